@@ -1,4 +1,7 @@
-/* bank.c - many filters in one file: it answers as each of them does, reads far less for it, and ranks as looking at all would */
+/*
+ * bank.c - many filters in one file: it answers as each of them does, reads far less for it, and
+ * ranks as looking at all would
+ */
 #include "vectors.h"
 
 #include "bank/bank.h"
@@ -16,7 +19,8 @@ static const struct {
 	{ BLM_PARAMS(.kind = "blocked", .capacity = 300, .rate = 0.001), false },
 	{ BLM_PARAMS(.kind = "split-block", .capacity = 200, .rate = 0.01), false },
 	{ BLM_PARAMS(.kind = "bitmap", .cells = 3000), true },
-	{ BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 2000, .probes = 6), false },
+	{ BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 2000, .probes = 6),
+	  false },
 };
 
 static size_t key_of(char room[16], bool digits, uint32_t number)
@@ -90,7 +94,8 @@ START_TEST(a_bank_says_of_each_key_what_each_of_its_filters_says)
 		for (unsigned row = 0; row < COUNT; row++) {
 			bool in = bits[row / 64] >> row % 64 & 1;
 
-			ck_assert_msg(in == (blm_contains(f[number_of(bank, row)], key, len) == 1), "row %u, key %u", row, number);
+			ck_assert_msg(in == (blm_contains(f[number_of(bank, row)], key, len) == 1),
+				      "row %u, key %u", row, number);
 			found += in;
 		}
 		ck_assert_int_eq(yes, found);
@@ -108,7 +113,8 @@ END_TEST
 START_TEST(which_of_10000_filters_reads_a_fiftieth_of_the_lines)
 {
 	enum { FILTERS = 10000, KEYS = 200 };
-	const struct blm_params params = BLM_PARAMS(.kind = _i ? "blocked" : "classic", .capacity = 200, .rate = 0.01);
+	const struct blm_params params = BLM_PARAMS(.kind = _i ? "blocked" : "classic",
+						    .capacity = 200, .rate = 0.01);
 	struct blm_bank_build *b;
 	struct blm_bank *bank;
 	struct blm_filter *f;
@@ -135,10 +141,12 @@ START_TEST(which_of_10000_filters_reads_a_fiftieth_of_the_lines)
 		ck_assert_int_gt(blm_bank_ask(bank, &(struct blm_key){ &key, 4 }, bits, &one), 0);
 		lines += one;
 		for (uint64_t row = 0; row < FILTERS; row++)
-			found |= bits[row / 64] >> row % 64 & 1 && number_of(bank, row) == key / 200;
+			found |= bits[row / 64] >> row % 64 & 1
+			      && number_of(bank, row) == key / 200;
 		ck_assert_msg(found, "key %u", key);
 	}
-	ck_assert_msg(lines * 50 <= (uint64_t)KEYS * FILTERS, "%llu lines for %d keys", (unsigned long long)lines, KEYS);
+	ck_assert_msg(lines * 50 <= (uint64_t)KEYS * FILTERS, "%llu lines for %d keys",
+		      (unsigned long long)lines, KEYS);
 	blm_bank_close(bank);
 }
 END_TEST
@@ -163,8 +171,11 @@ START_TEST(ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer)
 {
 	enum { COUNT = 600, TOP = 10 };
 	static const struct blm_likeness hows[] = {
-		{ .measure = NULL }, { .measure = "tanimoto", .threshold = 0.4 }, { .measure = "containment" },
-		{ .measure = "tversky", .alpha = 0.3, .beta = 0.7 }, { .measure = "tversky", .alpha = 0, .beta = 1 },
+		{ .measure = NULL },
+		{ .measure = "tanimoto", .threshold = 0.4 },
+		{ .measure = "containment" },
+		{ .measure = "tversky", .alpha = 0.3, .beta = 0.7 },
+		{ .measure = "tversky", .alpha = 0, .beta = 1 },
 	};
 	static const double weights[][2] = { { 1, 1 }, { 1, 1 }, { 1, 0 }, { 0.3, 0.7 }, { 0, 1 } };
 	static struct blm_filter *f[COUNT];
@@ -249,7 +260,8 @@ static bool is_id(const struct blm_bank *bank, uint64_t row, const char *want, s
 /* "top10": [ID, common bits, bits of both]; "count_at_least": { "0.7": so many } */
 static void prove_query(struct blm_bank *bank, const char *id, const char *query, uint64_t rows)
 {
-	const char *at = strchr(strstr(query, "\"top10\""), '[') + 1, *counts = strstr(query, "\"count_at_least\""), *end = strchr(counts, '}');
+	const char *at = strchr(strstr(query, "\"top10\""), '[') + 1,
+		   *counts = strstr(query, "\"count_at_least\""), *end = strchr(counts, '}');
 	struct blm_bank_hit *hits = malloc(rows * sizeof(*hits));
 	uint64_t bits[64], row;
 	int64_t found;
@@ -264,15 +276,18 @@ static void prove_query(struct blm_bank *bank, const char *id, const char *query
 
 		ck_assert_int_eq(sscanf(strchr(at, ',') + 1, " %u , %u", &common, &both), 2);
 		ck_assert_int_lt(n, found);
-		ck_assert_msg(is_id(bank, hits[n].row, name, strcspn(name, "\"")), "query %s, place %u", id, n);
+		ck_assert_msg(is_id(bank, hits[n].row, name, strcspn(name, "\"")),
+			      "query %s, place %u", id, n);
 		ck_assert_uint_eq(hits[n].common, common);
 		ck_assert_double_eq(hits[n].score, (double)common / both);
 	}
 	ck_assert_int_eq(found, n);
-	for (at = strchr(counts, '{'); (at = strchr(at, '"')) && at < end; at = strchr(at + 1, '"') + 1) {
+	for (at = strchr(counts, '{'); (at = strchr(at, '"')) && at < end;
+	     at = strchr(at + 1, '"') + 1) {
 		struct blm_likeness how = { .threshold = atof(at + 1) };
 
-		ck_assert_int_eq(blm_bank_similar(bank, bits, &how, hits, rows), atoi(strchr(at, ':') + 1));
+		ck_assert_int_eq(blm_bank_similar(bank, bits, &how, hits, rows),
+				 atoi(strchr(at, ':') + 1));
 	}
 	free(hits);
 }
@@ -282,7 +297,8 @@ START_TEST(every_query_of_the_vectors_has_its_ten_best_and_its_counts)
 	char *json = set_of(VECTORS, "tanimoto.json"), file[64], id[64];
 	unsigned queries = 0;
 
-	for (const char *at = json ? strstr(json, "\"files\"") : NULL; at && (at = strstr(at, "\"file\"")); at++) {
+	for (const char *at = json ? strstr(json, "\"files\"") : NULL;
+	     at && (at = strstr(at, "\"file\"")); at++) {
 		const char *next = strstr(at + 1, "\"file\""), *end = next ? next : at + strlen(at);
 		char *text = set_of(VECTORS, text_field(at, end, "file", file, sizeof(file)));
 		struct blm_bank *bank = bank_of_text(a_path(), text);
@@ -290,7 +306,8 @@ START_TEST(every_query_of_the_vectors_has_its_ten_best_and_its_counts)
 
 		blm_bank_info(bank, &info);
 		for (const char *q = at; (q = strstr(q, "\"query_id\"")) && q < end; q++, queries++)
-			prove_query(bank, text_field(q, end, "query_id", id, sizeof(id)), q, info.rows);
+			prove_query(bank, text_field(q, end, "query_id", id, sizeof(id)), q,
+				    info.rows);
 		blm_bank_close(bank);
 		free(text);
 	}
@@ -315,7 +332,8 @@ START_TEST(a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it)
 
 		OK(blm_bank_text(bank, row, &at, &bytes, NULL));
 		snprintf(id, sizeof(id), "%.*s", (int)bytes, at);
-		OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "fps", .record = id), text, strlen(text)));
+		OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "fps", .record = id),
+				    text, strlen(text)));
 		OK(blm_bank_read_filter(bank, f, want));
 		OK(blm_bank_read(bank, row, bits));
 		ck_assert_mem_eq(bits, want, info.row_bytes);
@@ -368,8 +386,10 @@ START_TEST(what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was)
 	const char *path = a_path(), *bad = "#FPS1\n#num_bits=8\nff\tx\nfg\ty\n";
 
 	OK(blm_create(&a, NULL, NULL, &BLM_PARAMS(.capacity = 100, .rate = 0.01)));
-	OK(blm_create(&b, NULL, NULL, &BLM_PARAMS(.capacity = 100, .rate = 0.01)));	/* another seed */
-	OK(blm_create(&counting, NULL, NULL, &BLM_PARAMS(.kind = "counting", .capacity = 100, .rate = 0.01)));
+	/* another seed */
+	OK(blm_create(&b, NULL, NULL, &BLM_PARAMS(.capacity = 100, .rate = 0.01)));
+	OK(blm_create(&counting, NULL, NULL,
+		      &BLM_PARAMS(.kind = "counting", .capacity = 100, .rate = 0.01)));
 	OK(blm_bank_begin(&build, path, false, 0));
 	FAILS(blm_bank_add_fps(build, bad, strlen(bad), "bad.fps"), -EBADMSG);
 	blm_bank_cancel(build);
@@ -387,7 +407,8 @@ START_TEST(what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was)
 	OK(blm_bank_open(&bank, path));
 	blm_bank_info(bank, &info);
 	ck_assert_uint_eq(info.rows, 1);
-	OK(blm_bank_begin(&build, path, true, 0));	/* a bank takes a bank's place; its readers keep the old one */
+	/* a bank takes a bank's place; its readers keep the old one */
+	OK(blm_bank_begin(&build, path, true, 0));
 	OK(blm_bank_add(build, b, "b"));
 	OK(blm_bank_finish(build));
 	ck_assert_int_eq(blm_bank_find(bank, "a", &info.rows), 0);
@@ -415,7 +436,8 @@ START_TEST(damage_is_found_and_harms_nobody)
 
 	blm_bank_close(bank);
 	for (unsigned i = 0; i < 600; i++) {
-		size_t at = i < 200 ? (size_t)i * 64 % 8192 : (size_t)(next_random(&state) % bytes), length = i % 7 ? bytes : at;
+		size_t at = i < 200 ? (size_t)i * 64 % 8192 : (size_t)(next_random(&state) % bytes),
+		       length = i % 7 ? bytes : at;
 		int fd = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		char byte = (char)(good[at] ^ (1 << i % 8));
 		int r;
@@ -432,10 +454,13 @@ START_TEST(damage_is_found_and_harms_nobody)
 			ck_assert_int_gt(blm_bank_verify(bank, NULL, NULL), 0);
 			blm_bank_which(bank, "17", 2, NULL);
 			blm_bank_find(bank, "1", &row);
-			OK(blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL }, hits, 8));
+			OK(blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL },
+					    hits, 8));
 			blm_bank_close(bank);
 		} else {
-			ck_assert_msg(r == -EBADMSG || r == -ENODATA || r == -EPROTONOSUPPORT || r == -EOPNOTSUPP, "%d: %s", r, blm_error_message());
+			ck_assert_msg(r == -EBADMSG || r == -ENODATA || r == -EPROTONOSUPPORT
+					      || r == -EOPNOTSUPP,
+				      "%d: %s", r, blm_error_message());
 		}
 	}
 	free(good);
@@ -452,11 +477,13 @@ static void mend(uint8_t *bytes)
 
 	h->constant.check = blm_check_constant(&h->constant);
 	h->sizes.check = blm_bank_check_sizes(h);
-	if (!blm_bank_lay_out(&at, le64toh(h->sizes.rows), le64toh(h->sizes.row_bytes), le64toh(h->sizes.text_bytes)))
+	if (!blm_bank_lay_out(&at, le64toh(h->sizes.rows), le64toh(h->sizes.row_bytes),
+			      le64toh(h->sizes.text_bytes)))
 		return;
 	for (uint64_t i = 0; at.ones + i * BLM_BLOCK < at.checks; i++) {
 		count = at.checks - at.ones - i * BLM_BLOCK;
-		((uint64_t *)(bytes + at.checks))[i] = blm_check_bytes(bytes + at.ones + i * BLM_BLOCK, count < BLM_BLOCK ? count : BLM_BLOCK, i);
+		((uint64_t *)(bytes + at.checks))[i] = blm_check_bytes(
+			bytes + at.ones + i * BLM_BLOCK, count < BLM_BLOCK ? count : BLM_BLOCK, i);
 	}
 }
 
@@ -479,9 +506,12 @@ START_TEST(what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right
 	const char *path = a_path(), *other = a_path();
 	struct blm_bank *bank = bank_of_text(path, text);
 	const struct blm_bank_layout at = bank->at;
-	static const char *const says[] = { "number of ones", "came in", "id", "slice", "slice", "ones", "ids", "its id is none" };
-	const uint64_t places[] = { at.ones + 8, at.order + 8, at.ids + 16 + 6, at.slices + 100 * at.slice_bytes, at.rows + 2, at.rows + 64, at.ids,
-				    at.text };
+	static const char *const says[] = { "number of ones", "came in", "id",	"slice",
+					    "slice",	      "ones",	 "ids", "its id is none" };
+	const uint64_t places[] = { at.ones + 8,     at.order + 8,
+				    at.ids + 16 + 6, at.slices + 100 * at.slice_bytes,
+				    at.rows + 2,     at.rows + 64,
+				    at.ids,	     at.text };
 	size_t bytes;
 	uint8_t *good = (uint8_t *)file_of(path, &bytes);
 
@@ -521,7 +551,12 @@ static void ask_all(struct blm_bank *bank)
 	blm_bank_which(bank, "", 0, NULL);
 	blm_bank_find(bank, "1", &row);
 	for (unsigned m = 0; m < 3; m++) {
-		const struct blm_likeness how = { .measure = m == 2 ? "tversky" : m ? "containment" : NULL, .alpha = 0, .beta = 0.5, .threshold = m * 0.2 };
+		const struct blm_likeness how = { .measure = m == 2 ? "tversky"
+							   : m	    ? "containment"
+								    : NULL,
+						  .alpha = 0,
+						  .beta = 0.5,
+						  .threshold = m * 0.2 };
 
 		if (blm_bank_read(bank, info.rows - 1 - m % info.rows, bits) == 0)
 			OK(blm_bank_similar(bank, bits, &how, hits, 8));
@@ -533,7 +568,17 @@ static void ask_all(struct blm_bank *bank)
 	free(bits);
 }
 
-static const uint64_t extremes[] = { 0, 1, 63, 64, 511, 512, 1 << 20, UINT64_C(1) << 40, UINT64_C(1) << 62, UINT64_MAX, UINT64_MAX - 63 };
+static const uint64_t extremes[] = { 0,
+				     1,
+				     63,
+				     64,
+				     511,
+				     512,
+				     1 << 20,
+				     UINT64_C(1) << 40,
+				     UINT64_C(1) << 62,
+				     UINT64_MAX,
+				     UINT64_MAX - 63 };
 
 START_TEST(a_bank_that_somebody_made_up_harms_nobody)
 {
@@ -563,23 +608,40 @@ START_TEST(a_bank_that_somebody_made_up_harms_nobody)
 		memcpy(bad, good, bytes);
 		while (changes--) {
 			/* mostly the sizes, the template, and where ids lie */
-			uint64_t sort = next_random(&state) % 4, most = sort == 0 ? 32 : sort == 1 ? 256 : sort == 2 ? 8192 : bytes - 8192;
-			size_t at = (size_t)((sort == 0 ? 4096 : sort == 3 ? 8192 : 0) + next_random(&state) % most / 4 * 4);
-			uint64_t value = next_random(&state) % 2 ? extremes[next_random(&state) % ARRAY_LEN(extremes)] : next_random(&state);
+			uint64_t sort = next_random(&state) % 4, most = sort == 0 ? 32
+								      : sort == 1 ? 256
+								      : sort == 2 ? 8192
+										  : bytes - 8192;
+			size_t at = (size_t)((sort == 0	  ? 4096
+					      : sort == 3 ? 8192
+							  : 0)
+					     + next_random(&state) % most / 4 * 4);
+			uint64_t value = next_random(&state) % 2
+					       ? extremes[next_random(&state) % ARRAY_LEN(extremes)]
+					       : next_random(&state);
 
 			memcpy(bad + at, &value, at + 8 <= bytes ? 8 : 4);
 		}
-		if (le64toh(((struct blm_bank_header *)bad)->sizes.rows) < 4000 && le64toh(((struct blm_bank_header *)bad)->sizes.row_bytes) < 2000) {
+		if (le64toh(((struct blm_bank_header *)bad)->sizes.rows) < 4000
+		    && le64toh(((struct blm_bank_header *)bad)->sizes.row_bytes) < 2000) {
 			struct blm_bank_layout at;
 			const struct blm_bank_sizes *s = &((struct blm_bank_header *)bad)->sizes;
 
-			if (!blm_bank_lay_out(&at, le64toh(s->rows), le64toh(s->row_bytes), le64toh(s->text_bytes)) || at.end > bytes)
+			if (!blm_bank_lay_out(&at, le64toh(s->rows), le64toh(s->row_bytes),
+					      le64toh(s->text_bytes))
+			    || at.end > bytes)
 				continue;
-			if (i % 2 && le32toh(((struct blm_bank_header *)bad)->constant.template.seed_count) <= BLM_FORMAT_SEEDS)
-				blm_template_id(&((struct blm_bank_header *)bad)->constant.template, ((struct blm_bank_header *)bad)->constant.template_id);
+			if (i % 2
+			    && le32toh(((struct blm_bank_header *)bad)
+					       ->constant.template.seed_count)
+				       <= BLM_FORMAT_SEEDS)
+				blm_template_id(
+					&((struct blm_bank_header *)bad)->constant.template,
+					((struct blm_bank_header *)bad)->constant.template_id);
 			mend(bad);
 		} else {
-			((struct blm_bank_header *)bad)->sizes.check = blm_bank_check_sizes((struct blm_bank_header *)bad);
+			((struct blm_bank_header *)bad)->sizes.check =
+				blm_bank_check_sizes((struct blm_bank_header *)bad);
 		}
 		write_over(other, bad, bytes);
 		if (blm_bank_open(&bank, other) < 0)
@@ -594,7 +656,8 @@ START_TEST(a_bank_that_somebody_made_up_harms_nobody)
 END_TEST
 
 /* A header that says something else, with checks that are right. */
-static int opened_with(const char *good, size_t bytes, void (*change)(struct blm_bank_header *h, int which), int which)
+static int opened_with(const char *good, size_t bytes,
+		       void (*change)(struct blm_bank_header *h, int which), int which)
 {
 	struct blm_bank_header *h = malloc(bytes);
 	const char *path = a_path();
@@ -618,7 +681,9 @@ static void change_header(struct blm_bank_header *h, int which)
 {
 	struct blm_template_fields *t = &h->constant.template;
 	uint64_t *const sizes[] = { &h->sizes.rows, &h->sizes.row_bytes, &h->sizes.text_bytes };
-	static const uint64_t wrong[] = { 0, 1, UINT64_C(1) << 39, UINT64_C(1) << 41, UINT64_C(1) << 61, UINT64_MAX };
+	static const uint64_t wrong[] = {
+		0, 1, UINT64_C(1) << 39, UINT64_C(1) << 41, UINT64_C(1) << 61, UINT64_MAX
+	};
 
 	if (which < 18)
 		*sizes[which / 6] = htole64(wrong[which % 6]);
@@ -641,7 +706,9 @@ static void change_header(struct blm_bank_header *h, int which)
 	else if (which == 26)
 		t->index_rule = htole32(12345);
 	else
-		h->sizes.rows = h->sizes.row_bytes = htole64(UINT64_C(1) << 39);	/* each may be, and both are more than a file has room for */
+		h->sizes.rows = h->sizes.row_bytes = htole64(
+			UINT64_C(1)
+			<< 39); /* each may be, and both are more than a file has room for */
 }
 
 START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
@@ -652,7 +719,8 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 	size_t bytes;
 	char *good;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "blocked", .capacity = 100, .rate = 0.01)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "blocked", .capacity = 100, .rate = 0.01)));
 	OK(blm_bank_begin(&build, path, false, 0));
 	OK(blm_bank_add(build, f, "id"));
 	OK(blm_bank_finish(build));
@@ -660,7 +728,8 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 	for (int which = 0; which <= 27; which++) {
 		int r = opened_with(good, bytes, change_header, which);
 
-		ck_assert_msg(r < 0 || which == 1 || which == 12 || which == 13, "%d", which);	/* as it was, or a shorter text */
+		/* as it was, or a shorter text */
+		ck_assert_msg(r < 0 || which == 1 || which == 12 || which == 13, "%d", which);
 		ck_assert_str_ne(blm_error_message(), "");
 	}
 	blm_close(f);
@@ -670,8 +739,12 @@ END_TEST
 
 START_TEST(what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut)
 {
-	static const struct { const char *begins; size_t bytes; int err; } files[] = {
-		{ "BLMBANK", 7, -EBADMSG }, { "no bank of ours", 15, -EBADMSG }, { BLM_BANK_MAGIC, 8, -ENODATA }, { BLM_BANK_MAGIC, 4096, -ENODATA },
+	static const struct { const char *begins; size_t bytes; int err;
+	} files[] = {
+		{ "BLMBANK", 7, -EBADMSG },
+		{ "no bank of ours", 15, -EBADMSG },
+		{ BLM_BANK_MAGIC, 8, -ENODATA },
+		{ BLM_BANK_MAGIC, 4096, -ENODATA },
 	};
 	struct blm_bank_build *build;
 	struct blm_bank *bank;
@@ -684,10 +757,14 @@ START_TEST(what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut
 		memcpy(bytes, files[i].begins, files[i].bytes < 16 ? files[i].bytes : 8);
 		write_over(path, bytes, files[i].bytes);
 		FAILS(blm_bank_open(&bank, path), files[i].err);
-		ck_assert_msg(strstr(blm_error_message(), says) && strstr(blm_error_message(), "bytes are no bank"), "%s", blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), says)
+				      && strstr(blm_error_message(), "bytes are no bank"),
+			      "%s", blm_error_message());
 		if (files[i].err == -EBADMSG) {		/* and nothing takes its place */
 			FAILS(blm_bank_begin(&build, path, true, 0), -EEXIST);
-			ck_assert_msg(strstr(blm_error_message(), "exists already, and is no bank") != NULL, "%s", blm_error_message());
+			ck_assert_msg(strstr(blm_error_message(), "exists already, and is no bank")
+					      != NULL,
+				      "%s", blm_error_message());
 			now = file_of(path, &count);
 			ck_assert(count == files[i].bytes && !memcmp(now, bytes, count));
 			free(now);
@@ -715,18 +792,25 @@ START_TEST(a_filter_with_a_secret_is_not_taken_into_a_bank)
 	struct blm_bank_build *build;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "siphash", .capacity = 100, .rate = 0.01)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "classic", .hash = "siphash", .capacity = 100,
+				  .rate = 0.01)));
 	OK(blm_bank_begin(&build, path, false, 0));
 	FAILS(blm_bank_add(build, f, "a"), -EOPNOTSUPP);
-	ck_assert_msg(strstr(blm_error_message(), "its hash siphash has a secret key, and a bank holds none") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(),
+			     "its hash siphash has a secret key, and a bank holds none")
+			      != NULL,
+		      "%s", blm_error_message());
 	FAILS(blm_bank_finish(build), -ENODATA);
 	ck_assert_int_ne(access(path, F_OK), 0);
 	blm_close(f);
 }
 END_TEST
 
-static const struct { const char *text; int err; const char *words; } no_set[] = {
-	{ "", -ENODATA, "set.fps: has no fingerprint" }, { "#FPS1\n#num_bits=16\n", -ENODATA, "set.fps: has no fingerprint" },
+static const struct { const char *text; int err; const char *words;
+} no_set[] = {
+	{ "", -ENODATA, "set.fps: has no fingerprint" },
+	{ "#FPS1\n#num_bits=16\n", -ENODATA, "set.fps: has no fingerprint" },
 	{ "#FPS1\n#num_bits=1x\nffff\ta\n", -EBADMSG, "set.fps: its num_bits is no number up to" },
 	{ "#FPS1\nffff a\n", -EBADMSG, "set.fps: fingerprint 1 is not digits, a tab and an id" },
 	{ "ff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" },
@@ -745,13 +829,18 @@ START_TEST(of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the
 	OK(blm_bank_begin(&build, path, false, 0));
 	ck_assert_int_eq(blm_bank_add_fps(build, "0123\tx\n", 7, "first.fps"), 1);
 	for (size_t i = 0; i < ARRAY_LEN(no_set); i++) {
-		FAILS(blm_bank_add_fps(build, no_set[i].text, strlen(no_set[i].text), "set.fps"), no_set[i].err);
-		ck_assert_msg(strstr(blm_error_message(), no_set[i].words) != NULL, "%zu: %s", i, blm_error_message());
+		FAILS(blm_bank_add_fps(build, no_set[i].text, strlen(no_set[i].text), "set.fps"),
+		      no_set[i].err);
+		ck_assert_msg(strstr(blm_error_message(), no_set[i].words) != NULL, "%zu: %s", i,
+			      blm_error_message());
 	}
 	memset(large, '0', (1 << 18) + 2);
 	strcat(large, "\ta\n");
 	FAILS(blm_bank_add_fps(build, large, strlen(large), "set.fps"), -EFBIG);
-	ck_assert_msg(strstr(blm_error_message(), "set.fps: a fingerprint of more than 1048576 bits") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(),
+			     "set.fps: a fingerprint of more than 1048576 bits")
+			      != NULL,
+		      "%s", blm_error_message());
 	free(large);
 	OK(blm_bank_finish(build));
 	OK(blm_bank_open(&bank, path));
@@ -762,7 +851,10 @@ START_TEST(of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the
 }
 END_TEST
 
-/* Of a header that is longer than there is room for, as many lines as that has; of none it is the least that there must be. */
+/*
+ * Of a header that is longer than there is room for, as many lines as that has; of none it is the
+ * least that there must be.
+ */
 START_TEST(of_a_long_header_whole_lines_are_kept)
 {
 	static const unsigned lines[] = { 100, 1776, 1777 };
@@ -818,8 +910,9 @@ END_TEST
 START_TEST(questions_that_make_no_sense_are_refused)
 {
 	static const struct blm_likeness wrong[] = {
-		{ "tversky", -1, 1, 0 }, { "tversky", 2e6, 1, 0 }, { "tversky", 1, -1, 0 }, { "tversky", 1, 2e6, 0 }, { "tversky", NAN, 1, 0 },
-		{ NULL, 0, 0, -1 }, { NULL, 0, 0, 2e6 }, { "likeness", 1, 1, 0 },
+		{ "tversky", -1, 1, 0 },  { "tversky", 2e6, 1, 0 }, { "tversky", 1, -1, 0 },
+		{ "tversky", 1, 2e6, 0 }, { "tversky", NAN, 1, 0 }, { NULL, 0, 0, -1 },
+		{ NULL, 0, 0, 2e6 },	  { "likeness", 1, 1, 0 },
 	};
 	struct blm_bank *bank = bank_of_text(a_path(), "#FPS1\n#num_bits=8\nff\tx\n0f\ty\n00\tx\n");
 	struct blm_filter *other;
@@ -830,7 +923,9 @@ START_TEST(questions_that_make_no_sense_are_refused)
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		FAILS(blm_bank_similar(bank, bits, &wrong[i], &hit, 1), -EINVAL);
-	ck_assert_int_eq(blm_bank_similar(bank, bits, &(struct blm_likeness){ "tversky", 1, 0, 0 }, NULL, 0), 0);
+	ck_assert_int_eq(blm_bank_similar(bank, bits, &(struct blm_likeness){ "tversky", 1, 0, 0 },
+					  NULL, 0),
+			 0);
 	FAILS(blm_bank_find(bank, "x", &row), -ENOTUNIQ);
 	OK(blm_bank_find(bank, "y", &row));
 	ck_assert_int_lt(blm_bank_text(bank, 3, &id, &count, NULL), 0);
@@ -852,11 +947,13 @@ int main(void)
 
 	prefer_memory();
 	s = begin_suite("bank");
-	tcase_add_loop_test(tc, a_bank_says_of_each_key_what_each_of_its_filters_says, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, a_bank_says_of_each_key_what_each_of_its_filters_says, 0,
+			    ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, which_of_10000_filters_reads_a_fiftieth_of_the_lines, 0, 2);
 	tcase_add_loop_test(tc, ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer, 0, 5);
 	tcase_add_test(tc, every_query_of_the_vectors_has_its_ten_best_and_its_counts);
-	tcase_add_loop_test(tc, a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it, 0, 2);
+	tcase_add_loop_test(tc, a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it, 0,
+			    2);
 	tcase_add_loop_test(tc, a_set_of_fingerprints_goes_out_as_it_came, 0, 2);
 	tcase_add_test(tc, what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was);
 	tcase_add_test(tc, damage_is_found_and_harms_nobody);
@@ -866,9 +963,11 @@ int main(void)
 	tcase_add_test(tc, what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut);
 	tcase_add_test(tc, no_file_is_as_large_as_that);
 	tcase_add_test(tc, a_filter_with_a_secret_is_not_taken_into_a_bank);
-	tcase_add_test(tc, of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the_bank);
+	tcase_add_test(tc,
+		       of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the_bank);
 	tcase_add_test(tc, of_a_long_header_whole_lines_are_kept);
-	tcase_add_test(tc, what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does);
+	tcase_add_test(tc,
+		       what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does);
 	tcase_add_test(tc, questions_that_make_no_sense_are_refused);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,7 @@
-/* build.c - filters made from all their keys at once: the same bytes as one by one, whole or not at all, in the memory given */
+/*
+ * build.c - filters made from all their keys at once: the same bytes as one by one, whole or not at
+ * all, in the memory given
+ */
 #include "file/new_file.h"
 #include "make/new_filter.h"
 #include "kind/common/partition.h"
@@ -32,9 +35,11 @@ static struct blm_key *keys_of(const uint64_t *n, uint64_t count)
 static uint64_t all_seeds[BLM_SEEDS_MAX];
 
 /* The same filter each time: its seeds are fixed. */
-static struct blm_params params_of(const char *kind, const char *hash, uint64_t cells, uint32_t probes)
+static struct blm_params params_of(const char *kind, const char *hash, uint64_t cells,
+				   uint32_t probes)
 {
-	struct blm_params p = BLM_PARAMS(.kind = kind, .hash = hash, .cells = cells, .probes = probes, .seeds = all_seeds);
+	struct blm_params p = BLM_PARAMS(.kind = kind, .hash = hash, .cells = cells,
+					 .probes = probes, .seeds = all_seeds);
 
 	for (uint32_t i = 0; i < BLM_SEEDS_MAX; i++)
 		all_seeds[i] = (uint32_t)mixed(i + 1);
@@ -42,11 +47,14 @@ static struct blm_params params_of(const char *kind, const char *hash, uint64_t 
 	return p;
 }
 
-static struct blm_build *begin(const char *path, const struct blm_params *p, unsigned threads, uint64_t memory)
+static struct blm_build *begin(const char *path, const struct blm_params *p, unsigned threads,
+			       uint64_t memory)
 {
 	struct blm_build *b;
 
-	OK(blm_build_begin(&b, NULL, path, p, &(struct blm_build_options){ .threads = threads, .memory_bytes = memory }));
+	OK(blm_build_begin(&b, NULL, path, p,
+			   &(struct blm_build_options){ .threads = threads,
+							.memory_bytes = memory }));
 	return b;
 }
 
@@ -89,22 +97,31 @@ static uint64_t counted(const struct blm_filter *f)
 
 /* ---- The same bytes ---- */
 
-/* Sizes on both sides of where a second piece begins, and many of them; with little memory for each piece, and with much. */
+/*
+ * Sizes on both sides of where a second piece begins, and many of them; with little memory for each
+ * piece, and with much.
+ */
 enum { PIECE = FILL_PIECE_BYTES * 8 };
-static const uint64_t sizes[] = { 512, 1536, PIECE / 4, PIECE, PIECE + 512, 2 * PIECE, 6 * PIECE + 512, 50 * PIECE };
+static const uint64_t sizes[] = { 512,	       1536,	  PIECE / 4,	   PIECE,
+				  PIECE + 512, 2 * PIECE, 6 * PIECE + 512, 50 * PIECE };
 static const uint64_t memories[] = { 1, 100000, 1 << 20, 8 << 20 };
-static const struct { const char *kind, *hash; uint32_t probes; } shapes[] = {
-	{ "split-block", "xxh64", 8 }, { "split-block", "xxh3", 8 },
-	{ "blocked", "xxh3", 1 }, { "blocked", "xxh3", 7 }, { "blocked", "xxh3", 8 }, { "blocked", "siphash", 20 }, { "blocked", "xxh3", 256 },
-	{ "classic", "xxh3", 1 }, { "classic", "xxh3", 7 }, { "classic", "siphash", 20 }, { "classic", "xxh3", 256 },
-	{ "classic", "mm3_64", 6 }, { "classic", "murmur3-bip37", 9 },
+static const struct { const char *kind, *hash; uint32_t probes;
+} shapes[] = {
+	{ "split-block", "xxh64", 8 },	   { "split-block", "xxh3", 8 },
+	{ "blocked", "xxh3", 1 },	   { "blocked", "xxh3", 7 },
+	{ "blocked", "xxh3", 8 },	   { "blocked", "siphash", 20 },
+	{ "blocked", "xxh3", 256 },	   { "classic", "xxh3", 1 },
+	{ "classic", "xxh3", 7 },	   { "classic", "siphash", 20 },
+	{ "classic", "xxh3", 256 },	   { "classic", "mm3_64", 6 },
+	{ "classic", "murmur3-bip37", 9 },
 };
 
-START_TEST(a_built_filter_has_the_bytes_and_the_count_of_one_that_keys_were_added_to_one_by_one)
+START_TEST(a_built_filter_has_the_bytes_and_count_of_one_filled_key_by_key)
 {
 	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
 		uint64_t count = (uint64_t)(test_scale() * 300000) / shapes[s].probes + 1000;
-		struct blm_params p = params_of(shapes[s].kind, shapes[s].hash, sizes[_i], shapes[s].probes);
+		struct blm_params p = params_of(shapes[s].kind, shapes[s].hash, sizes[_i],
+						shapes[s].probes);
 		uint8_t secret[BLM_SECRET_BYTES] = { 7 };
 		uint64_t *n = numbers(0, count);
 		struct blm_filter *expected;
@@ -121,13 +138,16 @@ START_TEST(a_built_filter_has_the_bytes_and_the_count_of_one_that_keys_were_adde
 			struct blm_filter *f;
 			char what[200];
 
-			snprintf(what, sizeof(what), "%s, %s, %u probes, %llu bits, %llu bytes of memory", p.kind, p.hash, p.probes,
-				 (unsigned long long)p.cells, (unsigned long long)memories[m]);
+			snprintf(what, sizeof(what),
+				 "%s, %s, %u probes, %llu bits, %llu bytes of memory", p.kind,
+				 p.hash, p.probes, (unsigned long long)p.cells,
+				 (unsigned long long)memories[m]);
 			OK(blm_build_add_fixed(b, n, sizeof(*n), count));
 			f = finish(b);
 			same_data(f, expected, what);
-			ck_assert_msg(counted(f) == counted(expected), "%s: %llu keys, not %llu", what,
-				      (unsigned long long)counted(f), (unsigned long long)counted(expected));
+			ck_assert_msg(counted(f) == counted(expected), "%s: %llu keys, not %llu",
+				      what, (unsigned long long)counted(f),
+				      (unsigned long long)counted(expected));
 			blm_close(f);
 		}
 		blm_close(expected);
@@ -147,8 +167,10 @@ static void *work(void *context)
 {
 	struct worker *w = context;
 
-	for (uint64_t at = 0; at < w->count && w->err == 0; at += 700)	/* small calls: many lanes are taken and given back */
-		w->err = blm_build_add_fixed(w->b, w->n + at, sizeof(*w->n), w->count - at < 700 ? w->count - at : 700);
+	/* small calls: many lanes are taken and given back */
+	for (uint64_t at = 0; at < w->count && w->err == 0; at += 700)
+		w->err = blm_build_add_fixed(w->b, w->n + at, sizeof(*w->n),
+					     w->count - at < 700 ? w->count - at : 700);
 	return NULL;
 }
 
@@ -167,18 +189,26 @@ START_TEST(threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many
 	uint64_t *n = numbers(0, count);
 
 	for (int k = 0; blm_kind_at((size_t)k); k++)
-		for (unsigned lanes = 1; blm_kind_at((size_t)k)->fill && lanes <= THREADS; lanes = lanes * 3 - 1) {
-			struct blm_params p = params_of(blm_kind_at((size_t)k)->name, "xxh3", 10 * PIECE, probes_of(blm_kind_at((size_t)k), 5));
+		for (unsigned lanes = 1; blm_kind_at((size_t)k)->fill && lanes <= THREADS;
+		     lanes = lanes * 3 - 1) {
+			struct blm_params p = params_of(blm_kind_at((size_t)k)->name, "xxh3",
+							10 * PIECE,
+							probes_of(blm_kind_at((size_t)k), 5));
 			struct blm_build *b = begin(NULL, &p, lanes, 2 << 20);
 			struct blm_filter *expected = one_by_one(&p, n, count), *f;
 			struct worker worker[THREADS];
 			pthread_t thread[THREADS];
 
 			for (uint64_t i = 0; i < THREADS; i++) {
-				uint64_t from = i ? i * count / THREADS - count / THREADS / 3 : 0;	/* a third twice, at about the same time */
+				/* a third twice, at about the same time */
+				uint64_t from = i ? i * count / THREADS - count / THREADS / 3 : 0;
 
-				worker[i] = (struct worker){ .b = b, .n = n + from, .count = (i + 1) * count / THREADS - from };
-				ck_assert_int_eq(pthread_create(&thread[i], NULL, work, &worker[i]), 0);
+				worker[i] = (struct worker){ .b = b,
+							     .n = n + from,
+							     .count = (i + 1) * count / THREADS
+								    - from };
+				ck_assert_int_eq(pthread_create(&thread[i], NULL, work, &worker[i]),
+						 0);
 			}
 			for (int i = 0; i < THREADS; i++) {
 				pthread_join(thread[i], NULL);
@@ -186,7 +216,8 @@ START_TEST(threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many
 			}
 			f = finish(b);
 			same_data(f, expected, p.kind);
-			ck_assert_uint_ge(counted(f), counted(expected) * 99 / 100);	/* of the same bits, in another order */
+			/* of the same bits, in another order */
+			ck_assert_uint_ge(counted(f), counted(expected) * 99 / 100);
 			ck_assert_uint_le(counted(f), count * 4 / 3);
 			blm_close(f);
 			blm_close(expected);
@@ -226,7 +257,8 @@ START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
 	OK(blm_build_add_fixed(b, NULL, 0, 3));		/* the empty key again */
 	OK(blm_build_add_fixed(b, "abc", 1, 3));
 	f = finish(b);
-	ck_assert(blm_contains(f, NULL, 0) && blm_contains(f, "with\0NUL", 8) && blm_contains(f, "b", 1));
+	ck_assert(blm_contains(f, NULL, 0) && blm_contains(f, "with\0NUL", 8)
+		  && blm_contains(f, "b", 1));
 	ck_assert_uint_eq(counted(f), 5);
 	blm_close(f);
 
@@ -235,8 +267,12 @@ START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
 	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);
 	blm_build_cancel(b);
 
-	b = begin(a_path(), &BLM_PARAMS(.kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24"), 0, 0);
-	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);	/* it holds the keys */
+	b = begin(a_path(),
+		  &BLM_PARAMS(.kind = "iblt", .capacity = 300, .rate = 1e-4,
+			      .options = "key-bytes=24"),
+		  0, 0);
+	/* it holds the keys */
+	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);
 	OK(blm_build_add_fixed(b, n, sizeof(*n), 200));
 	f = finish(b);
 	ck_assert_int_eq(blm_contains_fixed(f, n, sizeof(*n), 200, NULL), 200);
@@ -271,11 +307,14 @@ START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
 	lane = blm_lane_new(&filling, 0);
 	for (int i = 0; i < KEYS; i += BATCH) {
 		OK(blm_hash_many(expected, keys + i, BATCH, hashes));
-		OK(blm_lane_add(lane, &(struct blm_batch){ .by = &current_view(expected)->hasher, .hashes = hashes, .count = BATCH }));
+		OK(blm_lane_add(lane, &(struct blm_batch){ .by = &current_view(expected)->hasher,
+							   .hashes = hashes,
+							   .count = BATCH }));
 	}
 	blm_lane_empty(lane);
 	ck_assert_uint_eq(lane->counted, counted(expected));
-	ck_assert_int_eq(memcmp(part.bytes, current_view(expected)->part[0].bytes, part.shape.bytes), 0);
+	ck_assert_int_eq(
+		memcmp(part.bytes, current_view(expected)->part[0].bytes, part.shape.bytes), 0);
 	blm_lane_free(lane);
 	blm_lane_free(NULL);
 	blm_filling_end(&filling);
@@ -361,7 +400,8 @@ START_TEST(of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_r
 	OK(blm_build_add_fixed(c, "c", 1, 1));
 	ck_assert(blm_contains(before, "b", 1));
 	OK(blm_build_finish(c, NULL));
-	ck_assert(!blm_contains(before, "b", 1) && blm_contains(before, "c", 1));	/* handles go over */
+	/* handles go over */
+	ck_assert(!blm_contains(before, "b", 1) && blm_contains(before, "c", 1));
 	OK(blm_add(before, "d", 1));
 	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "c", 1) && blm_contains(f, "d", 1));
@@ -446,7 +486,10 @@ START_TEST(in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_st
 }
 END_TEST
 
-/* Its name was taken when it was to appear, and is free, or leads to another, when it is to appear again. */
+/*
+ * Its name was taken when it was to appear, and is free, or leads to another, when it is to appear
+ * again.
+ */
 START_TEST(what_could_not_be_published_can_be_later)
 {
 	struct blm_spec *spec = calloc(1, sizeof(*spec));
@@ -502,7 +545,8 @@ START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
 		struct blm_info i = BLM_INFO;
 		int findings = 0;
 
-		OK(blm_build_begin(&b, NULL, path, &p, &(struct blm_build_options){ .sealed = sealed }));
+		OK(blm_build_begin(&b, NULL, path, &p,
+				   &(struct blm_build_options){ .sealed = sealed }));
 		OK(blm_build_add_fixed(b, n, 8, 1000));
 		f = finish(b);
 		OK(blm_info(f, &i));
@@ -557,12 +601,19 @@ START_TEST(what_cannot_be_built_is_refused_and_nothing_is_left)
 	snprintf(path, sizeof(path), "%s/f", folder);
 	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.rate = 1.5), NULL), -EINVAL);
 	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "stable"), NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "classic", .hash = "mm3_64"), NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "approximator"), NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.capacity = 10, .kind = "none"), NULL), -ENOENT);
-	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.capacity = 10), &(struct blm_build_options){ .threads = 1025 }), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "classic", .hash = "mm3_64"),
+			      NULL),
+	      -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "approximator"), NULL),
+	      -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.capacity = 10, .kind = "none"), NULL),
+	      -ENOENT);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.capacity = 10),
+			      &(struct blm_build_options){ .threads = 1025 }),
+	      -EINVAL);
 	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.cells = BLM_CELLS_MAX), NULL), -ENOSPC);
-	FAILS(blm_build_begin(&b, NULL, "/no/such/folder/f", &BLM_PARAMS(.capacity = 10), NULL), -ENOENT);
+	FAILS(blm_build_begin(&b, NULL, "/no/such/folder/f", &BLM_PARAMS(.capacity = 10), NULL),
+	      -ENOENT);
 	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.format = "guava"), NULL), -EINVAL);
 	ck_assert_int_eq(entries_of(folder), 0);
 }
@@ -570,9 +621,11 @@ END_TEST
 
 /* ---- Without a capacity ---- */
 
-static const struct { const char *kind, *hash; } unsized[] = {
-	{ "blocked", "xxh3" }, { "classic", "siphash" }, { "split-block", "xxh64" }, { "counting", "xxh3" }, { "cuckoo", "xxh3" },
-	{ "hash-compact", "xxh3" }, { "scalable", "xxh3" }, { "removable", "xxh3" },
+static const struct { const char *kind, *hash;
+} unsized[] = {
+	{ "blocked", "xxh3" },	{ "classic", "siphash" }, { "split-block", "xxh64" },
+	{ "counting", "xxh3" }, { "cuckoo", "xxh3" },	  { "hash-compact", "xxh3" },
+	{ "scalable", "xxh3" }, { "removable", "xxh3" },
 };
 
 START_TEST(without_a_capacity_it_is_made_for_the_keys_that_were_really_there)
@@ -604,7 +657,8 @@ START_TEST(without_a_capacity_it_is_made_for_the_keys_that_were_really_there)
 		known = begin(NULL, &p, 1, 0);
 		OK(blm_build_add_fixed(known, n, sizeof(*n), count));
 		sized = finish(known);
-		if (strcmp(p.kind, "cuckoo") && strcmp(p.kind, "hash-compact"))		/* in which the order matters */
+		/* in which the order matters */
+		if (strcmp(p.kind, "cuckoo") && strcmp(p.kind, "hash-compact"))
 			same_data(f, sized, p.kind);
 		p.capacity = 0;
 		blm_close(sized);
@@ -625,9 +679,15 @@ START_TEST(a_bitmap_without_a_capacity_reaches_to_the_largest_number)
 	OK(blm_build_add_many(b, keys, 3));
 	FAILS(blm_build_add_many(b, &(struct blm_key){ "pear", 4 }, 1), -EINVAL);
 	FAILS(blm_build_add_many(b, &(struct blm_key){ NULL, 0 }, 1), -EINVAL);
-	FAILS(blm_build_add_many(b, &(struct blm_key){ "a key that is longer than what words of an error repeat of it", 61 }, 1), -EINVAL);
+	FAILS(blm_build_add_many(
+		      b,
+		      &(struct blm_key){
+			      "a key that is longer than what words of an error repeat of it", 61 },
+		      1),
+	      -EINVAL);
 	FAILS(blm_build_add_fixed(b, "pear", 4, 1), -EINVAL);
-	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), &(struct blm_hash){ 1, 1 }, 1), -EINVAL);
+	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), &(struct blm_hash){ 1, 1 }, 1),
+	      -EINVAL);
 	f = finish(b);
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, 1000001);
@@ -658,19 +718,23 @@ END_TEST
 /* Of kinds that grow, into the file; of a size in cells, or none. */
 START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 {
-	static const struct { const char *kind; uint64_t capacity, cells; } some[] = {
-		{ "scalable", 100, 0 }, { "window", 1000, 0 }, { "counting", 0, 20000 }, { "cuckoo", 0, 4000 }, { "blocked", 0, 1 << 15 }, { "removable", 0, 0 },
+	static const struct { const char *kind; uint64_t capacity, cells;
+	} some[] = {
+		{ "scalable", 100, 0 }, { "window", 1000, 0 },	   { "counting", 0, 20000 },
+		{ "cuckoo", 0, 4000 },	{ "blocked", 0, 1 << 15 }, { "removable", 0, 0 },
 	};
 	struct blm_hash hashes[1000];
 
 	for (size_t k = 0; k < ARRAY_LEN(some); k++) {
-		struct blm_params p = BLM_PARAMS(.kind = some[k].kind, .capacity = some[k].capacity, .cells = some[k].cells);
+		struct blm_params p = BLM_PARAMS(.kind = some[k].kind, .capacity = some[k].capacity,
+						 .cells = some[k].cells);
 		struct blm_build *b = begin(NULL, &p, 1, 0);
 		struct blm_filter *f;
 
 		for (uint64_t i = 0; i < 1000; i++)
 			hashes[i] = (struct blm_hash){ mixed(i), mixed(~i) };
-		hashes[999] = (struct blm_hash){ UINT64_MAX, UINT64_MAX };	/* the last there can be */
+		/* the last there can be */
+		hashes[999] = (struct blm_hash){ UINT64_MAX, UINT64_MAX };
 		OK(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1000));
 		f = finish(b);
 		ck_assert_int_eq(blm_contains_hashes(f, blm_hash_id(f), hashes, 1000, NULL), 1000);
@@ -717,7 +781,8 @@ START_TEST(of_each_phase_it_is_told_when_it_begins_and_when_it_is_done)
 	struct blm_build *b;
 	struct blm_filter *f;
 
-	OK(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "fuse"), &(struct blm_build_options){ .progress = tell, .context = &told }));
+	OK(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "fuse"),
+			   &(struct blm_build_options){ .progress = tell, .context = &told }));
 	for (int i = 0; i < 1000; i++)
 		OK((int)blm_build_add_many(b, &(struct blm_key){ &i, sizeof(i) }, 1));
 	OK(blm_build_finish(b, &f));
@@ -732,7 +797,8 @@ END_TEST
 
 START_TEST(no_lane_takes_more_memory_than_it_was_given)
 {
-	static const uint64_t given[] = { 1, 32 << 10, 1000000, 64 << 20, (uint64_t)1 << 30, UINT64_MAX };
+	static const uint64_t given[] = { 1,	    32 << 10,	       1000000,
+					  64 << 20, (uint64_t)1 << 30, UINT64_MAX };
 	static const uint64_t cells[] = { 512, 1 << 22, 1 << 30, UINT64_C(1) << 40, BLM_CELLS_MAX };
 
 	for (int k = 0; blm_kind_at((size_t)k); k++)
@@ -741,15 +807,21 @@ START_TEST(no_lane_takes_more_memory_than_it_was_given)
 				for (uint32_t probes = 1; probes <= 256; probes *= 4) {
 					struct blm_part part = {
 						.kind = blm_kind_at((size_t)k),
-						.shape = { .cells = cells[c], .bytes = cells[c] / 8, .probes = probes, .cell_bits = 1 },
+						.shape = { .cells = cells[c],
+							   .bytes = cells[c] / 8,
+							   .probes = probes,
+							   .cell_bits = 1 },
 					};
 					const struct blm_fill *fill = part.kind->fill;
 					struct blm_filling f;
-					uint64_t entries, bytes, most = given[m] < 32 << 10 ? 32 << 10 : given[m];
+					uint64_t entries, bytes,
+						most = given[m] < 32 << 10 ? 32 << 10 : given[m];
 
 					blm_filling_begin(&f, &part, given[m]);
 					entries = f.pieces * f.room;
-					bytes = entries * fill->entry_bytes + f.pieces * 4 + (fill->by_probe ? (entries / probes / 64 + 1) * 8 : 0);
+					bytes = entries * fill->entry_bytes + f.pieces * 4
+					      + (fill->by_probe ? (entries / probes / 64 + 1) * 8
+								: 0);
 					ck_assert_uint_le(bytes, most);
 					ck_assert_uint_le(bytes, (uint64_t)1 << 30);
 					ck_assert_uint_ge(f.pieces, 1);
@@ -757,7 +829,10 @@ START_TEST(no_lane_takes_more_memory_than_it_was_given)
 					ck_assert_uint_gt(f.nearly, 0);
 					ck_assert_uint_ge(f.pieces << f.shift, cells[c]);
 					ck_assert_uint_lt((f.pieces - 1) << f.shift, cells[c]);
-					ck_assert_uint_lt(entries / probes, fill->by_probe ? UINT64_C(1) << (64 - f.shift) : UINT64_MAX);
+					ck_assert_uint_lt(entries / probes,
+							  fill->by_probe
+								  ? UINT64_C(1) << (64 - f.shift)
+								  : UINT64_MAX);
 					blm_filling_end(&f);
 				}
 }
@@ -779,12 +854,16 @@ static long resident_kib(void)
 
 static int build_in_little_memory(void *context)
 {
-	struct blm_params p = BLM_PARAMS(.kind = context, .capacity = 40000000, .rate = 0.01, .sparse = true);	/* 50 MB of file */
+	/* 50 MB of file */
+	struct blm_params p = BLM_PARAMS(.kind = context, .capacity = 40000000, .rate = 0.01,
+					 .sparse = true);
 	uint64_t *n = numbers(0, 100000);
 	struct blm_build *b;
 	long before, after;
 
-	MUST(blm_build_begin(&b, NULL, a_path(), &p, &(struct blm_build_options){ .memory_bytes = 4 << 20 }) == 0);
+	MUST(blm_build_begin(&b, NULL, a_path(), &p,
+			     &(struct blm_build_options){ .memory_bytes = 4 << 20 })
+	     == 0);
 	before = resident_kib();
 	for (int i = 0; i < 20; i++)
 		MUST(blm_build_add_fixed(b, n, 8, 100000) == 0);
@@ -799,7 +878,9 @@ static int build_in_little_memory(void *context)
 START_TEST(a_builder_has_no_more_memory_in_use_than_it_was_given)
 {
 	if (blm_kind_at((size_t)_i)->fill)
-		ck_assert_int_eq(join(spawn(build_in_little_memory, (void *)(uintptr_t)blm_kind_at((size_t)_i)->name)), 0);
+		ck_assert_int_eq(join(spawn(build_in_little_memory,
+					    (void *)(uintptr_t)blm_kind_at((size_t)_i)->name)),
+				 0);
 }
 END_TEST
 
@@ -808,13 +889,17 @@ int main(void)
 	Suite *s = begin_suite("build");
 	TCase *tc = tcase_create("build"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, a_built_filter_has_the_bytes_and_the_count_of_one_that_keys_were_added_to_one_by_one, 0, (int)ARRAY_LEN(sizes));
-	tcase_add_test(threads, threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer);
+	tcase_add_loop_test(tc, a_built_filter_has_the_bytes_and_count_of_one_filled_key_by_key, 0,
+			    (int)ARRAY_LEN(sizes));
+	tcase_add_test(
+		threads,
+		threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer);
 	tcase_add_test(tc, keys_of_any_length_fixed_keys_and_hashes_come_to_the_same);
 	tcase_add_test(tc, a_kind_that_cannot_sort_is_filled_one_key_at_a_time);
 	tcase_add_test(tc, no_keys_make_an_empty_filter_and_too_many_a_full_one);
 	tcase_add_test(tc, nothing_is_seen_before_the_end_nor_of_what_was_cancelled);
-	tcase_add_test(tc, of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces);
+	tcase_add_test(
+		tc, of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces);
 	tcase_add_test(tc, what_a_link_leads_to_is_replaced_and_the_link_stays);
 	tcase_add_test(tc, a_builder_that_is_killed_leaves_nothing);
 	tcase_add_test(tc, in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_stay);
@@ -822,16 +907,20 @@ int main(void)
 	tcase_add_test(tc, a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found);
 	tcase_add_test(tc, a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before);
 	tcase_add_test(tc, what_cannot_be_built_is_refused_and_nothing_is_left);
-	tcase_add_loop_test(tc, without_a_capacity_it_is_made_for_the_keys_that_were_really_there, 0, ARRAY_LEN(unsized));
+	tcase_add_loop_test(tc, without_a_capacity_it_is_made_for_the_keys_that_were_really_there,
+			    0, ARRAY_LEN(unsized));
 	tcase_add_test(tc, a_bitmap_without_a_capacity_reaches_to_the_largest_number);
 	tcase_add_test(tc, of_a_size_that_is_known_it_is_built_for_another_programs_format);
 	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
 	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
 	tcase_add_test(tc, of_each_phase_it_is_told_when_it_begins_and_when_it_is_done);
 	tcase_add_test(tc, no_lane_takes_more_memory_than_it_was_given);
-	for (int i = 0; !SANITIZED && blm_kind_at((size_t)i); i++)	/* which has memory in use for its own purposes */
+	/* which has memory in use for its own purposes */
+	for (int i = 0; !SANITIZED && blm_kind_at((size_t)i); i++)
 		if (blm_kind_at((size_t)i)->fill)
-			tcase_add_loop_test(tc, a_builder_has_no_more_memory_in_use_than_it_was_given, i, i + 1);
+			tcase_add_loop_test(tc,
+					    a_builder_has_no_more_memory_in_use_than_it_was_given,
+					    i, i + 1);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

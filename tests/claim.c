@@ -1,10 +1,12 @@
 /*
- * claim.c - the claim protocol of kind/common/bits.h under every interleaving, with deaths and strangers
+ * claim.c - the claim protocol of kind/common/bits.h under every interleaving, with deaths and
+ * strangers
  *
- * The code under test is bits_claim() itself, and bits_claim_words(): their loads and ORs of shared words are caught here.
- * A process is the list of answers that its operations got so far; to learn what it does next, the claim runs again from
- * the start, is given those answers, and stops at the first operation that has none. So a state of the whole (the words,
- * and each process's answers) is a value, and all states that any order of steps can reach are visited, each once.
+ * The code under test is bits_claim() itself, and bits_claim_words(): their loads and ORs of shared
+ * words are caught here. A process is the list of answers that its operations got so far; to learn
+ * what it does next, the claim runs again from the start, is given those answers, and stops at the
+ * first operation that has none. So a state of the whole (the words, and each process's answers) is
+ * a value, and all states that any order of steps can reach are visited, each once.
  */
 #include "base/base.h"
 #include "suite.h"
@@ -48,7 +50,8 @@ static uint64_t caught_load(const uint64_t *word)
 static uint64_t caught_or(uint64_t *word, uint64_t mask, int order)
 {
 	(void)order;
-	return replay.on ? htole64(caught(OR, word, le64toh(mask))) : __atomic_fetch_or(word, mask, __ATOMIC_ACQ_REL);
+	return replay.on ? htole64(caught(OR, word, le64toh(mask)))
+			 : __atomic_fetch_or(word, mask, __ATOMIC_ACQ_REL);
 }
 
 #define load_acquire(word) caught_load(word)
@@ -171,7 +174,8 @@ static void step(const struct model *m, const struct state *before, unsigned whi
 		ck_assert_uint_eq(replay.next, p->count);	/* it used every answer */
 		*p = (struct process){ .status = replay.operation == WON ? TOLD_NEW : TOLD_OLD };
 	} else {
-		ck_assert_uint_lt(p->count, STEPS);		/* so it ends whatever the others do */
+		/* so it ends whatever the others do */
+		ck_assert_uint_lt(p->count, STEPS);
 		p->answers[p->count++] = s.word[replay.word];
 		if (replay.operation == OR)
 			s.word[replay.word] |= (uint8_t)replay.mask;
@@ -190,7 +194,8 @@ static void end(struct model *m, const struct state *s)
 		m->most_new = told_new;
 	if (told_new < m->fewest_new)
 		m->fewest_new = told_new;
-	for (unsigned i = 0; i < m->processes; i++)	/* who was told anything can rely on the key being there */
+	/* who was told anything can rely on the key being there */
+	for (unsigned i = 0; i < m->processes; i++)
 		for (unsigned w = 0; w < m->words && s->process[i].status != DEAD; w++)
 			ck_assert_uint_eq(s->word[w], m->mask);
 }
@@ -210,7 +215,8 @@ static void visit(struct model *m, struct state s)
 				reach(&dead);
 			}
 		}
-	for (unsigned w = 0; w < m->words && m->stranger; w++)	/* another key sets one of the bits */
+	/* another key sets one of the bits */
+	for (unsigned w = 0; w < m->words && m->stranger; w++)
 		for (uint8_t bit = 1; bit <= m->mask; bit = (uint8_t)(bit << 1))
 			if (bit & ~s.word[w]) {
 				struct state more = s;
@@ -244,12 +250,18 @@ static struct model explore(struct model m)
 	return m;
 }
 
-static const struct { unsigned processes, words; uint8_t mask; } sizes[] = {
-	{ 1, 1, 1 }, { 1, 3, 3 }, { 2, 1, 3 }, { 2, 2, 1 }, { 2, 2, 3 }, { 2, 3, 1 }, { 3, 1, 3 }, { 3, 2, 1 }, { 3, 3, 1 }, { 2, 3, 3 },
+static const struct { unsigned processes, words; uint8_t mask;
+} sizes[] = {
+	{ 1, 1, 1 }, { 1, 3, 3 }, { 2, 1, 3 }, { 2, 2, 1 }, { 2, 2, 3 },
+	{ 2, 3, 1 }, { 3, 1, 3 }, { 3, 2, 1 }, { 3, 3, 1 }, { 2, 3, 3 },
 };
-enum { SIZES = ARRAY_LEN(sizes), SIZES_FOR_STRANGERS = SIZES - 1, SIZES_FOR_ALL = SIZES - 2 };	/* of the rest there are too many states */
+/* of the rest there are too many states */
+enum { SIZES = ARRAY_LEN(sizes), SIZES_FOR_STRANGERS = SIZES - 1, SIZES_FOR_ALL = SIZES - 2 };
 
-/* A quarter of them with a share of the work; sanitizers see as much of the protocols in the smaller ones, whose states are few. */
+/*
+ * A quarter of them with a share of the work; sanitizers see as much of the protocols in the
+ * smaller ones, whose states are few.
+ */
 static bool is_left_out_here(int size)
 {
 	return test_scale() < 1 && (size % 4 || (SANITIZED && size > 4));
@@ -259,8 +271,12 @@ static bool is_left_out_here(int size)
 static struct model explored(int i, bool deaths, bool stranger)
 {
 	return explore((struct model){
-		.claim = protocols[i % 2], .processes = sizes[i / 2].processes, .words = sizes[i / 2].words, .mask = sizes[i / 2].mask,
-		.deaths = deaths, .stranger = stranger,
+		.claim = protocols[i % 2],
+		.processes = sizes[i / 2].processes,
+		.words = sizes[i / 2].words,
+		.mask = sizes[i / 2].mask,
+		.deaths = deaths,
+		.stranger = stranger,
 	});
 }
 
@@ -374,9 +390,12 @@ static void *claim_all_rounds(void *context)
 		size_t width = 2 + r % (WIDTH - 1);
 
 		for (size_t i = 0; i < width; i++)
-			bits[i] = (struct blm_bits){ .word = &rounds[r].words[i], .mask = UINT64_C(0x8000000000000001) << i % 3 };
+			bits[i] = (struct blm_bits){ .word = &rounds[r].words[i],
+						     .mask = UINT64_C(0x8000000000000001)
+							  << i % 3 };
 		__atomic_fetch_add(&rounds[r].arrived, 1, __ATOMIC_ACQ_REL);
-		for (unsigned spin = 1; __atomic_load_n(&rounds[r].arrived, __ATOMIC_ACQUIRE) < THREADS; spin++)
+		for (unsigned spin = 1;
+		     __atomic_load_n(&rounds[r].arrived, __ATOMIC_ACQUIRE) < THREADS; spin++)
 			if (spin % 1000 == 0)
 				sched_yield();
 		for (uint64_t wait = next_random(&state) % 64; wait > 0; wait--)
@@ -394,7 +413,8 @@ START_TEST(of_two_threads_that_race_for_a_million_keys_one_wins_each)
 	round_count = (unsigned)(1e6 * test_scale());
 	rounds = calloc(round_count, sizeof(*rounds));
 	for (uintptr_t i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, claim_all_rounds, (void *)(i + 1)), 0);
+		ck_assert_int_eq(
+			pthread_create(&thread[i], NULL, claim_all_rounds, (void *)(i + 1)), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	for (unsigned r = 0; r < round_count; r++)
@@ -410,8 +430,10 @@ int main(void)
 
 	tcase_add_loop_test(tc, exactly_one_of_all_who_claim_a_key_is_told_new, 0, 2 * SIZES);
 	tcase_add_loop_test(tc, with_deaths_at_any_step_at_most_one_is_told_new, 0, 2 * SIZES);
-	tcase_add_loop_test(tc, with_bits_that_other_keys_set_at_any_step_at_most_one_is_told_new, 0, 2 * SIZES_FOR_STRANGERS);
-	tcase_add_loop_test(tc, with_deaths_and_other_keys_at_most_one_is_told_new, 0, 2 * SIZES_FOR_ALL);
+	tcase_add_loop_test(tc, with_bits_that_other_keys_set_at_any_step_at_most_one_is_told_new,
+			    0, 2 * SIZES_FOR_STRANGERS);
+	tcase_add_loop_test(tc, with_deaths_and_other_keys_at_most_one_is_told_new, 0,
+			    2 * SIZES_FOR_ALL);
 	tcase_add_test(tc, a_process_that_trusts_any_change_of_its_own_is_found_out);
 	tcase_add_test(threads, of_two_threads_that_race_for_a_million_keys_one_wins_each);
 	suite_add_tcase(s, tc);

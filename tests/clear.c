@@ -123,7 +123,8 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 	char path[600];
 	uint64_t random = 5;
 
-	cleared = mmap(NULL, sizeof(*cleared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cleared = mmap(NULL, sizeof(*cleared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	snprintf(path, sizeof(path), "%s", a_path());
 	place = path;
 	in_store = _i;
@@ -153,7 +154,9 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 		ck_assert_int_eq(blm_add(again, "more", 4) >= 0 && blm_contains(f, "more", 4), 1);
 		blm_close(again);
 		/* beside a path the new file may be left, which repair takes away */
-		ck_assert_int_eq(blm_verify(store, in_store ? "f" : path, !in_store ? BLM_VERIFY_REPAIR : 0, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(store, in_store ? "f" : path,
+					    !in_store ? BLM_VERIFY_REPAIR : 0, NULL, NULL),
+				 0);
 	}
 	ck_assert_int_eq(kept + gone, rounds);
 	ck_assert_int_gt(gone, 0);
@@ -175,7 +178,9 @@ START_TEST(the_name_the_labels_the_mode_and_the_template_stay)
 	struct stat st;
 
 	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
-	OK(blm_create(&f, store, "seen", &BLM_PARAMS(.capacity = N, .rate = 0.001, .mode = 0640, .hash = _i ? "siphash" : NULL)));
+	OK(blm_create(&f, store, "seen",
+		      &BLM_PARAMS(.capacity = N, .rate = 0.001, .mode = 0640,
+				  .hash = _i ? "siphash" : NULL)));
 	OK(blm_store_label(store, "seen", "of", "crawler"));
 	OK(blm_store_label(store, "seen", "day", "monday"));
 	OK(blm_template(&twin, store, "twin", f, 0));
@@ -235,7 +240,9 @@ START_TEST(who_may_not_change_a_filter_may_not_clear_it)
 	FAILS(blm_clear(sealed), -EROFS);
 	FAILS(blm_add(sealed, "x", 1), -EROFS);
 	FAILS(blm_data_unite(sealed, 0, "", 1), -EROFS);
-	FAILS(blm_combine_into(sealed, BLM_INTERSECT, (const struct blm_filter *[]){ sealed }, 1, 0, NULL), -EROFS);
+	FAILS(blm_combine_into(sealed, BLM_INTERSECT, (const struct blm_filter *[]){ sealed }, 1, 0,
+			       NULL),
+	      -EROFS);
 	ck_assert_uint_eq(numbers_found(sealed, 0, N), N);
 	OK(blm_count(sealed, &count, NULL));
 	blm_close(sealed);
@@ -243,7 +250,7 @@ START_TEST(who_may_not_change_a_filter_may_not_clear_it)
 END_TEST
 
 /* The secret is the caller's: it lies nowhere. */
-START_TEST(a_keyed_filter_whose_secret_is_only_in_the_hands_of_the_caller_is_cleared_and_intersected_and_it_stays_there)
+START_TEST(a_keyed_filter_is_cleared_and_intersected_with_the_callers_secret)
 {
 	const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes..";
 	struct blm_filter *f, *g = NULL;
@@ -251,7 +258,8 @@ START_TEST(a_keyed_filter_whose_secret_is_only_in_the_hands_of_the_caller_is_cle
 
 	snprintf(path, sizeof(path), "%s", a_path());
 	snprintf(beside, sizeof(beside), "%s.key", path);
-	blm_close(create(path, BLM_PARAMS(.capacity = N, .rate = 1e-6, .hash = "siphash", .secret = secret)));
+	blm_close(create(path, BLM_PARAMS(.capacity = N, .rate = 1e-6, .hash = "siphash",
+					  .secret = secret)));
 	ck_assert_int_eq(unlink(beside), 0);
 	FAILS(blm_open(&f, NULL, path, BLM_OPEN_WRITE), -ENOKEY);
 	OK(blm_open_keyed(&f, NULL, path, BLM_OPEN_WRITE, secret));
@@ -319,7 +327,8 @@ END_TEST
 
 START_TEST(the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_is_cleared)
 {
-	struct blm_filter *a = create(a_path(), BLM_PARAMS(.capacity = 4 * N, .rate = 1e-4)), *b = NULL, *f = NULL;
+	struct blm_filter *a = create(a_path(), BLM_PARAMS(.capacity = 4 * N, .rate = 1e-4)),
+			  *b = NULL, *f = NULL;
 	struct blm_estimate e;
 	uint64_t count = 1;
 	bool estimated = false;
@@ -327,7 +336,8 @@ START_TEST(the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_i
 	OK(blm_template(&b, NULL, NULL, a, 0));
 	add_numbers(a, 0, N);
 	add_numbers(b, N / 2, N + N / 2);
-	OK(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL));
+	OK(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0,
+		       NULL));
 	FAILS(blm_count(f, &count, NULL), -EDOM);
 	ck_assert_uint_eq(count, 1);
 	OK(blm_count(f, &count, &estimated));
@@ -335,7 +345,8 @@ START_TEST(the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_i
 	ck_assert(estimated);
 	ck_assert_double_eq_tol((double)count, e.keys.value, 0.51);
 	ck_assert_double_eq_tol((double)count, 1.5 * N, 6 * e.keys.error + 1);
-	add_numbers(f, 3 * N, 3 * N + 500);			/* and goes on counting from the bits */
+	/* and goes on counting from the bits */
+	add_numbers(f, 3 * N, 3 * N + 500);
 	OK(blm_count(f, &count, &estimated));
 	ck_assert_double_eq_tol((double)count, 1.5 * N + 500, 0.03 * N);
 	OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0, NULL));
@@ -353,13 +364,18 @@ int main(void)
 	Suite *s = (prefer_memory(), begin_suite("clear"));
 	TCase *tc = tcase_create("clear"), *counts = tcase_create("count");
 
-	tcase_add_loop_test(tc, readers_and_writers_in_other_processes_see_the_empty_filter_at_their_next_call, 0, 2);
-	tcase_add_loop_test(tc, a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none, 0, 2);
+	tcase_add_loop_test(
+		tc, readers_and_writers_in_other_processes_see_the_empty_filter_at_their_next_call,
+		0, 2);
+	tcase_add_loop_test(tc, a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none, 0,
+			    2);
 	tcase_add_loop_test(tc, the_name_the_labels_the_mode_and_the_template_stay, 0, 2);
 	tcase_add_test(tc, who_may_not_change_a_filter_may_not_clear_it);
-	tcase_add_test(tc, a_keyed_filter_whose_secret_is_only_in_the_hands_of_the_caller_is_cleared_and_intersected_and_it_stays_there);
+	tcase_add_test(tc, a_keyed_filter_is_cleared_and_intersected_with_the_callers_secret);
 	tcase_add_test(counts, the_count_is_exact_after_adds_in_several_processes_and_reopening);
-	tcase_add_test(counts, the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_is_cleared);
+	tcase_add_test(
+		counts,
+		the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_is_cleared);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, counts);
 	return run_suite(s);

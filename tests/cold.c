@@ -1,4 +1,7 @@
-/* cold.c - filters that are not in memory: their pages are asked for many at once, and answers are what they are anyway */
+/*
+ * cold.c - filters that are not in memory: their pages are asked for many at once, and answers are
+ * what they are anyway
+ */
 #include "view/readahead.h"
 #include "handle/handle.h"
 #include "suite.h"
@@ -44,7 +47,9 @@ static const uint64_t seed = 7;
 
 static const char *make_cold(const char *kind)
 {
-	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = (uint64_t)COLD_BYTES * 8, .probes = 5, .capacity = MANY, .seeds = &seed, .seed_count = 1);
+	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = (uint64_t)COLD_BYTES * 8,
+					 .probes = 5, .capacity = MANY, .seeds = &seed,
+					 .seed_count = 1);
 	const char *path = a_path();
 	struct blm_filter *f;
 
@@ -71,19 +76,27 @@ static const char *const kinds[] = { "blocked", "classic" };
 /* What many keys do in a thread that has not yet found the filter to be in memory. */
 struct work {
 	struct blm_filter *f, *huge;
-	int64_t (*many)(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
+	int64_t (*many)(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			uint64_t *ret_bits);
 	int64_t yes;
 	long waits;
-	int64_t to_the_last;		/* by the thread that has found it cold: found of keys that were added, of which one is left for the last look */
-	int64_t in_huge_pages;		/* of 100: found by it through a handle that was told to use those */
+	/*
+	 * by the thread that has found it cold: found of keys that were added, of which one is left
+	 * for the last look
+	 */
+	int64_t to_the_last;
+	/* of 100: found by it through a handle that was told to use those */
+	int64_t in_huge_pages;
 };
 
-static int64_t ask(struct blm_filter *f, const struct blm_key *many, size_t count, uint64_t *ret_bits)
+static int64_t ask(struct blm_filter *f, const struct blm_key *many, size_t count,
+		   uint64_t *ret_bits)
 {
 	return blm_contains_many(f, many, count, ret_bits);
 }
 
-static int64_t ask_hashes(struct blm_filter *f, const struct blm_key *many, size_t count, uint64_t *ret_bits)
+static int64_t ask_hashes(struct blm_filter *f, const struct blm_key *many, size_t count,
+			  uint64_t *ret_bits)
 {
 	struct blm_hash *hashes = malloc(count * sizeof(*hashes));
 	int64_t yes;
@@ -105,7 +118,9 @@ static void *body_of_work(void *context)
 	return NULL;
 }
 
-static struct work work_cold(const char *path, int64_t (*many)(struct blm_filter *, const struct blm_key *, size_t, uint64_t *))
+static struct work work_cold(const char *path,
+			     int64_t (*many)(struct blm_filter *, const struct blm_key *, size_t,
+					     uint64_t *))
 {
 	struct work work = { .many = many };
 	pthread_t thread;
@@ -124,7 +139,7 @@ static struct work work_cold(const char *path, int64_t (*many)(struct blm_filter
 	return work;
 }
 
-START_TEST(many_questions_to_a_filter_that_is_not_in_memory_wait_for_few_of_its_pages_and_are_answered_as_one_by_one)
+START_TEST(many_questions_to_a_cold_filter_wait_for_few_pages)
 {
 	const char *path = make_cold(kinds[_i]);
 	struct work asked, hashed, changed;
@@ -136,7 +151,8 @@ START_TEST(many_questions_to_a_filter_that_is_not_in_memory_wait_for_few_of_its_
 	ck_assert_int_le(asked.waits, (_i ? 5 : 1) * 1024 + 200);	/* until it was noticed */
 	ck_assert_int_ge(asked.yes, MANY / 2);
 	for (uint32_t i = 0; i < MANY; i++)
-		ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, blm_contains(asked.f, &numbers[i], sizeof(numbers[i])));
+		ck_assert_int_eq(bits[i / 64] >> i % 64 & 1,
+				 blm_contains(asked.f, &numbers[i], sizeof(numbers[i])));
 	blm_close(asked.f);
 
 	hashed = work_cold(path, ask_hashes);
@@ -151,7 +167,7 @@ START_TEST(many_questions_to_a_filter_that_is_not_in_memory_wait_for_few_of_its_
 }
 END_TEST
 
-START_TEST(a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages_unless_huge_ones_were_asked_for)
+START_TEST(a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages)
 {
 	const char *path = make_cold("blocked");
 	struct blm_filter *f;
@@ -173,7 +189,8 @@ END_TEST
 
 START_TEST(a_sparse_filter_is_counted_and_united_whole_from_the_disk)
 {
-	struct blm_params p = BLM_PARAMS(.cells = (uint64_t)COLD_BYTES * 8, .probes = 5, .kind = "blocked", .capacity = MANY, .sparse = true);
+	struct blm_params p = BLM_PARAMS(.cells = (uint64_t)COLD_BYTES * 8, .probes = 5,
+					 .kind = "blocked", .capacity = MANY, .sparse = true);
 	struct blm_filter *a, *b;
 	struct blm_estimate of_a, of_b;
 	const char *path = a_path();
@@ -198,8 +215,9 @@ int main(void)
 	Suite *s = begin_suite("cold");
 	TCase *tc = tcase_create("cold");
 
-	tcase_add_loop_test(tc, many_questions_to_a_filter_that_is_not_in_memory_wait_for_few_of_its_pages_and_are_answered_as_one_by_one, 0, 2);
-	tcase_add_loop_test(tc, a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages_unless_huge_ones_were_asked_for, 0, 2);
+	tcase_add_loop_test(tc, many_questions_to_a_cold_filter_wait_for_few_pages, 0, 2);
+	tcase_add_loop_test(tc, a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages, 0,
+			    2);
 	tcase_add_test(tc, a_sparse_filter_is_counted_and_united_whole_from_the_disk);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,7 @@
-/* combine.c - what is refused of combinations, comparisons, parameters; estimates from samples; errors in words */
+/*
+ * combine.c - what is refused of combinations, comparisons, parameters; estimates from samples;
+ * errors in words
+ */
 #include "handle/handle.h"
 #include "info.h"
 #include "store/suite.h"
@@ -14,7 +17,8 @@ static struct blm_filter *memory(const struct blm_params *params)
 	return f;
 }
 
-static const struct blm_params small = BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+static const struct blm_params small = BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1,
+						  .seeds = (const uint64_t[]){ 7 });
 
 /* ---- Combinations ---- */
 
@@ -35,10 +39,14 @@ END_TEST
 START_TEST(filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are)
 {
 	const struct blm_params others[] = {
-		BLM_PARAMS(.capacity = 200, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 }),
-		BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 8 }),
-		BLM_PARAMS(.capacity = 100, .rate = 0.01, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 }),
-		BLM_PARAMS(.capacity = 100, .rate = 0.01, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..."),
+		BLM_PARAMS(.capacity = 200, .rate = 0.01, .seed_count = 1,
+			   .seeds = (const uint64_t[]){ 7 }),
+		BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1,
+			   .seeds = (const uint64_t[]){ 8 }),
+		BLM_PARAMS(.capacity = 100, .rate = 0.01, .kind = "classic", .seed_count = 1,
+			   .seeds = (const uint64_t[]){ 7 }),
+		BLM_PARAMS(.capacity = 100, .rate = 0.01, .hash = "siphash",
+			   .secret = (const uint8_t *)"sixteen bytes..."),
 	};
 	struct blm_filter *f = memory(&small), *other = memory(&others[_i]), *g = NULL;
 	struct blm_comparison c;
@@ -48,8 +56,12 @@ START_TEST(filters_of_other_templates_neither_combine_nor_compare_and_stay_as_th
 	FAILS(blm_compare(f, other, &c), -EMEDIUMTYPE);
 	FAILS(blm_same_template(f, other), -EMEDIUMTYPE);
 	for (enum blm_op op = BLM_UNION; op <= BLM_INTERSECT; op++) {
-		FAILS(blm_combine(&g, NULL, NULL, op, (const struct blm_filter *const[]){ f, other }, 2, 0, NULL), -EMEDIUMTYPE);
-		FAILS(blm_combine_into(f, op, (const struct blm_filter *const[]){ other }, 1, 0, NULL), -EMEDIUMTYPE);
+		FAILS(blm_combine(&g, NULL, NULL, op,
+				  (const struct blm_filter *const[]){ f, other }, 2, 0, NULL),
+		      -EMEDIUMTYPE);
+		FAILS(blm_combine_into(f, op, (const struct blm_filter *const[]){ other }, 1, 0,
+				       NULL),
+		      -EMEDIUMTYPE);
 	}
 	ck_assert(has(f, "f") && !has(f, "other"));
 	blm_close(f);
@@ -66,7 +78,9 @@ START_TEST(what_became_of_another_template_meanwhile_does_not_combine)
 	blm_close(f);
 	OK(blm_open(&f, NULL, "a", BLM_OPEN_WRITE));
 	OK(blm_create(NULL, NULL, "a", &BLM_PARAMS(.capacity = 500, .replace = true)));
-	FAILS(blm_combine_into(f, _i ? BLM_UNION : BLM_INTERSECT, (const struct blm_filter *const[]){ same }, 1, 0, NULL), -EMEDIUMTYPE);
+	FAILS(blm_combine_into(f, _i ? BLM_UNION : BLM_INTERSECT,
+			       (const struct blm_filter *const[]){ same }, 1, 0, NULL),
+	      -EMEDIUMTYPE);
 	blm_close(f);
 	blm_close(g);
 	blm_close(same);
@@ -99,7 +113,9 @@ static void check_data(struct blm_filter *f, const uint8_t wanted[BYTES])
 
 START_TEST(the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes)
 {
-	const struct blm_params params = BLM_PARAMS(.cells = BYTES * 8, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params params = BLM_PARAMS(.cells = BYTES * 8, .kind = "classic",
+						    .seed_count = 1,
+						    .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *f[1 + OTHERS], *into, *new;
 	static uint8_t wanted[BYTES];
 
@@ -110,9 +126,11 @@ START_TEST(the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their
 	}
 	or_by_bytes(f, 1 + _i, wanted);
 	OK(blm_copy(&into, NULL, NULL, f[0], 0));
-	OK(blm_combine_into(into, BLM_UNION, (const struct blm_filter *const *)f + 1, (size_t)_i, 0, NULL));
+	OK(blm_combine_into(into, BLM_UNION, (const struct blm_filter *const *)f + 1, (size_t)_i, 0,
+			    NULL));
 	check_data(into, wanted);
-	OK(blm_combine(&new, NULL, "new.blm", BLM_UNION, (const struct blm_filter *const *)f, (size_t)_i + 1, 0, NULL));
+	OK(blm_combine(&new, NULL, "new.blm", BLM_UNION, (const struct blm_filter *const *)f,
+		       (size_t)_i + 1, 0, NULL));
 	check_data(new, wanted);
 	for (int i = 0; i < 1 + OTHERS; i++)
 		blm_close(f[i]);
@@ -122,8 +140,9 @@ END_TEST
 /* A write to a page that lacks nothing would kill. */
 START_TEST(a_union_in_place_writes_to_no_page_that_has_all_of_it_already)
 {
-	const struct blm_params params = BLM_PARAMS(.capacity = 200000, .rate = 0.01, .kind = _i ? "classic" : "blocked", .seed_count = 1,
-					   .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params params =
+		BLM_PARAMS(.capacity = 200000, .rate = 0.01, .kind = _i ? "classic" : "blocked",
+			   .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *f = memory(&params), *more;
 	uint64_t untouched = 0, bytes;
 	const uint8_t *src;
@@ -158,8 +177,10 @@ END_TEST
 
 START_TEST(parameters_that_do_not_go_together_are_refused)
 {
-	static const struct { struct blm_params params; int err; } wrong[] = {
-		{ BLM_PARAMS(.capacity = 10, .secret = (const uint8_t *)"sixteen bytes..."), -EINVAL },
+	static const struct { struct blm_params params; int err;
+	} wrong[] = {
+		{ BLM_PARAMS(.capacity = 10, .secret = (const uint8_t *)"sixteen bytes..."),
+		  -EINVAL },
 		{ BLM_PARAMS(.capacity = 10, .tweak = 1), -EINVAL },
 		{ BLM_PARAMS(.capacity = 10, .mode = 07777), -EINVAL },
 		{ BLM_PARAMS(.capacity = 10, .kind = "none"), -ENOENT },
@@ -198,7 +219,8 @@ static int no_keys(struct blm_filter *new, void *context)
 
 START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
 {
-	const struct blm_params keyed = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...");
+	const struct blm_params keyed = BLM_PARAMS(.capacity = 10, .hash = "siphash",
+						   .secret = (const uint8_t *)"sixteen bytes...");
 	const uint8_t *other = (const uint8_t *)"sixteen others..";
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info *info = info_room();
@@ -209,7 +231,9 @@ START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
 	OK(blm_open_keyed(&f, store, "keyed", 0, other));
 	blm_close(f);
 	FAILS(blm_open_keyed(&f, store, "keyed", 0, keyed.secret), -ENOKEY);
-	OK(blm_create(NULL, store, "tweaked", &BLM_PARAMS(.capacity = 10, .kind = "classic", .hash = "murmur3-bip37", .tweak = 5)));
+	OK(blm_create(NULL, store, "tweaked",
+		      &BLM_PARAMS(.capacity = 10, .kind = "classic", .hash = "murmur3-bip37",
+				  .tweak = 5)));
 	for (uint64_t tweak = 0; tweak < 10; tweak += 9) {		/* 0: as before */
 		OK(blm_rebuild(store, "tweaked", &BLM_PARAMS(.tweak = tweak), no_keys, NULL));
 		OK(blm_store_find(store, "tweaked", info));
@@ -226,7 +250,8 @@ END_TEST
 START_TEST(an_estimate_from_a_sample_is_right_within_its_error)
 {
 	static const char *const kinds[] = { "classic", "blocked" };
-	struct blm_filter *f = memory(&BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 29, .probes = 4));
+	struct blm_filter *f =
+		memory(&BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 29, .probes = 4));
 	struct blm_estimate sampled, whole;
 	enum { KEYS = 200000 };
 
@@ -246,16 +271,19 @@ END_TEST
 START_TEST(a_sample_without_a_single_one_says_how_many_keys_there_are_at_most)
 {
 	static const char *const kinds[] = { "classic", "blocked" };
-	const struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 30, .probes = 4, .seed_count = 1,
-					   .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 30,
+						    .probes = 4, .seed_count = 1,
+						    .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *f = memory(&params);
 	struct blm_estimate e;
 
 	OK(blm_estimate(f, true, &e));
-	ck_assert(e.keys.value == 0 && e.keys.error == 0);	/* where all was read there is none */
+	/* where all was read there is none */
+	ck_assert(e.keys.value == 0 && e.keys.error == 0);
 	OK(blm_estimate(f, false, &e));
 	ck_assert(e.ones == 0 && e.keys.value == 0);
-	ck_assert_double_ge(e.keys.error, 3.0 * (1 << 27) / (double)e.sampled_bytes / (_i ? 1 : params.probes));
+	ck_assert_double_ge(e.keys.error,
+			    3.0 * (1 << 27) / (double)e.sampled_bytes / (_i ? 1 : params.probes));
 	ck_assert_double_le(e.keys.error, 24.0);
 	ck_assert(e.fill.error > 0 && e.rate.error > 0 && e.rate.error < 1e-6);
 	blm_close(f);
@@ -264,7 +292,8 @@ END_TEST
 
 START_TEST(of_a_full_filter_a_sample_does_not_say_that_all_of_it_is)
 {
-	struct blm_filter *f = memory(&BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4));
+	struct blm_filter *f =
+		memory(&BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4));
 	enum { PIECE = 1 << 20 };
 	uint8_t *ones = malloc(PIECE);
 	struct blm_estimate sampled, whole;
@@ -312,15 +341,21 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, nothing_and_a_rate_that_is_none_do_not_combine);
-	tcase_add_loop_test(tc, filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are, 0, 4);
+	tcase_add_loop_test(
+		tc, filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are, 0,
+		4);
 	tcase_add_loop_test(tc, what_became_of_another_template_meanwhile_does_not_combine, 0, 2);
-	tcase_add_loop_test(tc, the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes, 0, OTHERS + 1);
-	tcase_add_loop_test(tc, a_union_in_place_writes_to_no_page_that_has_all_of_it_already, 0, 2);
+	tcase_add_loop_test(
+		tc, the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes, 0,
+		OTHERS + 1);
+	tcase_add_loop_test(tc, a_union_in_place_writes_to_no_page_that_has_all_of_it_already, 0,
+			    2);
 	tcase_add_test(tc, parameters_that_do_not_go_together_are_refused);
 	tcase_add_test(tc, of_bits_capacity_and_rate_what_is_not_given_follows);
 	tcase_add_test(tc, a_rebuild_may_bring_another_secret_and_another_tweak);
 	tcase_add_loop_test(tc, an_estimate_from_a_sample_is_right_within_its_error, 0, 2);
-	tcase_add_loop_test(tc, a_sample_without_a_single_one_says_how_many_keys_there_are_at_most, 0, 2);
+	tcase_add_loop_test(tc, a_sample_without_a_single_one_says_how_many_keys_there_are_at_most,
+			    0, 2);
 	tcase_add_test(tc, of_a_full_filter_a_sample_does_not_say_that_all_of_it_is);
 	tcase_add_test(tc, errors_have_words_with_and_without_their_sign);
 	tcase_add_test(tc, a_list_of_kinds_ends_where_its_room_does);

@@ -1,4 +1,7 @@
-/* count.c - the count of keys after a power cut, which may keep the count and lose the keys, or the other way round */
+/*
+ * count.c - the count of keys after a power cut, which may keep the count and lose the keys, or the
+ * other way round
+ */
 #include "suite.h"
 
 #include "file/layout.h"
@@ -19,7 +22,8 @@ static struct blm_filter *made(const char *path)
 
 static void copy_range(const char *to, const char *from, off_t at, off_t end)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	char page[BLM_PAGE];
 
 	ck_assert(in >= 0 && out >= 0);
@@ -29,7 +33,10 @@ static void copy_range(const char *to, const char *from, off_t at, off_t end)
 	close(out);
 }
 
-/* A file as a power cut leaves it: as it was at the last sync, but for one range, that reached the disk. */
+/*
+ * A file as a power cut leaves it: as it was at the last sync, but for one range, that reached the
+ * disk.
+ */
 static const char *cut(const char *synced, const char *later, off_t from, off_t to)
 {
 	const char *path = a_path();
@@ -97,8 +104,11 @@ int main(void)
 	Suite *s = begin_suite("count");
 	TCase *tc = tcase_create("count");
 
-	tcase_add_test(tc, keys_that_a_power_cut_took_are_counted_again_if_their_count_was_on_the_disk);
-	tcase_add_test(tc, a_power_cut_that_kept_more_keys_than_it_counted_leaves_the_count_of_the_last_sync);
+	tcase_add_test(tc,
+		       keys_that_a_power_cut_took_are_counted_again_if_their_count_was_on_the_disk);
+	tcase_add_test(
+		tc,
+		a_power_cut_that_kept_more_keys_than_it_counted_leaves_the_count_of_the_last_sync);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -6,13 +6,18 @@
 
 enum { N = 3000 };
 
-static const struct { const char *kind, *hash; uint64_t cells; uint32_t probes; } sorts[] = {
-	{ "classic", "xxh3", 100003, 7 }, { "classic", "mm3_64", 65536, 5 }, { "classic", "xxh3", 1, 1 }, { "blocked", "xxh3", 512 * 200, 7 },
+static const struct { const char *kind, *hash; uint64_t cells; uint32_t probes;
+} sorts[] = {
+	{ "classic", "xxh3", 100003, 7 },
+	{ "classic", "mm3_64", 65536, 5 },
+	{ "classic", "xxh3", 1, 1 },
+	{ "blocked", "xxh3", 512 * 200, 7 },
 };
 
 static struct blm_filter *make(int sort, const char *path)
 {
-	struct blm_params p = BLM_PARAMS(.kind = sorts[sort].kind, .hash = sorts[sort].hash, .cells = sorts[sort].cells, .probes = sorts[sort].probes);
+	struct blm_params p = BLM_PARAMS(.kind = sorts[sort].kind, .hash = sorts[sort].hash,
+					 .cells = sorts[sort].cells, .probes = sorts[sort].probes);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -66,7 +71,8 @@ START_TEST(raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter)
 		ck_assert_mem_eq(again, data, bytes);
 		free(again);
 		for (uint32_t i = 0; i < 2 * N; i++)
-			ck_assert_int_eq(blm_contains(f, &i, sizeof(i)), blm_contains(g, &i, sizeof(i)));
+			ck_assert_int_eq(blm_contains(f, &i, sizeof(i)),
+					 blm_contains(g, &i, sizeof(i)));
 		FAILS(blm_count(g, &count, NULL), -EDOM);
 		OK(blm_count(g, &count, &estimated));
 		ck_assert(estimated);
@@ -103,7 +109,8 @@ START_TEST(what_lies_outside_of_the_cells_is_refused_and_changes_nothing)
 	FAILS(blm_data_unite(f, 0, all, bytes + 1), -EINVAL);
 	OK(blm_data_read(f, bytes, NULL, 0));
 	OK(blm_data_read(f, 0, NULL, 0));
-	for (uint64_t bit = sorts[_i].cells; bit < bytes * 8; bit++) {	/* padding, alone and with what is none */
+	/* padding, alone and with what is none */
+	for (uint64_t bit = sorts[_i].cells; bit < bytes * 8; bit++) {
 		memset(all, 0, bytes);
 		all[bit / 8] = (uint8_t)(1 << bit % 8);
 		FAILS(blm_data_unite(f, bit / 8, all + bit / 8, 1), -EINVAL);
@@ -132,7 +139,8 @@ START_TEST(so_it_is_where_the_high_bit_of_a_byte_comes_first)
 	uint8_t data[8] = { 0xff, 0xff, 0xff, 0xff };
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "redis-bitmap", .cells = 32, .probes = 3)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.format = "redis-bitmap", .cells = 32, .probes = 3)));
 	OK(blm_data_unite(f, 0, data, sizeof(data)));
 	for (size_t i = 4; i < sizeof(data); i++) {
 		data[i] = 0x10;
@@ -173,7 +181,8 @@ static int unite_bit_by_bit(void *context)
 
 	MUST(blm_open(&f, NULL, w->path, BLM_OPEN_WRITE) == 0);
 	for (size_t at = 0; at < w->bytes; at += 5)
-		MUST(blm_data_unite(f, at, w->data + at, w->bytes - at < 5 ? w->bytes - at : 5) == 0);
+		MUST(blm_data_unite(f, at, w->data + at, w->bytes - at < 5 ? w->bytes - at : 5)
+		     == 0);
 	blm_close(f);
 	return 0;
 }
@@ -215,11 +224,14 @@ int main(void)
 	Suite *s = begin_suite("data");
 	TCase *tc = tcase_create("data");
 
-	tcase_add_loop_test(tc, raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter, 0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(tc, what_lies_outside_of_the_cells_is_refused_and_changes_nothing, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter,
+			    0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, what_lies_outside_of_the_cells_is_refused_and_changes_nothing, 0,
+			    ARRAY_LEN(sorts));
 	tcase_add_test(tc, so_it_is_where_the_high_bit_of_a_byte_comes_first);
 	tcase_add_loop_test(tc, raw_data_for_a_file_that_was_cut_fails_each_time, 0, 2);
-	tcase_add_loop_test(tc, two_processes_that_unite_at_once_while_a_third_adds_lose_nothing, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, two_processes_that_unite_at_once_while_a_third_adds_lose_nothing, 0,
+			    ARRAY_LEN(sorts));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

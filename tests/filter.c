@@ -56,22 +56,26 @@ static uint32_t found(const struct blm_filter *f, uint32_t from, uint32_t to)
 static uint64_t ones_from(const struct blm_filter *f, uint64_t from)
 {
 	const struct blm_view *view = current_view(f);
-	uint64_t base = (uint64_t)(view->part[0].bytes - (const uint8_t *)view->image.header) + from / 8, ones = 0;
+	uint64_t base = (uint64_t)(view->part[0].bytes - (const uint8_t *)view->image.header)
+		      + from / 8,
+		 ones = 0;
 	off_t data = (off_t)base, hole;
 
 	while ((data = lseek(view->image.fd, data, SEEK_DATA)) >= 0) {
 		hole = lseek(view->image.fd, data, SEEK_HOLE);
 		for (; data < hole; data++)
-			ones += (uint64_t)__builtin_popcount(((const uint8_t *)view->image.header)[data]);
+			ones += (uint64_t)__builtin_popcount(
+				((const uint8_t *)view->image.header)[data]);
 	}
 	return ones;
 }
 
-START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_bits_above_2_to_the_32)
+START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_bits_above_2_to_the_32)
 {
 	const uint64_t cells = UINT64_C(1) << 36, seed = 5;
-	struct blm_params p = BLM_PARAMS(.kind = _i ? "blocked" : "classic", .cells = cells, .probes = 7, .capacity = KEYS, .seeds = &seed,
-				.seed_count = 1, .sparse = true);
+	struct blm_params p = BLM_PARAMS(.kind = _i ? "blocked" : "classic", .cells = cells,
+					 .probes = 7, .capacity = KEYS, .seeds = &seed,
+					 .seed_count = 1, .sparse = true);
 	char path[600];
 	struct blm_filter *a, *b, *either;
 	struct blm_estimate e;
@@ -97,7 +101,10 @@ START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_
 	ck_assert_double_eq_tol(e.keys.value, _i ? (double)all / 7 : KEYS, _i ? 3 : 0.1);
 	ck_assert(!e.saturated);
 
-	ck_assert_msg(blm_combine(&either, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL) == 0, "%s", blm_error_message());
+	ck_assert_msg(blm_combine(&either, NULL, a_path(), BLM_UNION,
+				  (const struct blm_filter *[]){ a, b }, 2, 0, NULL)
+			      == 0,
+		      "%s", blm_error_message());
 	ck_assert_uint_eq(found(either, 0, KEYS + KEYS / 2), KEYS + KEYS / 2);
 	ck_assert_uint_eq(found(either, 2 * KEYS, 1000), 0);
 	ck_assert_int_eq(fstat(current_view(either)->image.fd, &st), 0);
@@ -169,7 +176,8 @@ START_TEST(a_filter_that_exists_keeps_its_parameters_and_says_what_differs)
 	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 1000, .rate = 0.01)), BLM_CREATED);
 	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 1000)), BLM_OPENED);
 	ck_assert_int_eq(open_or_create(BLM_PARAMS()), BLM_OPENED);
-	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 5, .rate = 0.5, .kind = "classic", .replace = true)),
+	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 5, .rate = 0.5, .kind = "classic",
+						   .replace = true)),
 			 BLM_DIFFERS);
 	ck_assert_str_eq(blm_error_message(), message);
 	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 5, .rate = 2)), -EINVAL);
@@ -220,14 +228,16 @@ END_TEST
 START_TEST(what_is_no_plain_file_is_refused_at_once)
 {
 	const char *fifo = a_path();
-	const char *const others[] = { test_dir, "/dev/null", "/dev/zero", "/", "/proc/self/mem", fifo };
+	const char *const others[] = { test_dir, "/dev/null",	   "/dev/zero",
+				       "/",	 "/proc/self/mem", fifo };
 	struct blm_filter *f = NULL;
 	double begun = seconds();
 
 	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		for (int write = 0; write < 2; write++) {
-			ck_assert_msg(blm_open(&f, NULL, others[i], write ? BLM_OPEN_WRITE : 0) < 0, "%s", others[i]);
+			ck_assert_msg(blm_open(&f, NULL, others[i], write ? BLM_OPEN_WRITE : 0) < 0,
+				      "%s", others[i]);
 			ck_assert_uint_gt(strlen(blm_error_message()), 10);
 		}
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
@@ -243,7 +253,8 @@ END_TEST
 
 START_TEST(empty_short_and_foreign_files_do_not_open)
 {
-	static const char *const contents[] = { "", "B", "BLOOMERY", "#!/bin/sh\necho this is a script\n" };
+	static const char *const contents[] = { "", "B", "BLOOMERY",
+						"#!/bin/sh\necho this is a script\n" };
 
 	for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
 		struct blm_filter *f = NULL;
@@ -278,7 +289,8 @@ END_TEST
 
 START_TEST(a_mode_is_kept_exactly_and_without_one_the_umask_rules)
 {
-	static const unsigned masks[] = { 0, 022, 027, 077, 0777 }, modes[] = { 0, 0600, 0640, 0644, 0660, 0666, 0400, 0444 };
+	static const unsigned masks[] = { 0, 022, 027, 077, 0777 },
+			      modes[] = { 0, 0600, 0640, 0644, 0660, 0666, 0400, 0444 };
 
 	for (size_t u = 0; u < ARRAY_LEN(masks); u++)
 		for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
@@ -291,9 +303,11 @@ START_TEST(a_mode_is_kept_exactly_and_without_one_the_umask_rules)
 			ck_assert_int_eq(blm_template(&t, NULL, twin, f, modes[m]), 0);
 			umask(before);
 			ck_assert_int_eq(stat(path, &st), 0);
-			ck_assert_uint_eq(st.st_mode & 07777, modes[m] ? modes[m] : 0644 & ~masks[u]);
+			ck_assert_uint_eq(st.st_mode & 07777,
+					  modes[m] ? modes[m] : 0644 & ~masks[u]);
 			ck_assert_int_eq(stat(twin, &st), 0);
-			ck_assert_uint_eq(st.st_mode & 07777, modes[m] ? modes[m] : 0644 & ~masks[u]);
+			ck_assert_uint_eq(st.st_mode & 07777,
+					  modes[m] ? modes[m] : 0644 & ~masks[u]);
 			blm_close(f), blm_close(t);
 		}
 }
@@ -307,7 +321,9 @@ START_TEST(an_intersection_in_place_keeps_the_mode)
 	struct stat st;
 
 	ck_assert_int_eq(blm_template(&t, NULL, a_path(), f, 0), 0);
-	ck_assert_int_eq(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *[]){ t }, 1, 0, NULL), 0);
+	ck_assert_int_eq(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *[]){ t }, 1,
+					  0, NULL),
+			 0);
 	umask(before);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0640);
@@ -321,7 +337,9 @@ START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
 	char key[700];
 	const char *path = a_path();
 	mode_t before = umask(0);
-	struct blm_filter *f = create(path, &BLM_PARAMS(.capacity = 1000, .hash = "siphash", .secret = secret)), *again = NULL;
+	struct blm_filter *f = create(path, &BLM_PARAMS(.capacity = 1000, .hash = "siphash",
+							.secret = secret)),
+			  *again = NULL;
 	struct stat st;
 	const struct blm_view *view = current_view(f);
 
@@ -333,7 +351,8 @@ START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
 	ck_assert_int_eq(blm_add(f, "x", 1), 1);
 	ck_assert_int_eq(unlink(key), 0);
 	ck_assert_int_eq(blm_open(&again, NULL, path, 0), -ENOKEY);
-	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, 0, (const uint8_t *)"another's secret"), -ENOKEY);
+	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, 0, (const uint8_t *)"another's secret"),
+			 -ENOKEY);
 	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, 0, secret), 0);
 	ck_assert(blm_contains(again, "x", 1));
 	blm_close(f), blm_close(again);
@@ -344,7 +363,8 @@ END_TEST
 START_TEST(a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes .";
-	const struct blm_params params = BLM_PARAMS(.capacity = 1000, .hash = "siphash", .secret = secret);
+	const struct blm_params params = BLM_PARAMS(.capacity = 1000, .hash = "siphash",
+						    .secret = secret);
 	char key[700];
 	const char *path = a_path();
 	struct blm_filter *f, *again = NULL;
@@ -473,9 +493,11 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("filter");
-	TCase *tc = tcase_create("large"), *names = tcase_create("names"), *modes = tcase_create("modes"), *room = tcase_create("room");
+	TCase *tc = tcase_create("large"), *names = tcase_create("names"),
+	      *modes = tcase_create("modes"), *room = tcase_create("room");
 
-	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_bits_above_2_to_the_32, 0, 2);
+	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_bits_above_2_to_the_32, 0,
+			    2);
 	tcase_add_test(names, a_name_that_is_taken_stays_what_it_was);
 	tcase_add_test(names, a_filter_that_exists_keeps_its_parameters_and_says_what_differs);
 	tcase_add_test(names, a_dangling_link_is_taken_and_what_it_names_is_not_made);
@@ -486,10 +508,15 @@ int main(void)
 	tcase_add_test(modes, a_mode_is_kept_exactly_and_without_one_the_umask_rules);
 	tcase_add_test(modes, an_intersection_in_place_keeps_the_mode);
 	tcase_add_test(modes, a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file);
-	tcase_add_test(modes, a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it);
-	tcase_add_test(room, past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing);
+	tcase_add_test(modes,
+		       a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it);
+	tcase_add_test(
+		room,
+		past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing);
 	tcase_add_test(room, on_a_full_disk_creating_fails_and_leaves_nothing);
-	tcase_add_loop_test(names, of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed, 0, 300);
+	tcase_add_loop_test(names,
+			    of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed, 0,
+			    300);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, names);
 	suite_add_tcase(s, modes);

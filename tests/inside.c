@@ -1,4 +1,7 @@
-/* inside.c - a handle on a filter that is replaced again and again: what it keeps, and what its threads see */
+/*
+ * inside.c - a handle on a filter that is replaced again and again: what it keeps, and what its
+ * threads see
+ */
 #include "suite.h"
 
 #include "handle/reclaim.h"
@@ -125,7 +128,8 @@ START_TEST(threads_in_the_middle_of_a_call_are_not_disturbed)
 	ck_assert_uint_ge(r.calls, THREADS);
 	ck_assert_uint_eq(r.missed, 0);
 	replace(path);
-	ck_assert_uint_eq(numbers_found(r.f, 0, KEYS), KEYS);	/* what a thread held up goes now that it is over */
+	/* what a thread held up goes now that it is over */
+	ck_assert_uint_eq(numbers_found(r.f, 0, KEYS), KEYS);
 	ck_assert_int_le(deleted_maps(), 1);
 	blm_close(r.f);
 }
@@ -148,7 +152,8 @@ static int hold(void *context, const void *bytes, size_t len)
 		sem_post(&h->in);
 		sem_wait(&h->go_on);
 		h->maps = deleted_maps();
-		h->bytes += (uint64_t)blm_contains(h->f, &(uint32_t){ 1 }, 4);	/* a call in a call: the outer one goes on with its file */
+		/* a call in a call: the outer one goes on with its file */
+		h->bytes += (uint64_t)blm_contains(h->f, &(uint32_t){ 1 }, 4);
 	}
 	h->bytes += len;
 	return 0;
@@ -203,7 +208,8 @@ static int in_a_child(void *context)
 		MUST(numbers_found(f, 0, KEYS) == KEYS);
 	}
 	MUST(deleted_maps() <= 1);
-	MUST(blm_contains(h->f, &(uint32_t){ 1 }, 4) && blm_info(h->f, &info) == 0 && info.keys == KEYS);
+	MUST(blm_contains(h->f, &(uint32_t){ 1 }, 4) && blm_info(h->f, &info) == 0
+	     && info.keys == KEYS);
 	return 0;
 }
 
@@ -428,7 +434,9 @@ static int64_t unite(struct blm_filter *f)
 {
 	struct blm_filter *g = NULL;
 
-	return closed(blm_combine(&g, NULL, NULL, BLM_UNION, (const struct blm_filter *const[]){ f, f }, 2, 0, NULL), &g);
+	return closed(blm_combine(&g, NULL, NULL, BLM_UNION,
+				  (const struct blm_filter *const[]){ f, f }, 2, 0, NULL),
+		      &g);
 }
 
 static int64_t unite_into(struct blm_filter *f)
@@ -438,7 +446,8 @@ static int64_t unite_into(struct blm_filter *f)
 
 static int64_t intersect_into(struct blm_filter *f)
 {
-	return blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL);
+	return blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0,
+				NULL);
 }
 
 static int64_t read_data(struct blm_filter *f)
@@ -617,10 +626,58 @@ static int64_t status(struct blm_filter *f)
 }
 
 static int64_t (*const calls[])(struct blm_filter *f) = {
-	ask, ask_many, ask_fixed, allow, disallow, spare, list_allowed, hash_one, hash_one_fixed, hash_id, ask_hashes, ask_hash, add_hash, add, claim, count, inform, estimate, compare, count_difference, list_differences, same, template,
-	copy, unite, unite_into, intersect_into, read_data, unite_data, export, export_file, load, sync_it, clear, seal, status,
-	fold, convert, merge, grow, rotate, advance, take_one_out, put_one, get_one, fact, bank, bank_query,
-	claim_again, add_at, ask_within, ask_ages,
+	ask,
+	ask_many,
+	ask_fixed,
+	allow,
+	disallow,
+	spare,
+	list_allowed,
+	hash_one,
+	hash_one_fixed,
+	hash_id,
+	ask_hashes,
+	ask_hash,
+	add_hash,
+	add,
+	claim,
+	count,
+	inform,
+	estimate,
+	compare,
+	count_difference,
+	list_differences,
+	same,
+	template,
+	copy,
+	unite,
+	unite_into,
+	intersect_into,
+	read_data,
+	unite_data,
+	export,
+	export_file,
+	load,
+	sync_it,
+	clear,
+	seal,
+	status,
+	fold,
+	convert,
+	merge,
+	grow,
+	rotate,
+	advance,
+	take_one_out,
+	put_one,
+	get_one,
+	fact,
+	bank,
+	bank_query,
+	claim_again,
+	add_at,
+	ask_within,
+	ask_ages,
 };
 
 /* ---- Merges ---- */
@@ -639,15 +696,18 @@ struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_vi
 	return __real_blm_view_renew(f, view);
 }
 
-int __real_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display);
-int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display);
+int __real_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes,
+			       const char *display);
+int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes,
+			       const char *display);
 
 static const char *replaced_meanwhile;
 
 static void build_golomb(const char *path, uint32_t from, uint32_t to, uint64_t capacity)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = "golomb", .capacity = capacity, .rate = 1e-6, .seed_count = 1, .seeds = (const uint64_t[]){ 7 },
-					   .replace = true);
+	const struct blm_params params =
+		BLM_PARAMS(.kind = "golomb", .capacity = capacity, .rate = 1e-6, .seed_count = 1,
+			   .seeds = (const uint64_t[]){ 7 }, .replace = true);
 	struct blm_build *b;
 
 	OK(blm_build_begin(&b, NULL, path, &params, NULL));
@@ -657,7 +717,8 @@ static void build_golomb(const char *path, uint32_t from, uint32_t to, uint64_t 
 }
 
 /* A merge asks for this when it has looked at its sources, and before it makes anything of them. */
-int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
+int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes,
+			       const char *display)
 {
 	const char *path = replaced_meanwhile;
 
@@ -684,7 +745,10 @@ START_TEST(every_call_goes_over_to_the_file_that_took_the_place)
 }
 END_TEST
 
-/* Of a source that another one takes the place of: of another template, so that the two are never mixed, and of ten times the size. */
+/*
+ * Of a source that another one takes the place of: of another template, so that the two are never
+ * mixed, and of ten times the size.
+ */
 START_TEST(a_merge_is_of_the_files_that_its_sources_were_when_it_began)
 {
 	const char *path[2] = { a_path(), a_path() };
@@ -701,7 +765,9 @@ START_TEST(a_merge_is_of_the_files_that_its_sources_were_when_it_began)
 	ck_assert_uint_le(numbers_found(merged, 5000, 9000), 1);
 	blm_close(merged);
 	renewed = 0;
-	FAILS(blm_merge(&merged, NULL, a_path(), (const struct blm_filter *const *)from, 2, 0600), -EMEDIUMTYPE);	/* the next one sees it */
+	/* the next one sees it */
+	FAILS(blm_merge(&merged, NULL, a_path(), (const struct blm_filter *const *)from, 2, 0600),
+	      -EMEDIUMTYPE);
 	ck_assert_int_ge(renewed, 1);
 	for (int i = 0; i < 2; i++)
 		blm_close(from[i]);
@@ -719,11 +785,13 @@ int main(void)
 	threads = tcase_create("threads");
 	tcase_add_loop_test(tc, a_handle_keeps_only_the_last_of_the_files_that_were_replaced, 0, 2);
 	tcase_add_test(threads, threads_in_the_middle_of_a_call_are_not_disturbed);
-	tcase_add_test(threads, the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);
+	tcase_add_test(threads,
+		       the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);
 	tcase_add_test(threads, a_forked_child_keeps_no_more_than_its_own_threads_need);
 	tcase_add_test(threads, so_does_the_child_of_a_thread_that_never_called);
 	tcase_add_test(threads, threads_that_ended_hold_nothing);
-	tcase_add_loop_test(tc, every_call_goes_over_to_the_file_that_took_the_place, 0, sizeof(calls) / sizeof(calls[0]));
+	tcase_add_loop_test(tc, every_call_goes_over_to_the_file_that_took_the_place, 0,
+			    sizeof(calls) / sizeof(calls[0]));
 	tcase_add_loop_test(tc, a_merge_is_of_the_files_that_its_sources_were_when_it_began, 0, 2);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);

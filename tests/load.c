@@ -1,4 +1,7 @@
-/* load.c - how filters lie in memory: aligned, in pages as asked for, brought in, locked; and what opening costs */
+/*
+ * load.c - how filters lie in memory: aligned, in pages as asked for, brought in, locked; and what
+ * opening costs
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -30,7 +33,9 @@ static struct map map_at(const void *at)
 			here = begin <= (uintptr_t)at && (uintptr_t)at < end;
 		else if (here && sscanf(line, "Rss: %lu kB", &kib) == 1)
 			ret.rss = (uint64_t)kib << 10;
-		else if (here && (sscanf(line, "FilePmdMapped: %lu kB", &kib) == 1 || sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1))
+		else if (here
+			 && (sscanf(line, "FilePmdMapped: %lu kB", &kib) == 1
+			     || sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1))
 			ret.huge += (uint64_t)kib << 10;
 		else if (here && sscanf(line, "Locked: %lu kB", &kib) == 1)
 			ret.locked = (uint64_t)kib << 10;
@@ -70,8 +75,9 @@ static const uint64_t seed = 7;
 
 static struct blm_filter *make(const char *path, uint64_t bytes, bool sparse)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = bytes * 8, .probes = 5, .capacity = KEYS, .seeds = &seed, .seed_count = 1,
-				.sparse = sparse);
+	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = bytes * 8, .probes = 5,
+					 .capacity = KEYS, .seeds = &seed, .seed_count = 1,
+					 .sparse = sparse);
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -103,12 +109,14 @@ static bool huge_pages_here(void)
 {
 	const char *path = a_path();
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	uint8_t *piece = calloc(1, 4 << 20), *reserved = mmap(NULL, 8 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *piece = calloc(1, 4 << 20),
+		*reserved = mmap(NULL, 8 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *at = (uint8_t *)round_up((uintptr_t)reserved, HUGE_PAGE);
 	struct map map;
 
 	ck_assert_int_eq(pwrite(fd, piece, 4 << 20, 0), 4 << 20);
-	ck_assert_ptr_eq(mmap(at, 4 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), at);
+	ck_assert_ptr_eq(mmap(at, 4 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+			 at);
 	madvise(at, 4 << 20, MADV_HUGEPAGE);
 	for (int i = 0; i < 4 << 20; i += 4096)
 		(void)*(volatile uint8_t *)(at + i);
@@ -163,10 +171,13 @@ START_TEST(the_choice_of_pages_reaches_the_map_and_can_be_made_again)
 }
 END_TEST
 
-START_TEST(sparse_filters_and_those_larger_than_the_memory_get_huge_pages_only_when_that_is_asked_for)
+START_TEST(sparse_and_very_large_filters_get_huge_pages_only_on_request)
 {
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), most = UINT64_C(1) << 44;
-	struct blm_filter *f = make(a_path(), _i && memory < most ? round_up(memory, HUGE_PAGE) + HUGE_PAGE : 8 << 20, true);
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+		 most = UINT64_C(1) << 44;
+	struct blm_filter *f =
+		make(a_path(),
+		     _i && memory < most ? round_up(memory, HUGE_PAGE) + HUGE_PAGE : 8 << 20, true);
 	struct map map = data_map(f);
 
 	ck_assert(!has(&map, "hg") && has(&map, "rr"));
@@ -198,7 +209,12 @@ END_TEST
 
 START_TEST(answers_are_the_same_however_a_filter_lies_in_memory)
 {
-	static const unsigned flags[] = { 0, BLM_PREFAULT, BLM_LOCK, BLM_HUGE_PAGES, BLM_SMALL_PAGES, BLM_PREFAULT | BLM_SMALL_PAGES,
+	static const unsigned flags[] = { 0,
+					  BLM_PREFAULT,
+					  BLM_LOCK,
+					  BLM_HUGE_PAGES,
+					  BLM_SMALL_PAGES,
+					  BLM_PREFAULT | BLM_SMALL_PAGES,
 					  BLM_LOCK | BLM_HUGE_PAGES };
 	const char *path = a_path();
 	struct blm_filter *f = make(path, 4 << 20, false);
@@ -335,7 +351,8 @@ static long faults_of_a_question(const char *path, bool write)
 {
 	long least = 1000000;
 
-	for (int i = 0; i < 5; i++) {	/* the first ones also pay for the allocator and for what is linked late */
+	/* the first ones also pay for the allocator and for what is linked late */
+	for (int i = 0; i < 5; i++) {
 		long before = faults(), count;
 		struct blm_filter *f;
 
@@ -368,24 +385,35 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("load");
-	TCase *pages = tcase_create("pages"), *memory = tcase_create("memory"), *opening = tcase_create("opening");
+	TCase *pages = tcase_create("pages"), *memory = tcase_create("memory"),
+	      *opening = tcase_create("opening");
 
-	tcase_add_loop_test(pages, parts_over_2_MiB_lie_at_multiples_of_it_in_the_file_and_in_memory, 0, 3);
-	tcase_add_loop_test(pages, a_filter_that_is_filled_lies_in_huge_pages_or_in_small_ones_as_was_asked, 0, 2);
+	tcase_add_loop_test(
+		pages, parts_over_2_MiB_lie_at_multiples_of_it_in_the_file_and_in_memory, 0, 3);
+	tcase_add_loop_test(
+		pages, a_filter_that_is_filled_lies_in_huge_pages_or_in_small_ones_as_was_asked, 0,
+		2);
 	tcase_add_test(pages, the_choice_of_pages_reaches_the_map_and_can_be_made_again);
-	tcase_add_loop_test(pages, sparse_filters_and_those_larger_than_the_memory_get_huge_pages_only_when_that_is_asked_for, 0, 2);
+	tcase_add_loop_test(pages, sparse_and_very_large_filters_get_huge_pages_only_on_request, 0,
+			    2);
 	suite_add_tcase(s, pages);
 
 	tcase_add_loop_test(memory, a_filter_that_is_prefaulted_is_in_memory_whole, 0, 2);
 	tcase_add_test(memory, answers_are_the_same_however_a_filter_lies_in_memory);
 	tcase_add_test(memory, a_locked_filter_stays_in_memory_until_it_is_let_go);
-	tcase_add_test(memory, where_so_much_may_not_be_locked_the_error_says_how_much_may_and_the_filter_goes_on);
-	tcase_add_loop_test(memory, what_comes_in_the_place_of_a_filter_is_loaded_as_that_was, 0, 2);
+	tcase_add_test(
+		memory,
+		where_so_much_may_not_be_locked_the_error_says_how_much_may_and_the_filter_goes_on);
+	tcase_add_loop_test(memory, what_comes_in_the_place_of_a_filter_is_loaded_as_that_was, 0,
+			    2);
 	tcase_add_test(memory, a_file_that_was_cut_is_not_prefaulted);
 	tcase_add_test(memory, flags_that_exclude_each_other_or_mean_nothing_are_refused);
 	suite_add_tcase(s, memory);
 
-	tcase_add_loop_test(opening, opening_asking_and_closing_touches_the_same_few_pages_at_1_MiB_1_GiB_and_1_TiB, 0, 2);
+	tcase_add_loop_test(
+		opening,
+		opening_asking_and_closing_touches_the_same_few_pages_at_1_MiB_1_GiB_and_1_TiB, 0,
+		2);
 	suite_add_tcase(s, opening);
 	return run_suite(s);
 }

@@ -1,4 +1,7 @@
-/* memory.c - filters in memory are filters like any other, until their last handle is closed; forked children share them */
+/*
+ * memory.c - filters in memory are filters like any other, until their last handle is closed;
+ * forked children share them
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -10,13 +13,16 @@
 enum { N = 2000 };
 
 /* Each with a secret or not, hashed once or for each probe. */
-static const struct { const char *kind, *hash; } sorts[] = {
-	{ "blocked", "xxh3" }, { "classic", "xxh3" }, { "blocked", "siphash" }, { "classic", "siphash" }, { "classic", "mm3_64" }, { "classic", "sha512" },
+static const struct { const char *kind, *hash;
+} sorts[] = {
+	{ "blocked", "xxh3" },	  { "classic", "xxh3" },   { "blocked", "siphash" },
+	{ "classic", "siphash" }, { "classic", "mm3_64" }, { "classic", "sha512" },
 };
 
 static struct blm_filter *make(int sort, const char *path)
 {
-	struct blm_params p = BLM_PARAMS(.kind = sorts[sort].kind, .hash = sorts[sort].hash, .capacity = 2 * N, .rate = 0.001);
+	struct blm_params p = BLM_PARAMS(.kind = sorts[sort].kind, .hash = sorts[sort].hash,
+					 .capacity = 2 * N, .rate = 0.001);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -94,13 +100,17 @@ START_TEST(filters_in_memory_and_in_files_combine_in_every_mixture)
 					OK(blm_copy(&f, NULL, i & 2 ? a_path() : NULL, pair[0], 0));
 					OK(blm_combine_into(f, op, &pair[1], 1, 0, &rate));
 				} else {
-					OK(blm_combine(&f, NULL, i & 2 ? a_path() : NULL, op, pair, 2, 0, &rate));
+					OK(blm_combine(&f, NULL, i & 2 ? a_path() : NULL, op, pair,
+						       2, 0, &rate));
 				}
 				ck_assert_uint_eq(numbers_found(f, N / 2, N), N / 2);
 				if (op == BLM_UNION)
-					ck_assert_uint_eq(numbers_found(f, 0, N + N / 2), N + N / 2);
+					ck_assert_uint_eq(numbers_found(f, 0, N + N / 2),
+							  N + N / 2);
 				else
-					ck_assert_uint_lt(numbers_found(f, 0, N / 2) + numbers_found(f, N, N + N / 2), 30);
+					ck_assert_uint_lt(numbers_found(f, 0, N / 2)
+								  + numbers_found(f, N, N + N / 2),
+							  30);
 				ck_assert(rate > 0 && rate < 0.01);
 				f = blm_close(f);
 			}
@@ -109,9 +119,13 @@ START_TEST(filters_in_memory_and_in_files_combine_in_every_mixture)
 	ck_assert_double_eq_tol(c.common.value, N / 2, 6 * c.common.error + 5);
 	OK(blm_copy(&copy, NULL, NULL, b[1], 0));
 	ck_assert_uint_eq(numbers_found(copy, N / 2, N + N / 2), N);
-	FAILS(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ a, copy }, 2, 1e-9, NULL), -ERANGE);
+	FAILS(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ a, copy }, 2,
+			  1e-9, NULL),
+	      -ERANGE);
 	ck_assert_ptr_null(strstr(blm_error_message(), "null"));
-	FAILS(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *[]){ copy }, 1, 1e-30, NULL), -ERANGE);
+	FAILS(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *[]){ copy }, 1, 1e-30,
+			       NULL),
+	      -ERANGE);
 	ck_assert_uint_eq(numbers_found(a, 0, N), N);
 	blm_close(a), blm_close(b[0]), blm_close(b[1]), blm_close(copy);
 }
@@ -146,7 +160,7 @@ START_TEST(a_filter_in_memory_is_cleared_and_goes_on)
 }
 END_TEST
 
-START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_it_to_its_copies)
+START_TEST(a_keyed_filter_in_memory_keeps_its_secret_when_cleared_and_copied)
 {
 	uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes..";
 	struct blm_params p = BLM_PARAMS(.hash = "siphash", .capacity = N, .secret = secret);
@@ -168,7 +182,8 @@ START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_
 	OK(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *[]){ again }, 1, 0, NULL));
 	ck_assert_uint_eq(numbers_found(f, 0, N), N);
 	OK(blm_export_bytes(f, NULL, &bytes, &len));
-	FAILS(blm_import_bytes(&copy, NULL, NULL, NULL, bytes, len), -ENOKEY);	/* which is not in them, and there is no file of it */
+	/* which is not in them, and there is no file of it */
+	FAILS(blm_import_bytes(&copy, NULL, NULL, NULL, bytes, len), -ENOKEY);
 	blm_free(bytes);
 	blm_close(again), blm_close(f);
 	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = "siphash", .capacity = N)));
@@ -208,7 +223,7 @@ static int clear_in_child(void *context)
 	return 0;
 }
 
-START_TEST(a_child_shares_its_parents_filter_in_memory_and_what_it_clears_is_its_own_from_then_on)
+START_TEST(a_child_shares_a_filter_in_memory_until_it_clears_it)
 {
 	const uint32_t x = 77777777;
 	pid_t pids[3];
@@ -270,7 +285,9 @@ static void run_threads(void *(*body)(void *who))
 
 START_TEST(threads_share_a_filter_in_memory_and_each_key_has_one_claimer)
 {
-	OK(blm_create(&shared, NULL, NULL, &BLM_PARAMS(.kind = sorts[_i].kind, .hash = sorts[_i].hash, .capacity = 10 * EACH, .rate = 1e-6)));
+	OK(blm_create(&shared, NULL, NULL,
+		      &BLM_PARAMS(.kind = sorts[_i].kind, .hash = sorts[_i].hash,
+				  .capacity = 10 * EACH, .rate = 1e-6)));
 	claimed = 0;
 	run_threads(add_and_claim);
 	ck_assert_uint_eq(numbers_found(shared, 0, THREADS * EACH), THREADS * EACH);
@@ -328,13 +345,19 @@ int main(void)
 	Suite *s = (prefer_memory(), begin_suite("memory"));
 	TCase *tc = tcase_create("memory"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, a_filter_in_memory_adds_claims_answers_counts_and_is_gone_when_it_is_closed, 0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(tc, filters_in_memory_and_in_files_combine_in_every_mixture, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(
+		tc, a_filter_in_memory_adds_claims_answers_counts_and_is_gone_when_it_is_closed, 0,
+		ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, filters_in_memory_and_in_files_combine_in_every_mixture, 0,
+			    ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, a_filter_in_memory_is_cleared_and_goes_on, 0, ARRAY_LEN(sorts));
-	tcase_add_test(tc, a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_it_to_its_copies);
-	tcase_add_loop_test(tc, a_child_shares_its_parents_filter_in_memory_and_what_it_clears_is_its_own_from_then_on, 0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(threads, threads_share_a_filter_in_memory_and_each_key_has_one_claimer, 0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(threads, threads_may_clear_a_filter_in_memory_while_others_add, 0, ARRAY_LEN(sorts));
+	tcase_add_test(tc, a_keyed_filter_in_memory_keeps_its_secret_when_cleared_and_copied);
+	tcase_add_loop_test(tc, a_child_shares_a_filter_in_memory_until_it_clears_it, 0,
+			    ARRAY_LEN(sorts));
+	tcase_add_loop_test(threads, threads_share_a_filter_in_memory_and_each_key_has_one_claimer,
+			    0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(threads, threads_may_clear_a_filter_in_memory_while_others_add, 0,
+			    ARRAY_LEN(sorts));
 	tcase_add_test(tc, a_filter_in_memory_has_no_name_to_open_and_none_that_is_taken);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);

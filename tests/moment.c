@@ -1,17 +1,22 @@
-/* moment.c - operations on several filters take effect at one moment, also where a filter is replaced while they wait */
+/*
+ * moment.c - operations on several filters take effect at one moment, also where a filter is
+ * replaced while they wait
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-static const struct blm_params small = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+static const struct blm_params small = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .seed_count = 1,
+						  .seeds = (const uint64_t[]){ 7 });
 
 static struct blm_filter *a, *b, *c;
 
 /* ---- What happens while a call waits: each hook runs once, in the place of the wait ---- */
 
-static void (*before_lock)(void), (*before_end)(void), (*before_still)(void), (*before_renewal)(void);
+static void (*before_lock)(void), (*before_end)(void), (*before_still)(void),
+	(*before_renewal)(void);
 
 static void run(void (**hook)(void))
 {
@@ -40,10 +45,13 @@ int __wrap_blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, b
 	return __real_blm_change_end_unnamed(f, view, held);
 }
 
-int __real_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
-int __wrap_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
+int __real_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f,
+			     struct blm_view *view);
+int __wrap_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f,
+			     struct blm_view *view);
 
-int __wrap_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
+int __wrap_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f,
+			     struct blm_view *view)
 {
 	run(&before_still);
 	return __real_blm_quiesce_begin(ret, f, view);
@@ -163,7 +171,10 @@ END_TEST
 
 static int ends;
 
-/* Each time that the union is about to end. After the third time it holds clearing off, so the hook would wait forever. */
+/*
+ * Each time that the union is about to end. After the third time it holds clearing off, so the hook
+ * would wait forever.
+ */
 static void clear_a_three_times(void)
 {
 	clear_by_other(a);
@@ -202,10 +213,12 @@ START_TEST(a_union_has_a_key_that_moves_between_its_sources)
 	put(c, "moved");
 	before_still = move_key_from_c_to_b;
 	if (_i) {
-		OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *const[]){ b, c }, 2, 0, NULL));
+		OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *const[]){ b, c }, 2, 0,
+				    NULL));
 		ck_assert(has(a, "moved"));
 	} else {
-		OK(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *const[]){ b, c }, 2, 0, NULL));
+		OK(blm_combine(&f, NULL, NULL, BLM_UNION,
+			       (const struct blm_filter *const[]){ b, c }, 2, 0, NULL));
 		ck_assert(has(f, "moved"));
 		blm_close(f);
 	}
@@ -240,8 +253,9 @@ END_TEST
 
 /* ---- What does not open ---- */
 
-static const struct blm_params keyed = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...",
-					 .replace = true);
+static const struct blm_params keyed = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .hash = "siphash",
+						  .secret = (const uint8_t *)"sixteen bytes...",
+						  .replace = true);
 
 /* What took its place has keys that the old file lacks. */
 START_TEST(a_source_whose_new_file_does_not_open_combines_with_nothing)
@@ -256,8 +270,11 @@ START_TEST(a_source_whose_new_file_does_not_open_combines_with_nothing)
 	snprintf(secret, sizeof(secret), "%s.key", b->place.name);
 	ck_assert_int_eq(unlink(secret), 0);
 	for (enum blm_op op = BLM_UNION; op <= BLM_INTERSECT; op++) {
-		FAILS(blm_combine_into(a, op, (const struct blm_filter *const[]){ b }, 1, 0, NULL), -ENOKEY);
-		FAILS(blm_combine(&f, NULL, NULL, op, (const struct blm_filter *const[]){ a, b }, 2, 0, NULL), -ENOKEY);
+		FAILS(blm_combine_into(a, op, (const struct blm_filter *const[]){ b }, 1, 0, NULL),
+		      -ENOKEY);
+		FAILS(blm_combine(&f, NULL, NULL, op, (const struct blm_filter *const[]){ a, b }, 2,
+				  0, NULL),
+		      -ENOKEY);
 	}
 	FAILS(blm_store_publish(NULL, a->place.name, b, 0, 0), -ENOKEY);
 	ck_assert(has(a, "key"));
@@ -267,7 +284,8 @@ END_TEST
 
 /* ---- Many threads ---- */
 
-enum { ADDERS = 3, ANDS = 40, KEYS = 2000 };		/* of each adder in one AND: so the filters never hold more than they were planned for */
+/* of each adder in one AND: so the filters never hold more than they were planned for */
+enum { ADDERS = 3, ANDS = 40, KEYS = 2000 };
 
 static atomic_bool over;
 static atomic_uint rounds;
@@ -284,7 +302,10 @@ static void *clear_all_the_time(void *nothing)
 	return nothing;
 }
 
-/* First to the source, then to the filter that is changed: what is still in the source after that must be in the filter. */
+/*
+ * First to the source, then to the filter that is changed: what is still in the source after that
+ * must be in the filter.
+ */
 static void *add_to_both(void *context)
 {
 	uint64_t first = (uint64_t)(uintptr_t)context << 32, key = first;
@@ -308,7 +329,8 @@ static void *add_to_both(void *context)
 
 START_TEST(no_key_of_both_is_lost_by_ands_beside_clears)
 {
-	const struct blm_params large = BLM_PARAMS(.capacity = (uint64_t)ADDERS * ANDS * KEYS, .rate = 1e-9);
+	const struct blm_params large = BLM_PARAMS(.capacity = (uint64_t)ADDERS * ANDS * KEYS,
+						   .rate = 1e-9);
 	pthread_t thread[ADDERS + 1];
 
 	make_three(&large);
@@ -317,7 +339,8 @@ START_TEST(no_key_of_both_is_lost_by_ands_beside_clears)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, add_to_both, (void *)(i + 1)), 0);
 	for (int i = 0; i < ANDS; i++) {
 		atomic_store(&rounds, (unsigned)i + 1);
-		OK(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0, NULL));
+		OK(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0,
+				    NULL));
 	}
 	atomic_store(&over, true);
 	for (int i = 0; i <= ADDERS; i++)
@@ -331,7 +354,9 @@ END_TEST
 static void *and_b_with_a(void *nothing)
 {
 	for (int i = 0; i < ANDS; i++)
-		if (blm_combine_into(b, BLM_INTERSECT, (const struct blm_filter *const[]){ a }, 1, 0, NULL) < 0)
+		if (blm_combine_into(b, BLM_INTERSECT, (const struct blm_filter *const[]){ a }, 1,
+				     0, NULL)
+		    < 0)
 			failed++;
 	return nothing;
 }
@@ -345,7 +370,8 @@ START_TEST(two_filters_that_take_from_each_other_do_not_wait_forever)
 	put(b, "key");
 	ck_assert_int_eq(pthread_create(&thread, NULL, and_b_with_a, NULL), 0);
 	for (int i = 0; i < ANDS; i++)
-		OK(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0, NULL));
+		OK(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0,
+				    NULL));
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(atomic_load(&failed), 0);
 	ck_assert(has(a, "key") && has(b, "key"));

@@ -1,4 +1,6 @@
-/* newer.c - what a file of a newer release means to this one: bloomery-versioning(7), section FILES */
+/*
+ * newer.c - what a file of a newer release means to this one: bloomery-versioning(7), section FILES
+ */
 #include "suite.h"
 
 #include "file/mapping.h"
@@ -8,7 +10,10 @@
 
 enum { UNKNOWN = 250 };		/* no kind, family, rule, order or format has this number yet */
 
-static void another_version(struct blm_constant *c) { c->version = htole32(BLM_FORMAT_VERSION + 1); }
+static void another_version(struct blm_constant *c)
+{
+	c->version = htole32(BLM_FORMAT_VERSION + 1);
+}
 static void must_understand(struct blm_constant *c) { c->must_understand = htole64(1ull << 63); }
 static void may_ignore(struct blm_constant *c) { c->may_ignore = htole64(1ull << 63); }
 static void kind(struct blm_constant *c) { c->template.kind = htole32(UNKNOWN); }

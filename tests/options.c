@@ -27,8 +27,11 @@ END_TEST
 
 START_TEST(what_is_none_of_them_or_out_of_range_is_refused)
 {
-	static const char *const wrong[] = { "slot=4", "slots", "slots=", "slots=1.5", "slots=0", "slots=4;share=1", "share=1.1", "share=nan", "share=50%",
-					     "span=-1s", "span=1w", "slots=4,,share=1", "=4", "slots=4m" };
+	static const char *const wrong[] = {
+		"slot=4",    "slots",	  "slots=",    "slots=1.5", "slots=0", "slots=4;share=1",
+		"share=1.1", "share=nan", "share=50%", "span=-1s",  "span=1w", "slots=4,,share=1",
+		"=4",	     "slots=4m"
+	};
 	uint64_t args[BLM_KIND_ARGS];
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
@@ -42,12 +45,15 @@ START_TEST(their_text_comes_to_the_same_numbers)
 	char text[BLM_OPTIONS_MAX];
 
 	for (uint64_t i = 0; i < 200000; i++) {
-		uint64_t args[BLM_KIND_ARGS] = { 1 + i, blm_bits_of(1.0 / (double)(i + 1)), i * (i % 3 ? 1 : 1000003) }, again[BLM_KIND_ARGS] = { 0 };
+		uint64_t args[BLM_KIND_ARGS] = { 1 + i, blm_bits_of(1.0 / (double)(i + 1)),
+						 i * (i % 3 ? 1 : 1000003) },
+			 again[BLM_KIND_ARGS] = { 0 };
 
 		blm_options_text(&kind, args, text);
 		OK(blm_options_parse(&kind, text, again));
-		ck_assert_msg(!memcmp(args, again, sizeof(args)), "%s: %llu, %llu, %llu", text, (unsigned long long)again[0],
-			      (unsigned long long)again[1], (unsigned long long)again[2]);
+		ck_assert_msg(!memcmp(args, again, sizeof(args)), "%s: %llu, %llu, %llu", text,
+			      (unsigned long long)again[0], (unsigned long long)again[1],
+			      (unsigned long long)again[2]);
 	}
 }
 END_TEST
@@ -58,8 +64,10 @@ START_TEST(numbers_that_no_text_comes_to_are_not_theirs)
 
 	ck_assert(blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share }));
 	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 0, share }));
-	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, blm_bits_of(__builtin_nan("")) }));
-	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share, UINT64_MAX }));
+	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){
+						    1, blm_bits_of(__builtin_nan("")) }));
+	ck_assert(
+		!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share, UINT64_MAX }));
 	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share, 0, 1 }));
 }
 END_TEST
@@ -69,10 +77,14 @@ static const char *const long_names[] = { LONG_NAME LONG_NAME "1", LONG_NAME LON
 
 /* As many options as a kind can have, of names that do not fit into a message. */
 static const struct blm_option many[BLM_KIND_ARGS + 1] = {
-	{ LONG_NAME "a", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names }, { LONG_NAME "b", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names },
-	{ LONG_NAME "c", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names }, { LONG_NAME "d", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
-	{ "e", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names }, { "f", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
-	{ "g", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names }, { "h", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ LONG_NAME "a", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names },
+	{ LONG_NAME "b", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names },
+	{ LONG_NAME "c", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names },
+	{ LONG_NAME "d", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ "e", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ "f", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ "g", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ "h", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
 };
 static const struct blm_kind talker = { .name = "talker", .options = many };
 
@@ -85,20 +97,24 @@ START_TEST(more_than_there_is_room_for_is_cut_off)
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "is one of: " LONG_NAME));
 	ck_assert_ptr_null(strstr(blm_error_message(), ", 3"));
 	FAILS(blm_options_parse(&talker, "z=4", args), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "no option \"z\"; they have: " LONG_NAME "a, " LONG_NAME "b"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(),
+				     "no option \"z\"; they have: " LONG_NAME "a, " LONG_NAME "b"));
 	OK(blm_options_parse(&talker, NULL, args));
 	memset(args, 0, 4 * sizeof(*args));
 	blm_options_text(&talker, args, text);
 	ck_assert_uint_lt(strlen(text), BLM_OPTIONS_MAX);
-	ck_assert_msg(!strncmp(text, "an option whose name is far long=" LONG_NAME, 33 + strlen(LONG_NAME)), "%s", text);
+	ck_assert_msg(!strncmp(text, "an option whose name is far long=" LONG_NAME,
+			       33 + strlen(LONG_NAME)),
+		      "%s", text);
 }
 END_TEST
 
 START_TEST(as_many_options_as_a_kind_can_have_are_all_told)
 {
 	static const struct blm_option eight[BLM_KIND_ARGS + 1] = {
-		{ "a", "", BLM_OPTION_COUNT, 0, 9, 1 }, { "b", "", BLM_OPTION_COUNT, 0, 9, 2 }, { "c", "", BLM_OPTION_COUNT, 0, 9, 3 },
-		{ "d", "", BLM_OPTION_COUNT, 0, 9, 4 }, { "e", "", BLM_OPTION_COUNT, 0, 9, 5 }, { "f", "", BLM_OPTION_COUNT, 0, 9, 6 },
+		{ "a", "", BLM_OPTION_COUNT, 0, 9, 1 }, { "b", "", BLM_OPTION_COUNT, 0, 9, 2 },
+		{ "c", "", BLM_OPTION_COUNT, 0, 9, 3 }, { "d", "", BLM_OPTION_COUNT, 0, 9, 4 },
+		{ "e", "", BLM_OPTION_COUNT, 0, 9, 5 }, { "f", "", BLM_OPTION_COUNT, 0, 9, 6 },
 		{ "g", "", BLM_OPTION_COUNT, 0, 9, 7 }, { "h", "", BLM_OPTION_COUNT, 0, 9, 8 },
 	};
 	static const struct blm_kind full = { .name = "full", .options = eight };
@@ -121,7 +137,8 @@ static bool set_comma(void)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (setlocale(LC_ALL, names[i]))
 			return true;
-	snprintf(command, sizeof(command), "localedef -c -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", test_dir);
+	snprintf(command, sizeof(command),
+		 "localedef -c -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", test_dir);
 	if (system(command) < 0)
 		return false;
 	setenv("LOCPATH", test_dir, 1);

@@ -1,4 +1,7 @@
-/* pass.c - what goes over whole filters gives the same with any number of threads, over data and holes, and says what failed */
+/*
+ * pass.c - what goes over whole filters gives the same with any number of threads, over data and
+ * holes, and says what failed
+ */
 #include "handle/handle.h"
 #include "view/scan.h"
 #include "refuse.h"
@@ -13,7 +16,8 @@ static const unsigned threads[] = { 1, 2, 3, 9 };	/* the last: more than there e
 static struct blm_filter *make(const char *kind, const char *path, bool sparse, uint32_t from)
 {
 	const uint64_t seed = 7;
-	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = BITS, .probes = 7, .seed_count = 1, .seeds = &seed, .sparse = sparse);
+	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = BITS, .probes = 7, .seed_count = 1,
+					 .seeds = &seed, .sparse = sparse);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -67,7 +71,9 @@ static void forget(struct said *s)
 
 START_TEST(any_number_of_threads_gives_the_same_bits_and_counts)
 {
-	static const char *const kinds[] = { "blocked", "classic" }, *const names[FILTERS] = { "a.blm", "b.blm", NULL };
+	static const char *const kinds[] = { "blocked", "classic" }, *const names[FILTERS] = {
+		"a.blm", "b.blm", NULL
+	};
 	const struct blm_filter *f[FILTERS];
 	struct said one, many;
 
@@ -85,7 +91,8 @@ START_TEST(any_number_of_threads_gives_the_same_bits_and_counts)
 		ck_assert(same_data(one.copy, many.copy) && same_data(one.into, many.into));
 		ck_assert_mem_eq(&one.compared, &many.compared, sizeof(one.compared));
 		ck_assert_mem_eq(&one.estimate, &many.estimate, sizeof(one.estimate));
-		ck_assert(one.rate == many.rate && one.rate_into == many.rate_into && one.keys == many.keys);
+		ck_assert(one.rate == many.rate && one.rate_into == many.rate_into
+			  && one.keys == many.keys);
 		forget(&many);
 	}
 	forget(&one);
@@ -108,7 +115,9 @@ START_TEST(holes_stay_holes_whatever_is_made_of_a_sparse_filter)
 	struct blm_filter *f, *copy, *empty, *both;
 	const struct blm_filter *from[2];
 
-	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 36, .probes = 3, .sparse = true)));
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 36, .probes = 3,
+				  .sparse = true)));
 	add_numbers(f, 0, 100);
 	OK(blm_template(&empty, NULL, "empty.blm", f, 0));
 	from[0] = f;
@@ -117,7 +126,8 @@ START_TEST(holes_stay_holes_whatever_is_made_of_a_sparse_filter)
 	OK(blm_combine(&both, NULL, "both.blm", BLM_UNION, from, 2, 0, NULL));
 	ck_assert_uint_eq(numbers_found(copy, 0, 100), 100);
 	ck_assert_uint_eq(numbers_found(both, 0, 100), 100);
-	ck_assert_uint_lt(blocks_on_disk("copy.blm"), UINT64_C(1) << 20);	/* 512 MiB of 8 GiB */
+	/* 512 MiB of 8 GiB */
+	ck_assert_uint_lt(blocks_on_disk("copy.blm"), UINT64_C(1) << 20);
 	ck_assert_uint_lt(blocks_on_disk("both.blm"), UINT64_C(1) << 20);
 	blm_close(f);
 	blm_close(empty);
@@ -129,7 +139,8 @@ END_TEST
 
 /* ---- Failures ---- */
 
-static int fail_late(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int fail_late(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at,
+		     size_t bytes)
 {
 	_Atomic unsigned *pieces = pass->context;
 
@@ -144,8 +155,13 @@ START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
 	_Atomic unsigned pieces = 0;
 
 	blm_use_threads(threads[_i]);
-	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_late,
-						      .context = (void *)&pieces }, NULL), -ENOSPC);
+	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view,
+						      .count = 1,
+						      .most = BLM_PIECE,
+						      .piece = fail_late,
+						      .context = (void *)&pieces },
+				  NULL),
+			 -ENOSPC);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "no room at "));
 	ck_assert_uint_ge(atomic_load(&pieces), 1);
 	ck_assert_uint_lt(atomic_load(&pieces), (16 << 20) / BLM_PIECE + (8 << 20) / BLM_PIECE * 8);
@@ -154,7 +170,8 @@ START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
 }
 END_TEST
 
-static int fail_together(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int fail_together(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at,
+			 size_t bytes)
 {
 	pthread_barrier_wait(pass->context);
 	return blm_fail(-ENOSPC, "no room at %llu", (unsigned long long)at);
@@ -168,8 +185,13 @@ START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
 
 	pthread_barrier_init(&both, NULL, 2);
 	blm_use_threads(2);
-	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_together,
-						      .context = &both }, NULL), -ENOSPC);
+	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view,
+						      .count = 1,
+						      .most = BLM_PIECE,
+						      .piece = fail_together,
+						      .context = &both },
+				  NULL),
+			 -ENOSPC);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "no room at "));
 	blm_use_threads(0);
 	pthread_barrier_destroy(&both);
@@ -177,7 +199,8 @@ START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
 }
 END_TEST
 
-static int count_bytes(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_bytes(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at,
+		       size_t bytes)
 {
 	atomic_fetch_add((_Atomic uint64_t *)pass->context, bytes);
 	return 0;
@@ -193,7 +216,12 @@ START_TEST(a_helper_that_cannot_be_had_is_done_without)
 	blm_use_threads(3);
 	refuse_threads = _i == 0;
 	refuse_memory = _i == 0 ? 0 : 2;
-	OK(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = count_bytes, .context = (void *)&done }, NULL));
+	OK(blm_scan(&(struct blm_scan){ .views = &view,
+					.count = 1,
+					.most = BLM_PIECE,
+					.piece = count_bytes,
+					.context = (void *)&done },
+		    NULL));
 	ck_assert_int_eq(refuse_memory, 0);
 	refuse_threads = false;
 	ck_assert_uint_eq(atomic_load(&done), view->part[0].shape.bytes);
@@ -211,7 +239,8 @@ int main(void)
 		return EXIT_FAILURE;
 	tcase_add_loop_test(tc, any_number_of_threads_gives_the_same_bits_and_counts, 0, 4);
 	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
-	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0, ARRAY_LEN(threads));
+	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0,
+			    ARRAY_LEN(threads));
 	tcase_add_test(tc, of_two_threads_that_fail_at_once_one_is_told_of);
 	tcase_add_loop_test(tc, a_helper_that_cannot_be_had_is_done_without, 0, 2);
 	suite_add_tcase(s, tc);

@@ -1,4 +1,7 @@
-/* place.c - paths and the secrets beside them: what names no filter, what is too long, and where the file is gone */
+/*
+ * place.c - paths and the secrets beside them: what names no filter, what is too long, and where
+ * the file is gone
+ */
 #include "handle/name_record.h"
 #include "place/place.h"
 #include "place/store_dir.h"
@@ -74,7 +77,9 @@ START_TEST(a_filter_whose_file_was_replaced_and_is_gone_was_dropped)
 	OK(blm_open(&other, NULL, "a", BLM_OPEN_WRITE));
 	OK(blm_clear(other));
 	ck_assert_int_eq(unlink("a"), 0);
-	FAILS(_i == 0 ? blm_add(f, "b", 1) : _i == 1 ? (int)blm_claim_many(f, &(struct blm_key){ "b", 1 }, 1, NULL) : blm_clear(f),
+	FAILS(_i == 0	? blm_add(f, "b", 1)
+	      : _i == 1 ? (int)blm_claim_many(f, &(struct blm_key){ "b", 1 }, 1, NULL)
+			: blm_clear(f),
 	      -ESTALE);
 	FAILS(blm_status(f), -ESTALE);
 	ck_assert(has(reader, "a"));		/* goes on with what it has */
@@ -150,7 +155,8 @@ static int fill_nothing(struct blm_filter *fresh, void *context)
 
 START_TEST(a_damaged_secret_is_told_of_and_opens_nothing)
 {
-	static const char *const texts[] = { "", "1234", "0123456789abcdef0123456789abcdeg\n", "not hexadecimal at all, but long enough" };
+	static const char *const texts[] = { "", "1234", "0123456789abcdef0123456789abcdeg\n",
+					     "not hexadecimal at all, but long enough" };
 	struct blm_params params = keyed_with(one);
 	struct blm_filter *f;
 
@@ -164,7 +170,7 @@ START_TEST(a_damaged_secret_is_told_of_and_opens_nothing)
 }
 END_TEST
 
-START_TEST(where_there_is_no_room_for_the_name_of_its_secret_a_keyed_filter_is_not_made_or_opened)
+START_TEST(a_keyed_filter_without_room_for_the_name_of_its_secret_is_refused)
 {
 	struct blm_params params = keyed_with(one);
 	const char *path = long_path(PATH_MAX - 3);
@@ -191,7 +197,7 @@ int main(void)
 	tcase_add_test(tc, each_look_at_a_name_that_is_gone_says_the_name);
 	tcase_add_test(tc, a_secret_beside_a_path_is_not_written_over);
 	tcase_add_loop_test(tc, a_damaged_secret_is_told_of_and_opens_nothing, 0, 4);
-	tcase_add_test(tc, where_there_is_no_room_for_the_name_of_its_secret_a_keyed_filter_is_not_made_or_opened);
+	tcase_add_test(tc, a_keyed_filter_without_room_for_the_name_of_its_secret_is_refused);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

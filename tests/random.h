@@ -1,11 +1,11 @@
 /*
  * random.h - a test program draws the same random numbers in every run
  *
- * The library draws seeds, secrets and temporary names from getrandom(2), which this replaces in the
- * program and in the libraries that it loads. Each test is a process of its own and begins with the
- * same numbers, so that a test of a rate has one answer. A process that a test forks draws other
- * numbers than its parent and its siblings. Threads that draw at the same time share the numbers in
- * any order. Commands that a test starts draw from the system.
+ * The library draws seeds, secrets and temporary names from getrandom(2), which this replaces in
+ * the program and in the libraries that it loads. Each test is a process of its own and begins with
+ * the same numbers, so that a test of a rate has one answer. A process that a test forks draws
+ * other numbers than its parent and its siblings. Threads that draw at the same time share the
+ * numbers in any order. Commands that a test starts draw from the system.
  */
 #ifndef BLM_RANDOM_OF_TESTS_H
 #define BLM_RANDOM_OF_TESTS_H
@@ -59,8 +59,8 @@ __attribute__((weak)) ssize_t getrandom(void *to, size_t bytes, unsigned flags)
 		drawn.state = finalised(drawn.state + (uint64_t)drawn.pid);
 	}
 	for (size_t done = 0, n; done < bytes; done += n) {
-		uint64_t x = finalised(__atomic_add_fetch(&drawn.state, UINT64_C(0x9E3779B97F4A7C15),
-			__ATOMIC_RELAXED));
+		uint64_t x = finalised(__atomic_add_fetch(
+			&drawn.state, UINT64_C(0x9E3779B97F4A7C15), __ATOMIC_RELAXED));
 
 		n = bytes - done < sizeof(x) ? bytes - done : sizeof(x);
 		memcpy(at + done, &x, n);

@@ -1,4 +1,7 @@
-/* refuse.h - no helper for a thread that would have one: for programs that are linked with --wrap=pthread_create and --wrap=aligned_alloc */
+/*
+ * refuse.h - no helper for a thread that would have one: for programs that are linked with
+ * --wrap=pthread_create and --wrap=aligned_alloc
+ */
 #ifndef BLM_TEST_REFUSE_H
 #define BLM_TEST_REFUSE_H
 
@@ -8,11 +11,15 @@
 #include <stdlib.h>
 
 static bool refuse_threads;
-static int refuse_memory;	/* to who asks for it as the n-th, from 1 on; set while one thread runs */
+/* to who asks for it as the n-th, from 1 on; set while one thread runs */
+static int refuse_memory;
 
-int __real_pthread_create(pthread_t *ret, const pthread_attr_t *how, void *(*work)(void *), void *context);
-int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *how, void *(*work)(void *), void *context);
-int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *how, void *(*work)(void *), void *context)
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *how, void *(*work)(void *),
+			  void *context);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *how, void *(*work)(void *),
+			  void *context);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *how, void *(*work)(void *),
+			  void *context)
 {
 	return refuse_threads ? EAGAIN : __real_pthread_create(ret, how, work, context);
 }

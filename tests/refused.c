@@ -1,4 +1,7 @@
-/* refused.c - what a caller gets wrong beside the numbers of a filter is refused in words, and changes nothing */
+/*
+ * refused.c - what a caller gets wrong beside the numbers of a filter is refused in words, and
+ * changes nothing
+ */
 #include "base/base.h"
 #include "suite.h"
 
@@ -10,8 +13,9 @@ static struct blm_filter *make(const char *kind, const char *options, const char
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = kind, .options = options, .capacity = 100, .rate = 0.01, .seed_count = 1,
-							    .seeds = (const uint64_t[]){ 7 })));
+	OK(blm_create(&f, NULL, path,
+		      &BLM_PARAMS(.kind = kind, .options = options, .capacity = 100, .rate = 0.01,
+				  .seed_count = 1, .seeds = (const uint64_t[]){ 7 })));
 	return f;
 }
 
@@ -54,7 +58,10 @@ END_TEST
 /* As a program has them that was compiled with a later header. */
 START_TEST(structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know)
 {
-	struct { struct blm_params now; uint64_t later; } params = { { .size = 0, .capacity = 100, .rate = 0.01 } };
+	struct {
+		struct blm_params now;
+		uint64_t later;
+	} params = { { .size = 0, .capacity = 100, .rate = 0.01 } };
 	struct { struct blm_info now; uint8_t later[16]; } info;
 	struct blm_filter *f;
 
@@ -75,7 +82,8 @@ END_TEST
 
 START_TEST(facts_past_the_last_are_none)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = "stable", .capacity = 100, .rate = 0.01);
+	const struct blm_params params = BLM_PARAMS(.kind = "stable", .capacity = 100,
+						    .rate = 0.01);
 	struct blm_filter *f = make("counting", NULL, NULL);
 	struct blm_option_info option;
 	struct blm_fact fact;
@@ -88,7 +96,9 @@ START_TEST(facts_past_the_last_are_none)
 	FAILS(blm_fact(f, (size_t)UINT_MAX + 1, &fact), -ENOENT);
 	FAILS(blm_option_list("no such kind", 0, &option), -ENOENT);
 	FAILS(blm_option_list("classic", 0, &option), -ENOENT);
-	FAILS(blm_plan_fact(&BLM_PARAMS(.kind = "classic", .capacity = 100, .options = "depth=3"), 0, &fact), -EINVAL);
+	FAILS(blm_plan_fact(&BLM_PARAMS(.kind = "classic", .capacity = 100, .options = "depth=3"),
+			    0, &fact),
+	      -EINVAL);
 	blm_close(f);
 }
 END_TEST
@@ -110,7 +120,8 @@ START_TEST(a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before)
 		ck_assert_int_eq(is_dirty(f), i < 2);
 	}
 	OK(blm_sync_every(f, 0, 1e-9));
-	for (int i = 3; i < 10000 && (i == 3 || is_dirty(f)); i++) {	/* the clock moves a few milliseconds at a time */
+	/* the clock moves a few milliseconds at a time */
+	for (int i = 3; i < 10000 && (i == 3 || is_dirty(f)); i++) {
 		OK(blm_add(f, &i, sizeof(i)));
 		usleep(1000);
 	}
@@ -136,13 +147,17 @@ END_TEST
 
 START_TEST(of_filters_that_differ_in_an_option_its_name_and_both_values_are_told)
 {
-	struct blm_filter *a = make("scalable", "growth=2", NULL), *b = make("scalable", "growth=4", NULL),
-		*c = make("window", "slots=4,span=60", NULL), *d = make("window", "slots=4,span=90", NULL);
+	struct blm_filter *a = make("scalable", "growth=2", NULL),
+			  *b = make("scalable", "growth=4", NULL),
+			  *c = make("window", "slots=4,span=60", NULL),
+			  *d = make("window", "slots=4,span=90", NULL);
 
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
-	ck_assert_msg(strstr(blm_error_message(), "growth: 2 and 4") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "growth: 2 and 4") != NULL, "%s",
+		      blm_error_message());
 	FAILS(blm_same_template(c, d), -EMEDIUMTYPE);
-	ck_assert_msg(strstr(blm_error_message(), "span: 60 and 90") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "span: 60 and 90") != NULL, "%s",
+		      blm_error_message());
 	blm_close(a);
 	blm_close(b);
 	blm_close(c);
@@ -156,11 +171,14 @@ START_TEST(a_scalable_filter_whose_stages_come_to_an_end_is_full)
 	struct blm_filter *f;
 	int r = 0;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .cells = 1024, .probes = 8, .capacity = 20, .rate = 1e-299)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "scalable", .cells = 1024, .probes = 8, .capacity = 20,
+				  .rate = 1e-299)));
 	for (int i = 0; r >= 0 && i < 100000; i++)
 		r = blm_add(f, &i, sizeof(i));
 	FAILS(r, -EXFULL);
-	ck_assert_msg(strstr(blm_error_message(), "cannot grow") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "cannot grow") != NULL, "%s",
+		      blm_error_message());
 	blm_close(f);
 }
 END_TEST
@@ -190,7 +208,8 @@ START_TEST(exports_to_nowhere_and_imports_from_nowhere_say_so)
 	FAILS(blm_import_file(&g, NULL, NULL, NULL, test_dir), -EISDIR);
 	FAILS(blm_open_foreign(&g, a_path(), NULL), -ENOENT);
 	FAILS(blm_export_file(f, NULL, "/proc/self/no/such/folder/file"), -ENOENT);
-	FAILS(blm_import_bytes(&g, NULL, NULL, &BLM_EXCHANGE(.format = "no such format"), "x", 1), -ENOENT);
+	FAILS(blm_import_bytes(&g, NULL, NULL, &BLM_EXCHANGE(.format = "no such format"), "x", 1),
+	      -ENOENT);
 	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, "", 0), -ENODATA);
 	blm_close(f);
 }
@@ -232,7 +251,9 @@ START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
 	ck_assert_int_ne(fputs("damage", file), EOF);
 	fclose(file);
 	FAILS(blm_rebuild(NULL, path, &BLM_PARAMS(), add_hundred, NULL), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "what it was is not known, so it is not rebuilt") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "what it was is not known, so it is not rebuilt")
+			      != NULL,
+		      "%s", blm_error_message());
 	ck_assert_int_eq(truncate(path, 5000), 0);
 	ck_assert_int_lt(blm_rebuild(NULL, path, &BLM_PARAMS(), add_hundred, NULL), 0);
 }
@@ -241,12 +262,20 @@ END_TEST
 /* Nothing is asked for: it is as it was. What is, takes the place of what it was. */
 START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
 {
-	static const struct { struct blm_params first, again; const char *kind, *hash, *scheme, *options; } cases[] = {
-		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"), BLM_PARAMS(.kind = "scalable"), "scalable", NULL, NULL, "growth=4" },
-		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"), BLM_PARAMS(.kind = "classic"), "classic", NULL, NULL, "" },
-		{ BLM_PARAMS(.kind = "classic"), BLM_PARAMS(.scheme = "double-64"), "classic", NULL, "double-64", "" },
-		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"), BLM_PARAMS(.format = "bloomery"), "scalable", NULL, NULL, "growth=4" },
-		{ BLM_PARAMS(.kind = "classic"), BLM_PARAMS(.format = "guava"), "classic", "murmur3-x64-128", "guava-64", "" },
+	static const struct {
+		struct blm_params first, again;
+		const char *kind, *hash, *scheme, *options;
+	} cases[] = {
+		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"),
+		  BLM_PARAMS(.kind = "scalable"), "scalable", NULL, NULL, "growth=4" },
+		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"),
+		  BLM_PARAMS(.kind = "classic"), "classic", NULL, NULL, "" },
+		{ BLM_PARAMS(.kind = "classic"), BLM_PARAMS(.scheme = "double-64"), "classic", NULL,
+		  "double-64", "" },
+		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"),
+		  BLM_PARAMS(.format = "bloomery"), "scalable", NULL, NULL, "growth=4" },
+		{ BLM_PARAMS(.kind = "classic"), BLM_PARAMS(.format = "guava"), "classic",
+		  "murmur3-x64-128", "guava-64", "" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -262,7 +291,8 @@ START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
 		info = rebuilt(path, &cases[i].again);
 		ck_assert_str_eq(info.kind, cases[i].kind);
 		ck_assert(!cases[i].hash || !strcmp(info.hash, cases[i].hash));
-		ck_assert_msg(!cases[i].scheme || !strcmp(info.scheme, cases[i].scheme), "%s", info.scheme);
+		ck_assert_msg(!cases[i].scheme || !strcmp(info.scheme, cases[i].scheme), "%s",
+			      info.scheme);
 		ck_assert_msg(strstr(info.options, cases[i].options) != NULL, "%s", info.options);
 		ck_assert_uint_ge(info.capacity, 200);
 	}
@@ -272,7 +302,8 @@ END_TEST
 /* Fingerprints are not planned: it is made anew as what it is to us. */
 START_TEST(a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is)
 {
-	const char *path = a_path(), *text = "#FPS1\n#num_bits=128\n00000000000000000000000000000000\tid\n";
+	const char *path = a_path(),
+		   *text = "#FPS1\n#num_bits=128\n00000000000000000000000000000000\tid\n";
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
 

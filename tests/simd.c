@@ -27,7 +27,11 @@ static void fill(uint64_t *words, size_t bytes, unsigned pattern, uint64_t *rand
 	for (size_t i = 0; i < bytes / 8; i++) {
 		uint64_t a = next_random(random), b = next_random(random), c = next_random(random);
 
-		words[i] = pattern == 1 || pattern == 3 ? UINT64_MAX : pattern == 4 ? a : pattern == 5 ? a & b & c : pattern == 6 ? a | b | c : 0;
+		words[i] = pattern == 1 || pattern == 3 ? UINT64_MAX
+			 : pattern == 4			? a
+			 : pattern == 5			? a & b & c
+			 : pattern == 6			? a | b | c
+							: 0;
 	}
 	if (pattern == 2 || pattern == 3) {
 		uint64_t bit = next_random(random) % (bytes * 8);
@@ -43,7 +47,8 @@ static const struct blm_simd *scalar(void)
 
 /* ---- Words ---- */
 
-typedef void compare_words(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y, size_t bytes);
+typedef void compare_words(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y,
+			   size_t bytes);
 
 static void on_all_inputs(const struct blm_simd *simd, compare_words *compare)
 {
@@ -59,9 +64,11 @@ static void on_all_inputs(const struct blm_simd *simd, compare_words *compare)
 	free(x), free(y);
 }
 
-static void compare_or_and(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y, size_t bytes)
+static void compare_or_and(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y,
+			   size_t bytes)
 {
-	static uint64_t a[MOST_BYTES / 8 + 8] __attribute__((aligned(64))), b[MOST_BYTES / 8 + 8] __attribute__((aligned(64)));
+	static uint64_t a[MOST_BYTES / 8 + 8] __attribute__((aligned(64))),
+		b[MOST_BYTES / 8 + 8] __attribute__((aligned(64)));
 
 	for (int and = 0; and < 2; and++) {
 		memset(a, 0x5a, sizeof(a));
@@ -80,10 +87,13 @@ START_TEST(every_set_ors_and_ands_as_scalar_does)
 }
 END_TEST
 
-static void compare_missing(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y, size_t bytes)
+static void compare_missing(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y,
+			    size_t bytes)
 {
-	for (size_t from = 0; from <= bytes; from += bytes > 1024 && from > 256 && from < bytes - 256 ? 512 : 64)
-		ck_assert_uint_eq(simd->next_missing(x, y, from, bytes), scalar()->next_missing(x, y, from, bytes));
+	for (size_t from = 0; from <= bytes;
+	     from += bytes > 1024 && from > 256 && from < bytes - 256 ? 512 : 64)
+		ck_assert_uint_eq(simd->next_missing(x, y, from, bytes),
+				  scalar()->next_missing(x, y, from, bytes));
 }
 
 START_TEST(every_set_finds_the_same_missing_lines_as_scalar)
@@ -92,7 +102,8 @@ START_TEST(every_set_finds_the_same_missing_lines_as_scalar)
 }
 END_TEST
 
-static void compare_counts(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y, size_t bytes)
+static void compare_counts(const struct blm_simd *simd, const uint64_t *x, const uint64_t *y,
+			   size_t bytes)
 {
 	static uint64_t a[513], b[513];
 
@@ -149,7 +160,10 @@ static bool really_contains(const uint64_t *block, unsigned probes, const struct
 	return true;
 }
 
-/* What a set lists as missing, put into masks: all that each key lacks, and nothing else. Fresh data for each run: nothing changes. */
+/*
+ * What a set lists as missing, put into masks: all that each key lacks, and nothing else. Fresh
+ * data for each run: nothing changes.
+ */
 static void compare_missing_bits(const struct blm_simd *simd, const struct blm_block_keys *keys)
 {
 	static struct blm_missing missing;
@@ -159,16 +173,21 @@ static void compare_missing_bits(const struct blm_simd *simd, const struct blm_b
 		size_t to = simd->blocks_missing(keys, at, &missing);
 
 		ck_assert_uint_le(missing.count, BLM_MISSING_MAX);
-		ck_assert(keys->count ? to > at && to <= keys->count && to <= at / 64 * 64 + 64 : to == 0);
+		ck_assert(keys->count ? to > at && to <= keys->count && to <= at / 64 * 64 + 64
+				      : to == 0);
 		for (size_t i = at; i < to; i++) {
-			uint64_t *block = (uint64_t *)block_of(keys->data, keys->blocks, &keys->hashes[i]), mask[8], lacks[8], listed[8] = { 0 };
+			uint64_t *block = (uint64_t *)block_of(keys->data, keys->blocks,
+							       &keys->hashes[i]),
+				 mask[8], lacks[8], listed[8] = { 0 };
 			unsigned words;
 
 			block_mask(mask, keys->probes, &keys->hashes[i]);
 			for (size_t j = 0; j < missing.count; j++)
 				if (missing.which[j] / 64 == i - at) {
-					ck_assert(missing.word[j] >= block && missing.word[j] < block + 8);
-					listed[missing.word[j] - block] |= UINT64_C(1) << missing.which[j] % 64;
+					ck_assert(missing.word[j] >= block
+						  && missing.word[j] < block + 8);
+					listed[missing.word[j] - block] |= UINT64_C(1)
+									<< missing.which[j] % 64;
 				}
 			for (int w = 0; w < 8; w++)
 				ck_assert_uint_eq(listed[w], mask[w] & ~block[w]);
@@ -176,14 +195,16 @@ static void compare_missing_bits(const struct blm_simd *simd, const struct blm_b
 			ck_assert_mem_eq(lacks, mask, sizeof(mask));
 			for (int w = 0; w < 8; w++)
 				ck_assert_uint_eq(words >> w & 1, listed[w] != 0);
-			ck_assert(simd->block_contains(block, keys->probes, &keys->hashes[i]) == (words == 0));
+			ck_assert(simd->block_contains(block, keys->probes, &keys->hashes[i])
+				  == (words == 0));
 		}
 		at = to;
 	} while (at < keys->count);
 }
 
 /* Hashes of which some are in the data, and with data so full that the rest get both answers. */
-static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsigned probes, size_t count, uint64_t *random)
+static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsigned probes,
+			     size_t count, uint64_t *random)
 {
 	uint64_t *data = words_at_64(blocks * 64), a[MOST_COUNT / 64 + 2], b[MOST_COUNT / 64 + 2];
 	struct blm_hash hashes[MOST_COUNT];
@@ -194,7 +215,8 @@ static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsig
 	for (size_t i = 0; i < count; i++) {
 		hashes[i] = (struct blm_hash){ next_random(random), next_random(random) };
 		if (i % 5 == 1)		/* the edges of what hashes can be */
-			hashes[i] = (struct blm_hash){ i % 2 ? UINT64_MAX : 0, i % 3 ? UINT64_MAX : 0 };
+			hashes[i] = (struct blm_hash){ i % 2 ? UINT64_MAX : 0,
+						       i % 3 ? UINT64_MAX : 0 };
 		if (i % 2) {
 			uint64_t mask[8], *block = (uint64_t *)block_of(data, blocks, &hashes[i]);
 
@@ -212,15 +234,23 @@ static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsig
 	memset(a, 0x5a, sizeof(a));
 	memset(b, 0x5a, sizeof(b));
 	keys = (struct blm_block_keys){
-		.data = (uint8_t *)data, .blocks = blocks, .probes = probes, .hashes = hashes, .count = count,
-		.next = hashes, .next_count = next_random(random) % (count + 1),
+		.data = (uint8_t *)data,
+		.blocks = blocks,
+		.probes = probes,
+		.hashes = hashes,
+		.count = count,
+		.next = hashes,
+		.next_count = next_random(random) % (count + 1),
 	};
 	scalar()->blocks_contain(&keys, a);
 	simd->blocks_contain(&keys, b);
 	compare_missing_bits(simd, &keys);
-	ck_assert_msg(!memcmp(a, b, sizeof(a)), "%s: %u probes, %zu hashes, %llu blocks", simd->name, probes, count, (unsigned long long)blocks);
+	ck_assert_msg(!memcmp(a, b, sizeof(a)), "%s: %u probes, %zu hashes, %llu blocks",
+		      simd->name, probes, count, (unsigned long long)blocks);
 	for (size_t i = 0; i < count; i++) {
-		ck_assert((a[i / 64] >> i % 64 & 1) == really_contains(block_of(data, blocks, &hashes[i]), probes, &hashes[i]));
+		ck_assert(
+			(a[i / 64] >> i % 64 & 1)
+			== really_contains(block_of(data, blocks, &hashes[i]), probes, &hashes[i]));
 		yes += a[i / 64] >> i % 64 & 1;
 	}
 	if (count > 60 && blocks > 100)
@@ -228,28 +258,40 @@ static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsig
 	free(data);
 }
 
-/* Blocks that are empty, full, and between, so that some keys change something and others do not. */
-static void compare_set(const struct blm_simd *simd, uint64_t blocks, unsigned probes, size_t count, uint64_t *random)
+/*
+ * Blocks that are empty, full, and between, so that some keys change something and others do not.
+ */
+static void compare_set(const struct blm_simd *simd, uint64_t blocks, unsigned probes, size_t count,
+			uint64_t *random)
 {
 	struct blm_hash hashes[MOST_COUNT];
 	uint64_t a[MOST_COUNT / 64 + 1], b[MOST_COUNT / 64 + 1];
 	uint8_t *x = aligned_alloc(64, blocks * 64), *y = aligned_alloc(64, blocks * 64);
 
 	for (uint64_t i = 0; i < blocks; i++) {
-		memset(x + 64 * i, (int)(next_random(random) % 2 * (next_random(random) & 0xff)), 64);
+		memset(x + 64 * i, (int)(next_random(random) % 2 * (next_random(random) & 0xff)),
+		       64);
 		if (next_random(random) % 4 == 0)
 			memset(x + 64 * i, 0xff, 64);
 	}
 	memcpy(y, x, blocks * 64);
 	for (size_t i = 0; i < count; i++)
-		hashes[i] = i % 5 == 4 ? hashes[i - 4] : (struct blm_hash){ next_random(random), next_random(random) };
+		hashes[i] = i % 5 == 4
+				  ? hashes[i - 4]
+				  : (struct blm_hash){ next_random(random), next_random(random) };
 	memset(a, 0x5a, sizeof(a));
 	memset(b, 0x5a, sizeof(b));
 	scalar()->blocks_set(x, blocks, probes, hashes, count, a);
 	simd->blocks_set(y, blocks, probes, hashes, count, b);
-	ck_assert_msg(!memcmp(a, b, sizeof(a)) && !memcmp(x, y, blocks * 64), "%s: %u probes, %zu hashes, %llu blocks", simd->name, probes,
-		      count, (unsigned long long)blocks);
-	simd->blocks_contain(&(struct blm_block_keys){ .data = y, .blocks = blocks, .probes = probes, .hashes = hashes, .count = count }, b);
+	ck_assert_msg(!memcmp(a, b, sizeof(a)) && !memcmp(x, y, blocks * 64),
+		      "%s: %u probes, %zu hashes, %llu blocks", simd->name, probes, count,
+		      (unsigned long long)blocks);
+	simd->blocks_contain(&(struct blm_block_keys){ .data = y,
+						       .blocks = blocks,
+						       .probes = probes,
+						       .hashes = hashes,
+						       .count = count },
+			     b);
 	for (size_t i = 0; i < count; i++)
 		ck_assert(b[i / 64] >> i % 64 & 1);
 	free(x);
@@ -266,7 +308,8 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes)
 	for (unsigned probes = 1; probes <= BLM_PROBES_MAX; probes++)
 		for (size_t b = 0; b < ARRAY_LEN(block_counts); b++)
 			if (!is_left_out((int)(probes + b)))
-				compare_contains(blm_simd_at((size_t)_i), block_counts[b], probes, 64 + probes % 3, &random);
+				compare_contains(blm_simd_at((size_t)_i), block_counts[b], probes,
+						 64 + probes % 3, &random);
 }
 END_TEST
 
@@ -277,7 +320,8 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys)
 	for (size_t count = 0; count <= MOST_COUNT; count++)
 		for (size_t e = 0; e < ARRAY_LEN(edges); e++)
 			if (!is_left_out((int)(count + e)))
-				compare_contains(blm_simd_at((size_t)_i), 200, edges[e], count, &random);
+				compare_contains(blm_simd_at((size_t)_i), 200, edges[e], count,
+						 &random);
 }
 END_TEST
 
@@ -285,10 +329,17 @@ END_TEST
 START_TEST(every_set_finds_the_same_keys_in_more_than_2_to_the_32_blocks)
 {
 	const uint64_t blocks = (UINT64_C(1) << 33) + 12345;
-	uint8_t *data = mmap(NULL, blocks * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *data = mmap(NULL, blocks * 64, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct blm_hash hashes[MOST_COUNT];
 	struct blm_block_keys keys = {
-		.data = data, .blocks = blocks, .probes = 7, .hashes = hashes, .count = MOST_COUNT, .next = hashes, .next_count = MOST_COUNT,
+		.data = data,
+		.blocks = blocks,
+		.probes = 7,
+		.hashes = hashes,
+		.count = MOST_COUNT,
+		.next = hashes,
+		.next_count = MOST_COUNT,
 	};
 	uint64_t a[MOST_COUNT / 64 + 1], b[MOST_COUNT / 64 + 1], random = 6, mask[8];
 
@@ -320,7 +371,8 @@ START_TEST(every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_chan
 
 	for (unsigned probes = 1; probes <= BLM_PROBES_MAX; probes++)
 		for (size_t b = 0; b < ARRAY_LEN(block_counts); b++)
-			compare_set(blm_simd_at((size_t)_i), block_counts[b], probes, 64 + probes % 3, &random);
+			compare_set(blm_simd_at((size_t)_i), block_counts[b], probes,
+				    64 + probes % 3, &random);
 	for (size_t count = 0; count <= MOST_COUNT; count++)
 		for (size_t e = 0; e < ARRAY_LEN(edges); e++)
 			compare_set(blm_simd_at((size_t)_i), 200, edges[e], count, &random);
@@ -334,7 +386,8 @@ static const uint64_t split_salt[] = { SPLIT_SALTS };
 /* By the definition, bit by bit. */
 static bool split_bit(const uint64_t *data, uint64_t blocks, uint64_t lo, unsigned lane)
 {
-	uint64_t bit = (lo >> 32) * blocks / (UINT64_C(1) << 32) * 256 + 32 * lane + (uint32_t)((uint32_t)lo * split_salt[lane]) / (1 << 27);
+	uint64_t bit = (lo >> 32) * blocks / (UINT64_C(1) << 32) * 256 + 32 * lane
+		     + (uint32_t)((uint32_t)lo * split_salt[lane]) / (1 << 27);
 
 	return data[bit / 64] >> bit % 64 & 1;
 }
@@ -351,7 +404,8 @@ static void compare_split_counts(const struct blm_simd *simd, const uint64_t *da
 {
 	uint64_t a[513] = { 0 }, b[513] = { 0 }, ones = 0, sum = 0;
 
-	ck_assert_uint_eq(scalar()->count_split_blocks(data, blocks * 32, a), simd->count_split_blocks(data, blocks * 32, b));
+	ck_assert_uint_eq(scalar()->count_split_blocks(data, blocks * 32, a),
+			  simd->count_split_blocks(data, blocks * 32, b));
 	ck_assert_mem_eq(a, b, sizeof(a));
 	for (unsigned x = 0; x <= 512; x++) {
 		ones += a[x] * x / 2;
@@ -364,17 +418,27 @@ static void compare_split_counts(const struct blm_simd *simd, const uint64_t *da
 }
 
 /* Keys that are there, that are not, and that lack one bit. */
-static void compare_split(const struct blm_simd *simd, uint64_t blocks, size_t count, uint64_t *random)
+static void compare_split(const struct blm_simd *simd, uint64_t blocks, size_t count,
+			  uint64_t *random)
 {
-	uint64_t *data = words_at_64((blocks + 1) / 2 * 64), *other = words_at_64((blocks + 1) / 2 * 64);
+	uint64_t *data = words_at_64((blocks + 1) / 2 * 64),
+		 *other = words_at_64((blocks + 1) / 2 * 64);
 	uint64_t a[MOST_COUNT / 64 + 2], b[MOST_COUNT / 64 + 2], los[MOST_COUNT];
 	struct blm_hash hashes[MOST_COUNT];
-	struct blm_block_keys keys = { .data = (uint8_t *)data, .blocks = blocks, .probes = 8, .hashes = hashes, .count = count,
-				       .next = hashes, .next_count = next_random(random) % (count + 1) };
+	struct blm_block_keys keys = { .data = (uint8_t *)data,
+				       .blocks = blocks,
+				       .probes = 8,
+				       .hashes = hashes,
+				       .count = count,
+				       .next = hashes,
+				       .next_count = next_random(random) % (count + 1) };
 
 	fill(data, (blocks + 1) / 2 * 64, count % 2 ? 6 : 5, random);
 	for (size_t i = 0; i < count; i++) {
-		hashes[i] = (struct blm_hash){ i % 7 ? next_random(random) : i % 2 ? UINT64_MAX : 0, next_random(random) };
+		hashes[i] = (struct blm_hash){ i % 7   ? next_random(random)
+					       : i % 2 ? UINT64_MAX
+						       : 0,
+					       next_random(random) };
 		los[i] = i % 5 == 4 ? los[i - 4] : hashes[i].lo;
 		if (i % 2) {
 			uint64_t mask[4], *block = (uint64_t *)split_of(data, blocks, &hashes[i]);
@@ -396,8 +460,10 @@ static void compare_split(const struct blm_simd *simd, uint64_t blocks, size_t c
 		uint64_t x[4], y[4];
 		unsigned lacks = simd->split_block_lacks(block, hashes[i].lo, x);
 
-		ck_assert((a[i / 64] >> i % 64 & 1) == really_split_contains(data, blocks, hashes[i].lo));
-		ck_assert(simd->split_block_contains(block, 8, &hashes[i]) == (a[i / 64] >> i % 64 & 1));
+		ck_assert((a[i / 64] >> i % 64 & 1)
+			  == really_split_contains(data, blocks, hashes[i].lo));
+		ck_assert(simd->split_block_contains(block, 8, &hashes[i])
+			  == (a[i / 64] >> i % 64 & 1));
 		ck_assert_uint_eq(lacks, scalar()->split_block_lacks(block, hashes[i].lo, y));
 		ck_assert((lacks == 0) == (a[i / 64] >> i % 64 & 1));
 		ck_assert_mem_eq(x, y, sizeof(x));
@@ -447,7 +513,9 @@ static void says(const char *wanted, const char *expected)
 
 /* ---- Hashes ---- */
 
-static const uint64_t seeds_of_hashes[] = { 0, 1, 0x80000000, UINT32_MAX, 0x0123456789abcdef, UINT64_MAX };
+static const uint64_t seeds_of_hashes[] = {
+	0, 1, 0x80000000, UINT32_MAX, 0x0123456789abcdef, UINT64_MAX
+};
 
 static void is_xxh3(const void *bytes, size_t len, uint64_t seed, const struct blm_hash *hash)
 {
@@ -458,7 +526,8 @@ static void is_xxh3(const void *bytes, size_t len, uint64_t seed, const struct b
 }
 
 /* Each key is a block of memory of its own, so that a sanitizer sees who reads past it. */
-static void hash_lengths(const struct blm_simd *simd, const size_t *lengths, size_t count, size_t expected, uint64_t *random)
+static void hash_lengths(const struct blm_simd *simd, const size_t *lengths, size_t count,
+			 size_t expected, uint64_t *random)
 {
 	struct blm_key keys[MOST_COUNT];
 	struct blm_hash hashes[MOST_COUNT] = { 0 };
@@ -498,10 +567,13 @@ START_TEST(every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it)
 		for (size_t count = 0; count <= 40; count++) {
 			for (size_t i = 0; i < count; i++)
 				lengths[i] = len;
-			hash_lengths(simd, lengths, count, len >= 4 && len <= 16 ? count / AT_ONCE * AT_ONCE : 0, &random);
+			hash_lengths(simd, lengths, count,
+				     len >= 4 && len <= 16 ? count / AT_ONCE * AT_ONCE : 0,
+				     &random);
 		}
 	for (int round = 0; round < 300; round++) {
-		size_t odd = next_random(&random) % MOST_COUNT, least = round % 2 ? 4 : 9, most = round % 2 ? 8 : 16;
+		size_t odd = next_random(&random) % MOST_COUNT, least = round % 2 ? 4 : 9,
+		       most = round % 2 ? 8 : 16;
 
 		for (size_t i = 0; i < MOST_COUNT; i++)
 			lengths[i] = least + next_random(&random) % (most - least + 1);
@@ -528,10 +600,14 @@ START_TEST(every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_a
 			for (size_t b = 0; b < width * count; b++)
 				bytes[b] = (uint8_t)(next_random(&random) >> 56);
 			for (size_t s = 0; s < ARRAY_LEN(seeds_of_hashes); s++) {
-				done = simd->xxh3_fixed(bytes, width, count, seeds_of_hashes[s], hashes);
-				ck_assert_uint_eq(done, width >= 4 && width <= 16 ? count / AT_ONCE * AT_ONCE : 0);
+				done = simd->xxh3_fixed(bytes, width, count, seeds_of_hashes[s],
+							hashes);
+				ck_assert_uint_eq(done, width >= 4 && width <= 16
+								? count / AT_ONCE * AT_ONCE
+								: 0);
 				for (size_t i = 0; i < done; i++)
-					is_xxh3(bytes + i * width, width, seeds_of_hashes[s], &hashes[i]);
+					is_xxh3(bytes + i * width, width, seeds_of_hashes[s],
+						&hashes[i]);
 			}
 			free(bytes);
 		}
@@ -556,10 +632,11 @@ START_TEST(every_set_has_every_loop)
 	for (size_t i = 0; blm_simd_at(i); i++) {
 		const struct blm_simd *s = blm_simd_at(i);
 
-		ck_assert(s->or_words && s->and_words && s->next_missing && s->count_ones && s->count_common && s->count_blocks && s->blocks_contain
-			  && s->blocks_set && s->blocks_missing && s->block_contains && s->block_lacks
-			  && s->split_blocks_contain && s->split_block_contains && s->split_block_lacks && s->split_blocks_set
-			  && s->count_split_blocks);
+		ck_assert(s->or_words && s->and_words && s->next_missing && s->count_ones
+			  && s->count_common && s->count_blocks && s->blocks_contain
+			  && s->blocks_set && s->blocks_missing && s->block_contains
+			  && s->block_lacks && s->split_blocks_contain && s->split_block_contains
+			  && s->split_block_lacks && s->split_blocks_set && s->count_split_blocks);
 		ck_assert(!s->xxh3_many == !s->xxh3_fixed);
 	}
 	ck_assert_str_eq(scalar()->name, "scalar");
@@ -584,13 +661,25 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, every_set_ors_and_ands_as_scalar_does, 1, sets);
 	tcase_add_loop_test(tc, every_set_finds_the_same_missing_lines_as_scalar, 1, sets);
 	tcase_add_loop_test(tc, every_set_counts_as_scalar_does, 1, sets);
-	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes, 1, sets);
-	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys, 1, sets);
-	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_more_than_2_to_the_32_blocks, 1, sets);
-	tcase_add_loop_test(tc, every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some, 1, sets);
-	tcase_add_loop_test(tc, every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition, 0, sets);
-	tcase_add_loop_test(tc, every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it, 1, sets);
-	tcase_add_loop_test(tc, every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_as_xxhash_does, 1, sets);
+	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes,
+			    1, sets);
+	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys, 1,
+			    sets);
+	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_more_than_2_to_the_32_blocks, 1,
+			    sets);
+	tcase_add_loop_test(
+		tc, every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some,
+		1, sets);
+	tcase_add_loop_test(
+		tc,
+		every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition,
+		0, sets);
+	tcase_add_loop_test(tc, every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it,
+			    1, sets);
+	tcase_add_loop_test(
+		tc,
+		every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_as_xxhash_does,
+		1, sets);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,4 +1,7 @@
-/* single.c - calls with one key: hash and probes in one function say, and change, what a family and a kind do one after the other */
+/*
+ * single.c - calls with one key: hash and probes in one function say, and change, what a family and
+ * a kind do one after the other
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -20,19 +23,25 @@ struct twin {
 	struct blm_one one;
 };
 
-static bool make_twin(struct twin *t, const char *kind, const char *family, uint64_t keys, double rate, const struct blm_simd *simd)
+static bool make_twin(struct twin *t, const char *kind, const char *family, uint64_t keys,
+		      double rate, const struct blm_simd *simd)
 {
 	const struct blm_kind *k = blm_kind_by_name(kind);
 	struct blm_shape shape = { 0 };
 
-	*t = (struct twin){ .seed = UINT64_C(0x123456789abcdef1), .by = { .family = blm_family_by_name(family) } };
-	if (!kind_takes(k, t->by.family) || k->plan(&shape, &BLM_PARAMS(.capacity = keys, .rate = rate)) < 0)
+	*t = (struct twin){ .seed = UINT64_C(0x123456789abcdef1),
+			    .by = { .family = blm_family_by_name(family) } };
+	if (!kind_takes(k, t->by.family)
+	    || k->plan(&shape, &BLM_PARAMS(.capacity = keys, .rate = rate)) < 0)
 		return false;
 	t->by.seed_count = family_seeds(t->by.family, shape.probes);
 	t->by.seeds = &t->seed;
 	t->by.secret = secret;
 	for (int i = 0; i < 2; i++) {
-		t->part[i] = (struct blm_part){ .kind = k, .simd = simd, .shape = shape, .bytes = aligned_alloc(64, shape.bytes) };
+		t->part[i] = (struct blm_part){ .kind = k,
+						.simd = simd,
+						.shape = shape,
+						.bytes = aligned_alloc(64, shape.bytes) };
 		ck_assert_ptr_nonnull(t->part[i].bytes);
 		memset(t->part[i].bytes, 0, shape.bytes);
 		t->part[i].marks = calloc(1, (shape.bytes >> BLM_MARKED_SHIFT) + 1);
@@ -70,9 +79,11 @@ static void say_the_same(struct twin *t, const void *bytes, size_t len, bool giv
 	if (!give)
 		return;
 	if (len % 2)
-		ck_assert_int_eq(t->one.add(&t->one, bytes, len), t->part[1].kind->add(&t->part[1], &hashed));
+		ck_assert_int_eq(t->one.add(&t->one, bytes, len),
+				 t->part[1].kind->add(&t->part[1], &hashed));
 	else
-		ck_assert_int_eq(t->one.add_hash(&t->one, &hashed.hash), t->part[1].kind->add(&t->part[1], &hashed));
+		ck_assert_int_eq(t->one.add_hash(&t->one, &hashed.hash),
+				 t->part[1].kind->add(&t->part[1], &hashed));
 	ck_assert_int_eq(t->one.add(&t->one, bytes, len), 0);
 	ck_assert(t->one.contains(&t->one, bytes, len));
 }
@@ -90,7 +101,12 @@ static void many_say_the_same(const struct twin *t)
 			memset(bits, 0x5a, sizeof(bits));
 			t->one.contains_fixed(&t->one, (const uint8_t *)words, width, count, bits);
 			for (size_t i = 0; i < (count + 63) / 64 * 64; i++)
-				ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, i < count && t->one.contains(&t->one, (uint8_t *)words + i * width, width));
+				ck_assert_int_eq(bits[i / 64] >> i % 64 & 1,
+						 i < count
+							 && t->one.contains(&t->one,
+									    (uint8_t *)words
+										    + i * width,
+									    width));
 			ck_assert_uint_eq(bits[(count + 63) / 64], UINT64_C(0x5a5a5a5a5a5a5a5a));
 		}
 }
@@ -108,7 +124,8 @@ static void of_every_width(struct twin *t)
 		}
 	many_say_the_same(t);
 	ck_assert_mem_eq(t->part[0].bytes, t->part[1].bytes, t->part[0].shape.bytes);
-	ck_assert_mem_eq(t->part[0].marks, t->part[1].marks, (t->part[0].shape.bytes >> BLM_MARKED_SHIFT) + 1);
+	ck_assert_mem_eq(t->part[0].marks, t->part[1].marks,
+			 (t->part[0].shape.bytes >> BLM_MARKED_SHIFT) + 1);
 }
 
 START_TEST(one_call_says_and_sets_what_the_family_and_the_kind_do)
@@ -123,7 +140,8 @@ START_TEST(one_call_says_and_sets_what_the_family_and_the_kind_do)
 
 				if (!make_twin(&t, kinds[k], families[h], 300, rate, simd))
 					continue;
-				ck_assert_msg(t.one.contains && t.one.contains_hash, "%s with %s has no function", kinds[k], families[h]);
+				ck_assert_msg(t.one.contains && t.one.contains_hash,
+					      "%s with %s has no function", kinds[k], families[h]);
 				of_every_width(&t);
 				free_twin(&t);
 				pairs++;
@@ -137,7 +155,8 @@ START_TEST(one_call_makes_as_many_probes_as_the_filter_has)
 {
 	const struct blm_simd *simd = blm_simd_at((size_t)_i);
 
-	for (uint32_t probes = 1; simd && probes <= BLM_PROBES_MAX; probes += probes < 32 ? 1 : 13) {
+	for (uint32_t probes = 1; simd && probes <= BLM_PROBES_MAX;
+	     probes += probes < 32 ? 1 : 13) {
 		struct twin t;
 
 		ck_assert(make_twin(&t, "blocked", "xxh3", 300, 0.01, simd));
@@ -168,7 +187,8 @@ END_TEST
 
 static struct blm_filter *make(const char *path, const char *kind, const char *family)
 {
-	struct blm_params p = BLM_PARAMS(.kind = kind, .hash = family, .capacity = 5000, .rate = 0.01, .seeds = &(uint64_t){ 11 });
+	struct blm_params p = BLM_PARAMS(.kind = kind, .hash = family, .capacity = 5000,
+					 .rate = 0.01, .seeds = &(uint64_t){ 11 });
 	struct blm_hash_info info;
 	struct blm_filter *f;
 
@@ -205,9 +225,13 @@ START_TEST(keys_one_by_one_make_the_filter_that_a_batch_makes)
 		}
 		ck_assert_int_eq(changed, all);
 		ck_assert_uint_eq(counted(one), (uint64_t)changed);
-		ck_assert_mem_eq(current_view(one)->part[0].bytes, current_view(many)->part[0].bytes, current_view(one)->part[0].shape.bytes);
+		ck_assert_mem_eq(current_view(one)->part[0].bytes,
+				 current_view(many)->part[0].bytes,
+				 current_view(one)->part[0].shape.bytes);
 		for (uint64_t i = 0; i < 9000; i++)
-			ck_assert_int_eq(blm_contains(one, &i, 8), blm_contains_many(many, &(struct blm_key){ &i, 8 }, 1, NULL));
+			ck_assert_int_eq(blm_contains(one, &i, 8),
+					 blm_contains_many(many, &(struct blm_key){ &i, 8 }, 1,
+							   NULL));
 		blm_close(one), blm_close(many);
 	}
 }
@@ -220,7 +244,8 @@ START_TEST(a_hash_alone_is_what_hashes_of_many_are)
 	struct blm_filter *f, *g;
 	uint64_t id;
 
-	if (blm_kind_list((size_t)_i, &kind) < 0 || !(kind.can & BLM_CAN_ADD) || kind.can & (BLM_EXACT | BLM_CAN_LIST))
+	if (blm_kind_list((size_t)_i, &kind) < 0 || !(kind.can & BLM_CAN_ADD)
+	    || kind.can & (BLM_EXACT | BLM_CAN_LIST))
 		return;
 	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = kind.name, .capacity = 3000)));
 	OK(blm_template(&g, NULL, NULL, f, 0));
@@ -233,7 +258,8 @@ START_TEST(a_hash_alone_is_what_hashes_of_many_are)
 		ck_assert_int_eq(blm_add_hash(f, id, &hash), blm_add_hashes(g, id, &hash, 1, NULL));
 		ck_assert_int_eq(blm_contains_hash(f, id, &hash), blm_contains(f, &i, 8));
 		if (kind.can & BLM_CAN_CLAIM)
-			ck_assert_int_eq(blm_claim_hash(f, id, &hash), blm_claim_hashes(g, id, &hash, 1, NULL));
+			ck_assert_int_eq(blm_claim_hash(f, id, &hash),
+					 blm_claim_hashes(g, id, &hash, 1, NULL));
 	}
 	ck_assert_uint_eq(counted(f), counted(g));
 	blm_close(f), blm_close(g);
@@ -252,7 +278,8 @@ START_TEST(keys_of_one_width_are_answered_as_each_alone)
 		size_t count = sizeof(words) / width;
 
 		OK(blm_add_fixed(f, words, width, count / 3, NULL));
-		for (count = sizeof(words) / width < 2000 ? sizeof(words) / width : 2000; count; count = count * 3 / 5) {
+		for (count = sizeof(words) / width < 2000 ? sizeof(words) / width : 2000; count;
+		     count = count * 3 / 5) {
 			int64_t yes = blm_contains_fixed(f, words, width, count, bits);
 
 			ck_assert_int_eq(blm_contains_fixed(f, words, width, count, NULL), yes);
@@ -287,7 +314,8 @@ START_TEST(a_family_that_hashes_for_each_probe_takes_no_hash)
 	struct blm_filter *f;
 	struct blm_hash hash = { 1, 2 };
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .capacity = 100)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .capacity = 100)));
 	ck_assert_int_eq(blm_add(f, "x", 1), 1);
 	ck_assert_int_eq(blm_add(f, "x", 1), 0);
 	ck_assert(blm_contains(f, "x", 1));
@@ -419,8 +447,8 @@ START_TEST(a_key_goes_into_the_file_that_took_the_place)
 END_TEST
 
 /*
- * The state word changes between the look before the bits and the one after them: the add is done again, on what is there then. A
- * replacing process that died left it, so the same file serves.
+ * The state word changes between the look before the bits and the one after them: the add is done
+ * again, on what is there then. A replacing process that died left it, so the same file serves.
  */
 static void (*interrupt)(struct blm_view *view);
 static blm_single_add *real_add;
@@ -428,7 +456,8 @@ static unsigned interrupted;
 
 static int interrupted_add(const struct blm_one *one, const void *bytes, size_t len)
 {
-	struct blm_view *view = (struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
+	struct blm_view *view =
+		(struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
 	int r = real_add(one, bytes, len);
 
 	interrupted++;
@@ -440,7 +469,8 @@ static void take_apart(struct blm_filter *f, void (*what)(struct blm_view *view)
 {
 	struct blm_view *view = current_view(f);
 
-	ck_assert_int_eq(blm_add(f, "before", 6), 1);	/* and the handle knows the state of its new file */
+	/* and the handle knows the state of its new file */
+	ck_assert_int_eq(blm_add(f, "before", 6), 1);
 	interrupted = 0;
 	interrupt = what;
 	real_add = view->one.add;
@@ -640,7 +670,8 @@ END_TEST
 
 static blm_single_ask *real_ask;
 
-static bool ask_what_is_cut(const struct blm_one *one, const void *bytes, size_t len, struct blm_hash *ret)
+static bool ask_what_is_cut(const struct blm_one *one, const void *bytes, size_t len,
+			    struct blm_hash *ret)
 {
 	interrupted++;
 	MUST(truncate(cut_path, 0) == 0);
@@ -679,7 +710,8 @@ static int marked_before;	/* -1: it was not called */
 
 static int look_at_mark(const struct blm_one *one, const void *bytes, size_t len)
 {
-	struct blm_view *view = (struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
+	struct blm_view *view =
+		(struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
 
 	marked_before = blm_is_marked_written(live_of(view));
 	return real_add(one, bytes, len);
@@ -771,7 +803,8 @@ static void *give_on(void *context)
 		if (i % 2)
 			MUST(blm_add(race->f, &i, 8) >= 0);
 		else
-			MUST(blm_hash_fixed(race->f, &i, 8, 1, &hash) == 0 && blm_add_hash(race->f, blm_hash_id(race->f), &hash) >= 0);
+			MUST(blm_hash_fixed(race->f, &i, 8, 1, &hash) == 0
+			     && blm_add_hash(race->f, blm_hash_id(race->f), &hash) >= 0);
 		race->given = i + 1;
 	}
 	return NULL;
@@ -799,7 +832,8 @@ START_TEST(no_key_is_lost_where_the_file_is_replaced_again_and_again)
 
 	race.f = make(path, kinds[_i], "xxh3");
 	OK(blm_template(&ones, NULL, NULL, race.f, 0));
-	memset(current_view(ones)->part[0].bytes, 0xff, current_view(ones)->part[0].shape.cells / 8);
+	memset(current_view(ones)->part[0].bytes, 0xff,
+	       current_view(ones)->part[0].shape.cells / 8);
 	ck_assert_int_eq(pthread_create(&giver, NULL, give_on, &race), 0);
 	ck_assert_int_eq(pthread_create(&asker, NULL, ask_on, &race), 0);
 	/* an intersection with a filter of ones is a new file with all that the old one had */
@@ -809,7 +843,8 @@ START_TEST(no_key_is_lost_where_the_file_is_replaced_again_and_again)
 		double begun = seconds();
 
 		OK(blm_open(&g, NULL, path, BLM_OPEN_WRITE));
-		OK(blm_combine_into(g, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1, 0, NULL));
+		OK(blm_combine_into(g, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1,
+				    0, NULL));
 		blm_close(g);
 		while (race.given == before && seconds() - begun < TOO_LONG)
 			usleep(100);
@@ -834,30 +869,41 @@ int main(void)
 	tcase_add_test(c, another_way_to_make_cells_has_no_function);
 	c = tcase_create("calls");
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, keys_one_by_one_make_the_filter_that_a_batch_makes, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, keys_one_by_one_make_the_filter_that_a_batch_makes, 0,
+			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_hash_alone_is_what_hashes_of_many_are, 0, 40);
 	tcase_add_loop_test(c, keys_of_one_width_are_answered_as_each_alone, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_hash_of_another_seed_is_refused, 0, ARRAY_LEN(kinds));
 	tcase_add_test(c, a_family_that_hashes_for_each_probe_takes_no_hash);
 	c = tcase_create("promises");
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked, 0,
+			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_is_synced_when_syncs_are_asked_for, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, what_may_not_change_takes_no_key, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_goes_into_the_file_that_took_the_place, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_stands_where_the_replacing_process_died, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, what_a_dead_replacing_process_left_is_set_right_by_the_next_key, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_that_is_listed_while_it_is_added_is_not_hidden, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_claim_in_a_file_that_is_cut_meanwhile_is_an_error, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, what_a_dead_replacing_process_left_is_set_right_by_the_next_key, 0,
+			    ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked,
+			    0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_that_is_listed_while_it_is_added_is_not_hidden, 0,
+			    ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error, 0,
+			    ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_claim_in_a_file_that_is_cut_meanwhile_is_an_error, 0,
+			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, the_file_says_that_it_changes_before_it_does, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, the_file_says_that_it_changes_before_a_key_is_claimed, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, the_file_says_that_it_changes_before_a_key_is_claimed, 0,
+			    ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0,
+			    ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0,
+			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_child_adds_to_its_parents_filter, 0, ARRAY_LEN(kinds));
 	c = tcase_create("threads");
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, no_key_is_lost_where_the_file_is_replaced_again_and_again, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, no_key_is_lost_where_the_file_is_replaced_again_and_again, 0,
+			    ARRAY_LEN(kinds));
 	return run_suite(s);
 }

@@ -1,7 +1,8 @@
 /*
  * skip.c - a test that is skipped stands in the TAP output as skipped, and no other does
  *
- * usage: test-skip [EXAMPLES]: with an argument the examples below are run, which the tests do, and look at what they say
+ * usage: test-skip [EXAMPLES]: with an argument the examples below are run, which the tests do, and
+ * look at what they say
  */
 #include "suite.h"
 
@@ -70,8 +71,10 @@ static const char *said_by_examples(const char *environment, int *ret_status)
 	FILE *from;
 
 	ck_assert_int_gt((int)readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
-	snprintf(command, sizeof(command), "exec env -u CK_TAP_LOG_FILE_NAME CK_VERBOSITY=silent TMPDIR='%s' %s '%s' examples", test_dir,
-		 environment, self);
+	snprintf(
+		command, sizeof(command),
+		"exec env -u CK_TAP_LOG_FILE_NAME CK_VERBOSITY=silent TMPDIR='%s' %s '%s' examples",
+		test_dir, environment, self);
 	from = popen(command, "r");
 	ck_assert_ptr_nonnull(from);
 	while (to < text + sizeof(text) - 500 && fgets(to, 500, from)) {
@@ -121,7 +124,9 @@ START_TEST(without_tap_the_test_says_it)
 	int status;
 
 	said = said_by_examples("CK_RUN_CASE=all", &status);
-	ck_assert_msg(strstr(said, "# SKIP cannot_run") && strstr(said, ": only cats may\n") && !strstr(said, "Passed"), "%s", said);
+	ck_assert_msg(strstr(said, "# SKIP cannot_run") && strstr(said, ": only cats may\n")
+			      && !strstr(said, "Passed"),
+		      "%s", said);
 }
 END_TEST
 

@@ -1,8 +1,10 @@
 /*
- * skip.h - a test that cannot run where it is says so, and is not counted as passed: SKIP("only root may mount");
+ * skip.h - a test that cannot run where it is says so, and is not counted as passed: SKIP("only
+ * root may mount");
  *
- * Check knows of no such tests. Where it writes TAP to the standard output (CK_TAP_LOG_FILE_NAME=-), its lines go through a stream of
- * ours, as they come, which puts "# SKIP only root may mount" behind that of such a test. Elsewhere the test prints it itself.
+ * Check knows of no such tests. Where it writes TAP to the standard output
+ * (CK_TAP_LOG_FILE_NAME=-), its lines go through a stream of ours, as they come, which puts "# SKIP
+ * only root may mount" behind that of such a test. Elsewhere the test prints it itself.
  */
 #ifndef BLM_SKIP_H
 #define BLM_SKIP_H
@@ -15,17 +17,20 @@
 #include <sys/mman.h>
 
 enum { SKIPPED_BYTES = 200 };
-static char *skipped;		/* why the test that runs now, which is a process of its own, is skipped; NULL: there is no TAP */
+/* why the test that runs now, which is a process of its own, is skipped; NULL: there is no TAP */
+static char *skipped;
 static FILE *real_stdout;
 
 /* In a test: what cannot be had here. It goes on with what can be tried without. */
-#define SKIP_PART(why) do { \
-	mark_point();		/* so that its line names its file, also after assertions of a header */ \
-	if (skipped) \
-		snprintf(skipped, SKIPPED_BYTES, "%s", why); \
-	else \
-		printf("# SKIP %s: %s\n", __func__, why); \
-} while (0)
+#define SKIP_PART(why) \
+	do { \
+		mark_point(); /* so that its line names its file, also after assertions of a \
+				 header */ \
+		if (skipped) \
+			snprintf(skipped, SKIPPED_BYTES, "%s", why); \
+		else \
+			printf("# SKIP %s: %s\n", __func__, why); \
+	} while (0)
 
 /* The same, and the test ends. */
 #define SKIP(why) do { \
@@ -38,7 +43,10 @@ static inline bool begins_with(const char *text, size_t bytes, const char *word)
 	return bytes > strlen(word) && !memcmp(text, word, strlen(word));
 }
 
-/* A test's line is written when it has ended and the next has not begun: so the reason is its own. One that failed was not skipped. */
+/*
+ * A test's line is written when it has ended and the next has not begun: so the reason is its own.
+ * One that failed was not skipped.
+ */
 static inline ssize_t write_line(void *unused, const char *text, size_t bytes)
 {
 	bool passed = begins_with(text, bytes, "ok ");
@@ -61,7 +69,8 @@ static inline int run_tests(Suite *s, enum fork_status fork)
 	int failed;
 
 	if (tap && !strcmp(tap, "-")) {
-		skipped = mmap(NULL, SKIPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		skipped = mmap(NULL, SKIPPED_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		real_stdout = stdout;
 		stdout = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = write_line });
 		if (skipped == MAP_FAILED || !stdout || setvbuf(stdout, NULL, _IOLBF, 0))

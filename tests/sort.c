@@ -1,4 +1,7 @@
-/* sort.c - keys put into order: whatever they are, however many threads gather them, however little memory there is */
+/*
+ * sort.c - keys put into order: whatever they are, however many threads gather them, however little
+ * memory there is
+ */
 #include "handle/handle.h"
 #include "sort/sort.h"
 #include "suite.h"
@@ -17,8 +20,14 @@ static void make(uint64_t *r, size_t count, unsigned words, enum shape shape)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t x = next_random(&state);
 		const uint64_t record[3] = {
-			[0] = shape == RANDOM ? next_random(&state) : shape == NUMBERS ? x % (count + 1) : shape == FEW_DIFFERENT ? x % 7 : 5,
-			[1] = shape == RANDOM ? x : shape == DESCENDING ? count - i : shape == ONE_BYTE ? (x & 0xff) << 24 : 9,
+			[0] = shape == RANDOM	     ? next_random(&state)
+			    : shape == NUMBERS	     ? x % (count + 1)
+			    : shape == FEW_DIFFERENT ? x % 7
+						     : 5,
+			[1] = shape == RANDOM	  ? x
+			    : shape == DESCENDING ? count - i
+			    : shape == ONE_BYTE	  ? (x & 0xff) << 24
+						  : 9,
 			[2] = 1,
 		};
 
@@ -45,7 +54,8 @@ START_TEST(records_are_put_into_the_order_that_qsort_puts_them_into)
 				memcpy(b, a, bytes);
 				blm_records_sort(a, count, words, threads);
 				qsort(b, count, words * sizeof(*b), compare_bytes);
-				ck_assert_msg(!memcmp(a, b, bytes), "%zu records of %u words", count, words);
+				ck_assert_msg(!memcmp(a, b, bytes), "%zu records of %u words",
+					      count, words);
 				free(a);
 				free(b);
 			}
@@ -85,8 +95,11 @@ static struct blm_sort *begin(bool values, unsigned threads, uint64_t memory)
 	static struct blm_sort s;
 
 	OK(blm_place_set(&place, NULL, a_path()));
-	OK(blm_sort_begin(&s, &place, &(struct blm_sort_options){ .values = values, .threads = threads, .memory_bytes = memory,
-								  .progress = { tell, NULL } }));
+	OK(blm_sort_begin(&s, &place,
+			  &(struct blm_sort_options){ .values = values,
+						      .threads = threads,
+						      .memory_bytes = memory,
+						      .progress = { tell, NULL } }));
 	return &s;
 }
 
@@ -133,7 +146,9 @@ static void gather_all(struct blm_sort *s, uint64_t count, unsigned threads)
 	struct worker w[4];
 
 	for (unsigned t = 0; t < threads; t++) {
-		w[t] = (struct worker){ .s = s, .from = count * t / threads, .to = count * (t + 1) / threads };
+		w[t] = (struct worker){ .s = s,
+					.from = count * t / threads,
+					.to = count * (t + 1) / threads };
 		ck_assert_int_eq(pthread_create(&w[t].id, NULL, gather, &w[t]), 0);
 	}
 	for (unsigned t = 0; t < threads; t++) {
@@ -155,7 +170,8 @@ static const uint64_t memories[] = { 0, 1 << 20, 64 << 10, 50000 * 2 * 24, 50000
 START_TEST(each_key_comes_once_and_in_order_with_its_value)
 {
 	const uint64_t count = 50000;
-	struct blm_hash *expected = malloc(count * sizeof(*expected)), *got = malloc(count * sizeof(*got));
+	struct blm_hash *expected = malloc(count * sizeof(*expected)),
+			*got = malloc(count * sizeof(*got));
 	uint64_t *values = malloc(count * sizeof(*values));
 
 	for (uint64_t i = 0; i < count; i++)
@@ -168,10 +184,13 @@ START_TEST(each_key_comes_once_and_in_order_with_its_value)
 			gather_all(s, count, threads);
 			OK(blm_sort_finish(s));
 			ck_assert_uint_eq(s->sorted.count, count);
-			for (uint64_t at = 0, some = 1; at < count; at += some, some = some * 7 % 5001) {	/* ranges of all sizes */
+			/* ranges of all sizes */
+			for (uint64_t at = 0, some = 1; at < count;
+			     at += some, some = some * 7 % 5001) {
 				uint64_t n = some < count - at ? some : count - at;
 
-				OK(sorted_read(&s->sorted, at, got + at, with_values ? values + at : NULL, n));
+				OK(sorted_read(&s->sorted, at, got + at,
+					       with_values ? values + at : NULL, n));
 				s->sorted.done(&s->sorted, n);
 			}
 			ck_assert(!memcmp(got, expected, count * sizeof(*got)));
@@ -245,13 +264,17 @@ static void gathers_and_merges(uint64_t count, uint64_t memory, size_t runs_leas
 	for (uint64_t i = 0; i < count; i += 1000) {
 		OK(sorted_read(&s->sorted, i, got, NULL, 1000));
 		for (uint64_t j = 0; j < 1000; last = got[j++])
-			ck_assert_int_lt(compare_records((uint64_t *)&last, (uint64_t *)&got[j]), 0);
+			ck_assert_int_lt(compare_records((uint64_t *)&last, (uint64_t *)&got[j]),
+					 0);
 	}
 	free(got);
 	end(s);
 }
 
-/* 2.5 MiB are read at a time of each of seven, and their space is given back. Where the memory is tiny six go into one, and six of those again. */
+/*
+ * 2.5 MiB are read at a time of each of seven, and their space is given back. Where the memory is
+ * tiny six go into one, and six of those again.
+ */
 START_TEST(runs_are_merged_however_many_and_however_large)
 {
 	gathers_and_merges(100000, 64 << 10, 4, 12);
@@ -263,7 +286,8 @@ END_TEST
 /* One word more, and it faults. */
 static struct blm_memory memory_with_an_end(uint64_t bytes)
 {
-	uint8_t *map = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *map = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 
 	ck_assert_ptr_ne(map, MAP_FAILED);
 	ck_assert_int_eq(mprotect(map + bytes, 4096, PROT_NONE), 0);
@@ -404,8 +428,10 @@ int main(void)
 	Suite *s = begin_suite("sort");
 	TCase *tc = tcase_create("sort");
 
-	tcase_add_loop_test(tc, records_are_put_into_the_order_that_qsort_puts_them_into, 0, SHAPES);
-	tcase_add_loop_test(tc, each_key_comes_once_and_in_order_with_its_value, 0, ARRAY_LEN(memories));
+	tcase_add_loop_test(tc, records_are_put_into_the_order_that_qsort_puts_them_into, 0,
+			    SHAPES);
+	tcase_add_loop_test(tc, each_key_comes_once_and_in_order_with_its_value, 0,
+			    ARRAY_LEN(memories));
 	tcase_add_test(tc, of_more_threads_than_can_be_started_as_many_as_can_put_them_into_order);
 	tcase_add_test(tc, a_key_with_two_values_is_refused_wherever_the_second_comes);
 	tcase_add_test(tc, two_values_of_a_key_are_told_of_before_the_end);

@@ -1,4 +1,7 @@
-/* stream.c - stages that bytes pass through: what is written reads back, whatever arrives in whatever pieces ends well */
+/*
+ * stream.c - stages that bytes pass through: what is written reads back, whatever arrives in
+ * whatever pieces ends well
+ */
 #include "bloomery.h"
 #include "stream/stream.h"
 #include "suite.h"
@@ -7,21 +10,25 @@
 
 #define MI (1 << 20)
 
-static const struct blm_stage *const b64 = &blm_stage_base64, *const zl = &blm_stage_zlib, *const zs = &blm_stage_zstd;
+static const struct blm_stage *const b64 = &blm_stage_base64, *const zl = &blm_stage_zlib,
+				     *const zs = &blm_stage_zstd;
 
 /* Stages from the file up, NULL at the end. */
-static const struct stack { const char *name; const struct blm_stage *stages[5]; } stacks[] = {
+static const struct stack { const char *name; const struct blm_stage *stages[5];
+} stacks[] = {
 	{ "base64", { &blm_stage_base64 } },
 	{ "zlib", { &blm_stage_zlib } },
 	{ "zstd", { &blm_stage_zstd } },
-	{ "base64 of zlib of base64 of zlib", { &blm_stage_base64, &blm_stage_zlib, &blm_stage_base64, &blm_stage_zlib } },
+	{ "base64 of zlib of base64 of zlib",
+	  { &blm_stage_base64, &blm_stage_zlib, &blm_stage_base64, &blm_stage_zlib } },
 };
 
 static const size_t chunks[] = { 1, 3, 7, 4096, MI };
 
 /* ---- Helpers ---- */
 
-struct pieces {			/* a caller's function that hands out `chunk` bytes at a time, and then `end` */
+/* a caller's function that hands out `chunk` bytes at a time, and then `end` */
+struct pieces {
 	const uint8_t *bytes;
 	size_t count, chunk;
 	int64_t end;
@@ -50,7 +57,8 @@ static struct blm_reader *reader_of(const struct stack *stack, struct pieces *p)
 
 	ck_assert_int_eq(blm_reader_calls(&top, next_piece, p, "old.txt"), 0);
 	for (const struct blm_stage *const *s = stack->stages; *s; s++)
-		ck_assert_msg(blm_reader_stage(&top, *s, "old.txt") == 0, "%s", blm_error_message());
+		ck_assert_msg(blm_reader_stage(&top, *s, "old.txt") == 0, "%s",
+			      blm_error_message());
 	return top;
 }
 
@@ -62,15 +70,17 @@ static int64_t read_all(struct blm_reader *reader, size_t chunk, struct blm_buff
 	int64_t r;
 
 	ck_assert_int_eq(blm_writer_memory(&into, ret), 0);
+	/* asserting each time would take minutes */
 	while ((r = reader->read(reader, room, chunk)) > 0)
-		if ((size_t)r > chunk || into->write(into, room, (size_t)r) < 0)	/* asserting each time would take minutes */
+		if ((size_t)r > chunk || into->write(into, room, (size_t)r) < 0)
 			ck_abort();
 	blm_writer_close(into);
 	free(room);
 	return r;
 }
 
-static int64_t decoded(const struct stack *stack, const void *bytes, size_t count, size_t chunk, struct blm_buffer *ret)
+static int64_t decoded(const struct stack *stack, const void *bytes, size_t count, size_t chunk,
+		       struct blm_buffer *ret)
 {
 	struct pieces p = { bytes, count, chunk };
 	struct blm_reader *top = reader_of(stack, &p);
@@ -82,7 +92,8 @@ static int64_t decoded(const struct stack *stack, const void *bytes, size_t coun
 	return r;
 }
 
-static struct blm_buffer encoded(const struct stack *stack, int level, const uint8_t *bytes, size_t count, size_t chunk)
+static struct blm_buffer encoded(const struct stack *stack, int level, const uint8_t *bytes,
+				 size_t count, size_t chunk)
 {
 	struct blm_buffer memory = { 0 };
 	struct blm_writer *top;
@@ -115,8 +126,12 @@ static uint8_t *some_bytes(size_t count, bool zeros)
 	return bytes;
 }
 
-/* What one stage makes of a text, in pieces of every size: the same for all (but how much comes before a failure). */
-static int64_t text_of(const struct blm_stage *stage, const void *bytes, size_t count, struct blm_buffer *ret)
+/*
+ * What one stage makes of a text, in pieces of every size: the same for all (but how much comes
+ * before a failure).
+ */
+static int64_t text_of(const struct blm_stage *stage, const void *bytes, size_t count,
+		       struct blm_buffer *ret)
 {
 	struct stack stack = { "", { stage } };
 	int64_t r = decoded(&stack, bytes, count, MI, ret);
@@ -131,21 +146,26 @@ static int64_t text_of(const struct blm_stage *stage, const void *bytes, size_t 
 	return r;
 }
 
-static void reads(const struct blm_stage *stage, const void *bytes, size_t count, const void *expected, size_t expected_count)
+static void reads(const struct blm_stage *stage, const void *bytes, size_t count,
+		  const void *expected, size_t expected_count)
 {
 	struct blm_buffer memory;
 
 	ck_assert_msg(text_of(stage, bytes, count, &memory) == 0, "%s", blm_error_message());
-	ck_assert_msg(same(memory, expected, expected_count), "%.*s", (int)count, (const char *)bytes);
+	ck_assert_msg(same(memory, expected, expected_count), "%.*s", (int)count,
+		      (const char *)bytes);
 	free(memory.bytes);
 }
 
-static void refuses(const struct blm_stage *stage, const void *bytes, size_t count, const char *words)
+static void refuses(const struct blm_stage *stage, const void *bytes, size_t count,
+		    const char *words)
 {
 	struct blm_buffer memory;
 
 	ck_assert_int_eq(text_of(stage, bytes, count, &memory), -EBADMSG);
-	ck_assert_msg(!strncmp(blm_error_message(), "old.txt: ", 9) && strstr(blm_error_message(), words), "%s, not %s", blm_error_message(), words);
+	ck_assert_msg(!strncmp(blm_error_message(), "old.txt: ", 9)
+			      && strstr(blm_error_message(), words),
+		      "%s, not %s", blm_error_message(), words);
 	free(memory.bytes);
 }
 
@@ -156,8 +176,10 @@ static void round_trip(const struct stack *stack, size_t count, bool zeros, size
 	uint8_t *bytes = some_bytes(count, zeros);
 	struct blm_buffer there = encoded(stack, 1, bytes, count, chunk), back;
 
-	ck_assert_msg(decoded(stack, there.bytes, there.count, chunk, &back) == 0, "%s", blm_error_message());
-	ck_assert_msg(same(back, bytes, count), "%s, %zu bytes in pieces of %zu", stack->name, count, chunk);
+	ck_assert_msg(decoded(stack, there.bytes, there.count, chunk, &back) == 0, "%s",
+		      blm_error_message());
+	ck_assert_msg(same(back, bytes, count), "%s, %zu bytes in pieces of %zu", stack->name,
+		      count, chunk);
 	free(there.bytes);
 	free(back.bytes);
 	free(bytes);
@@ -165,7 +187,8 @@ static void round_trip(const struct stack *stack, size_t count, bool zeros, size
 
 START_TEST(what_is_written_reads_back_whatever_its_size)
 {
-	static const size_t more[] = { 3071, 3072, 3073, 4095, 4096, 32767, 32768, 32769, 65535, 65536, 65537 };
+	static const size_t more[] = { 3071,  3072,  3073,  4095,  4096, 32767,
+				       32768, 32769, 65535, 65536, 65537 };
 
 	for (size_t i = 0; i < ARRAY_LEN(chunks); i++)
 		for (size_t count = 0; count <= 70; count++) {
@@ -201,7 +224,8 @@ START_TEST(what_is_written_does_not_depend_on_how_it_arrives)
 	for (int level = 0; level <= 9; level += 3) {
 		whole = encoded(&stacks[_i], level, bytes, 200000, MI);
 		for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
-			struct blm_buffer again = encoded(&stacks[_i], level, bytes, 200000, chunks[i]);
+			struct blm_buffer again = encoded(&stacks[_i], level, bytes, 200000,
+							  chunks[i]);
 
 			ck_assert(same(again, whole.bytes, whole.count));
 			free(again.bytes);
@@ -222,10 +246,12 @@ START_TEST(a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut
 
 		ck_assert_uint_le(back.count, 300);
 		ck_assert(!back.count || !memcmp(back.bytes, bytes, back.count));
-		if (_i == 0 && count % 4 != 1)	/* base64 may end between groups, and without its padding */
+		/* base64 may end between groups, and without its padding */
+		if (_i == 0 && count % 4 != 1)
 			ck_assert_int_eq(r, 0);
 		else
-			ck_assert_msg(r == -EBADMSG && strstr(blm_error_message(), "it was cut"), "%s at %zu: %s", stacks[_i].name, count, blm_error_message());
+			ck_assert_msg(r == -EBADMSG && strstr(blm_error_message(), "it was cut"),
+				      "%s at %zu: %s", stacks[_i].name, count, blm_error_message());
 		free(back.bytes);
 	}
 	free(there.bytes);
@@ -247,7 +273,8 @@ START_TEST(whatever_the_bytes_reading_them_ends)
 
 		memcpy(broken, there.bytes, there.count);
 		for (unsigned flips = 1 + i % 4; flips; flips--)
-			broken[next_random(&state) % (i % 2 ? there.count : 40)] ^= (uint8_t)(1 << next_random(&state) % 8);
+			broken[next_random(&state) % (i % 2 ? there.count : 40)] ^=
+				(uint8_t)(1 << next_random(&state) % 8);
 		r = decoded(&stacks[_i], broken, there.count, 1000, &back);
 		ck_assert(r == 0 || r == -EBADMSG);
 		free(back.bytes);
@@ -386,10 +413,14 @@ END_TEST
 
 START_TEST(the_level_is_one_that_the_library_has_or_else_nothing_is_left)
 {
-	static const struct { const struct blm_stage *stage; int level, r; } cases[] = {
-		{ &blm_stage_zlib, -1, 0 }, { &blm_stage_zlib, 0, 0 }, { &blm_stage_zlib, 9, 0 }, { &blm_stage_zlib, 10, -EINVAL },
-		{ &blm_stage_zlib, -2, -EINVAL }, { &blm_stage_zstd, 0, 0 }, { &blm_stage_zstd, 22, 0 }, { &blm_stage_zstd, -5, 0 },
-		{ &blm_stage_zstd, 23, -EINVAL }, { &blm_stage_zstd, -200000, -EINVAL }, { &blm_stage_base64, 99, 0 },
+	static const struct { const struct blm_stage *stage; int level, r;
+	} cases[] = {
+		{ &blm_stage_zlib, -1, 0 },	  { &blm_stage_zlib, 0, 0 },
+		{ &blm_stage_zlib, 9, 0 },	  { &blm_stage_zlib, 10, -EINVAL },
+		{ &blm_stage_zlib, -2, -EINVAL }, { &blm_stage_zstd, 0, 0 },
+		{ &blm_stage_zstd, 22, 0 },	  { &blm_stage_zstd, -5, 0 },
+		{ &blm_stage_zstd, 23, -EINVAL }, { &blm_stage_zstd, -200000, -EINVAL },
+		{ &blm_stage_base64, 99, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -397,7 +428,8 @@ START_TEST(the_level_is_one_that_the_library_has_or_else_nothing_is_left)
 		struct blm_writer *top;
 
 		ck_assert_int_eq(blm_writer_memory(&top, &memory), 0);
-		ck_assert_int_eq(blm_writer_stage(&top, cases[i].stage, cases[i].level), cases[i].r);
+		ck_assert_int_eq(blm_writer_stage(&top, cases[i].stage, cases[i].level),
+				 cases[i].r);
 		ck_assert((top == NULL) == (cases[i].r < 0));
 		blm_writer_close(top);
 		free(memory.bytes);
@@ -410,8 +442,12 @@ END_TEST
 #define TEXT "Bloom filters, 1970."	/* in Python's base64, zlib and in the program zstd: */
 #define TEXT_BASE64 "Qmxvb20gZmlsdGVycywgMTk3MC4="
 #define TEXT_STACK "eNpL9SuoqizOC6gyDPOstCgvCA42KDTMcS0vcQk0NnD0dQwuMHGPSLe1BQAm3w18"
-#define TEXT_ZLIB "\x78\xda\x73\xca\xc9\xcf\xcf\x55\x48\xcb\xcc\x29\x49\x2d\x2a\xd6\x51\x30\xb4\x34\x37\xd0\x03\x00\x4a\x9e\x06\x5e"
-#define TEXT_GZIP "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x73\xca\xc9\xcf\xcf\x55\x48\xcb\xcc\x29\x49\x2d\x2a\xd6\x51\x30\xb4\x34\x37\xd0\x03\x00" \
+#define TEXT_ZLIB \
+	"\x78\xda\x73\xca\xc9\xcf\xcf\x55\x48\xcb\xcc\x29\x49\x2d\x2a\xd6\x51\x30\xb4\x34\x37\xd0" \
+	"\x03\x00\x4a\x9e\x06\x5e"
+#define TEXT_GZIP \
+	"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x73\xca\xc9\xcf\xcf\x55\x48\xcb\xcc\x29\x49\x2d" \
+	"\x2a\xd6\x51\x30\xb4\x34\x37\xd0\x03\x00" \
 	"\xc0\x20\x42\x0e\x14\x00\x00\x00"
 #define TEXT_ZSTD "\x28\xb5\x2f\xfd\x24\x14\xa1\x00\x00" TEXT "\x30\xbb\x08\x16"
 #define TEXT_ZSTD_UNCHECKED "\x28\xb5\x2f\xfd\x20\x14\xa1\x00\x00" TEXT
@@ -420,17 +456,27 @@ END_TEST
 
 START_TEST(base64_gives_the_known_answers)
 {
-	static const struct { const char *text, *plain; } known[] = {	/* RFC 4648, section 10 */
-		{ "", "" }, { "Zg==", "f" }, { "Zm8=", "fo" }, { "Zm9v", "foo" }, { "Zm9vYg==", "foob" }, { "Zm9vYmE=", "fooba" },
-		{ "Zm9vYmFy", "foobar" }, { TEXT_BASE64, TEXT },
+	static const struct { const char *text, *plain;
+	} known[] = {
+		/* RFC 4648, section 10 */
+		{ "", "" },
+		{ "Zg==", "f" },
+		{ "Zm8=", "fo" },
+		{ "Zm9v", "foo" },
+		{ "Zm9vYg==", "foob" },
+		{ "Zm9vYmE=", "fooba" },
+		{ "Zm9vYmFy", "foobar" },
+		{ TEXT_BASE64, TEXT },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		struct blm_buffer m = encoded(&stacks[0], 0, (const uint8_t *)known[i].plain, strlen(known[i].plain), 1);
+		struct blm_buffer m = encoded(&stacks[0], 0, (const uint8_t *)known[i].plain,
+					      strlen(known[i].plain), 1);
 
 		ck_assert(same(m, known[i].text, strlen(known[i].text)));
 		free(m.bytes);
-		reads(b64, known[i].text, strlen(known[i].text), known[i].plain, strlen(known[i].plain));
+		reads(b64, known[i].text, strlen(known[i].text), known[i].plain,
+		      strlen(known[i].plain));
 	}
 	reads(b64, "/+7cAA", 6, "\xff\xee\xdc\x00", 4);
 }
@@ -438,12 +484,32 @@ END_TEST
 
 START_TEST(base64_passes_over_what_is_not_of_its_alphabet_as_python_does)
 {
-	static const struct { const char *text; size_t count; const char *plain; size_t plain_count; } cases[] = {
+	static const struct {
+		const char *text;
+		size_t count;
+		const char *plain;
+		size_t plain_count;
+	} cases[] = {
 #define CASE(text, plain) { text, LEN(text), plain, LEN(plain) }
-		CASE("Q-U_J\0D", "ABC"), CASE("QU\r\nJD \tRA\n==\n", "ABCD"), CASE("\xff" "QUJD\x80", "ABC"), CASE("  \n", ""),
-		CASE("QR==", "A"), CASE("QUJ=", "AB"), CASE("QUF=QUJD", "AA"), CASE("QQ==QUJD", "A"), CASE("QQ\n=\n=\nQUJD", "A"),
-		CASE("QQ=-=QUJD", "A"), CASE("QQ=QQ==", "A\x04\x10"), CASE("Q=QJD", "A\x02" "C"),
-		CASE("=QUJD", "ABC"), CASE("====", ""), CASE("QUJD====QUJD", "ABCABC"), CASE("'QUJD',", "ABC"),
+		CASE("Q-U_J\0D", "ABC"),
+		CASE("QU\r\nJD \tRA\n==\n", "ABCD"),
+		CASE("\xff"
+		     "QUJD\x80",
+		     "ABC"),
+		CASE("  \n", ""),
+		CASE("QR==", "A"),
+		CASE("QUJ=", "AB"),
+		CASE("QUF=QUJD", "AA"),
+		CASE("QQ==QUJD", "A"),
+		CASE("QQ\n=\n=\nQUJD", "A"),
+		CASE("QQ=-=QUJD", "A"),
+		CASE("QQ=QQ==", "A\x04\x10"),
+		CASE("Q=QJD", "A\x02"
+			      "C"),
+		CASE("=QUJD", "ABC"),
+		CASE("====", ""),
+		CASE("QUJD====QUJD", "ABCABC"),
+		CASE("'QUJD',", "ABC"),
 #undef CASE
 	};
 
@@ -455,7 +521,8 @@ END_TEST
 START_TEST(base64_passes_over_line_breaks_as_source_code_has_them)
 {
 	static const char *const texts[] = {
-		"QU\\nJD", "Q\\r\\nUJD", "QUJ\\tD", "QUJD\\n", "QUJD\\", "\\nQUJD", "\\\\nQUJD", "QU\\\nJD", "\\QUJD", "QUJ\\\\\\D", "Q\\n\\n\\nUJD",
+		"QU\\nJD",   "Q\\r\\nUJD", "QUJ\\tD", "QUJD\\n",    "QUJD\\",	     "\\nQUJD",
+		"\\\\nQUJD", "QU\\\nJD",   "\\QUJD",  "QUJ\\\\\\D", "Q\\n\\n\\nUJD",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
@@ -570,7 +637,8 @@ START_TEST(gzip_is_all_its_members_and_zeros_behind_them)
 	reads(gz, TEXT_GZIP "\0\0\0", LEN(TEXT_GZIP) + 3, TEXT, LEN(TEXT));
 	refuses(gz, TEXT_GZIP "x", LEN(TEXT_GZIP) + 1, "something else follows the gzip data");
 	refuses(gz, TEXT_GZIP "\0x", LEN(TEXT_GZIP) + 2, "something else follows the gzip data");
-	refuses(gz, TEXT_GZIP "\x1f", LEN(TEXT_GZIP) + 1, "the gzip data ends before its end; it was cut");
+	refuses(gz, TEXT_GZIP "\x1f", LEN(TEXT_GZIP) + 1,
+		"the gzip data ends before its end; it was cut");
 	refuses(gz, text, LEN(text) - 1, "the gzip data ends before its end; it was cut");
 	refuses(gz, TEXT_GZIP "\x1fx", LEN(TEXT_GZIP) + 2, "incorrect header check");
 	text[LEN(text) - 5] ^= 1;
@@ -593,7 +661,8 @@ START_TEST(what_says_nothing_in_gzip_ends_after_a_mebibyte)
 	for (int i = 0; i < 2 * MEMBERS; i++)
 		memcpy(text + LEN(TEXT_GZIP) + i * LEN(empty), empty, LEN(empty));
 	reads(&blm_stage_gzip, text, LEN(TEXT_GZIP) + MEMBERS * LEN(empty), TEXT, LEN(TEXT));
-	refuses(&blm_stage_gzip, text, LEN(TEXT_GZIP) + 2 * MEMBERS * LEN(empty), "more than a MiB of the gzip data has nothing in it");
+	refuses(&blm_stage_gzip, text, LEN(TEXT_GZIP) + 2 * MEMBERS * LEN(empty),
+		"more than a MiB of the gzip data has nothing in it");
 	free(text);
 }
 END_TEST
@@ -625,16 +694,22 @@ START_TEST(what_is_not_zstds_or_damaged_or_too_large_is_refused)
 
 	refuses(zs, "", 0, "the zstd data ends before its end; it was cut");
 	refuses(zs, "x", 1, "not zstd data");
-	refuses(zs, "\x25\xb5\x2f\xfd\x00\x00\x00\x00\x00\x00\x00", 11, "not zstd data");	/* version 0.5 */
-	refuses(zs, "\x5f\x2a\x4d\x19\x03\x00\x00\x00" "abc", 11, "not zstd data");	/* nearly skippable */
+	/* version 0.5 */
+	refuses(zs, "\x25\xb5\x2f\xfd\x00\x00\x00\x00\x00\x00\x00", 11, "not zstd data");
+	/* nearly skippable */
+	refuses(zs, "\x5f\x2a\x4d\x19\x03\x00\x00\x00" "abc", 11, "not zstd data");
 	refuses(zs, TEXT_ZSTD "x", LEN(TEXT_ZSTD "x"), "something else follows the zstd data");
-	refuses(zs, TEXT_ZSTD "\x28\xb5\x2f\xff", LEN(TEXT_ZSTD) + 4, "something else follows the zstd data");
+	refuses(zs, TEXT_ZSTD "\x28\xb5\x2f\xff", LEN(TEXT_ZSTD) + 4,
+		"something else follows the zstd data");
 	refuses(zs, TEXT_ZSTD "\x28\xb5", LEN(TEXT_ZSTD) + 2, "it was cut");
 	text[LEN(text) - 1] ^= 1;
 	refuses(zs, text, LEN(text), "doesn't match checksum");
-	refuses(zs, "\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00", 9, "a window of more than 8 MiB");	/* 2^24 */
-	reads(zs, "\x28\xb5\x2f\xfd\x00\x68\x01\x00\x00", 9, "", 0);				/* 2^23 */
-	refuses(zs, "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x00\x01\x00\x00", 16, "a window of more than 8 MiB");
+	/* 2^24 */
+	refuses(zs, "\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00", 9, "a window of more than 8 MiB");
+	/* 2^23 */
+	reads(zs, "\x28\xb5\x2f\xfd\x00\x68\x01\x00\x00", 9, "", 0);
+	refuses(zs, "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x00\x01\x00\x00", 16,
+		"a window of more than 8 MiB");
 }
 END_TEST
 
@@ -751,14 +826,17 @@ START_TEST(a_size_that_no_memory_has_is_refused_and_what_came_before_stays)
 }
 END_TEST
 
-static int do_nothing(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int do_nothing(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		      const char *display)
 {
 	return 0;
 }
 
 START_TEST(a_stage_that_does_nothing_with_its_input_is_a_failure)
 {
-	static const struct blm_stage idle = { "idle", { 1, NULL, do_nothing, NULL }, { 1, NULL, do_nothing, NULL } };
+	static const struct blm_stage idle = { "idle",
+					       { 1, NULL, do_nothing, NULL },
+					       { 1, NULL, do_nothing, NULL } };
 	struct blm_buffer memory = { 0 };
 	struct blm_reader *reader;
 	struct blm_writer *writer;
@@ -789,7 +867,8 @@ START_TEST(looking_ahead_takes_nothing)
 	ck_assert_int_eq(blm_reader_calls(&top, next_piece, &p, "old.txt"), 0);
 	ck_assert_int_eq(blm_reader_peeking(&top), 0);
 	for (size_t i = 0; at < 10000; i++) {
-		size_t bytes_ahead = i * 37 % (BLM_PEEK_MOST + 1), there = bytes_ahead < 10000 - at ? bytes_ahead : 10000 - at;
+		size_t bytes_ahead = i * 37 % (BLM_PEEK_MOST + 1),
+		       there = bytes_ahead < 10000 - at ? bytes_ahead : 10000 - at;
 		int64_t r;
 
 		ck_assert_int_eq(blm_reader_peek(top, &seen, bytes_ahead), (int64_t)there);
@@ -829,13 +908,16 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("stream");
-	TCase *all = tcase_create("every stage"), *one = tcase_create("one stage"), *ends = tcase_create("ends");
+	TCase *all = tcase_create("every stage"), *one = tcase_create("one stage"),
+	      *ends = tcase_create("ends");
 	int count = ARRAY_LEN(stacks);
 
 	tcase_add_loop_test(all, what_is_written_reads_back_whatever_its_size, 0, count);
 	tcase_add_loop_test(all, what_is_written_reads_back_in_pieces_of_any_size, 0, count);
 	tcase_add_loop_test(all, what_is_written_does_not_depend_on_how_it_arrives, 0, count);
-	tcase_add_loop_test(all, a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut, 0, count - 1);
+	tcase_add_loop_test(all,
+			    a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut,
+			    0, count - 1);
 	tcase_add_loop_test(all, whatever_the_bytes_reading_them_ends, 0, count);
 	tcase_add_loop_test(all, a_failure_stays_with_its_words, 0, count);
 	tcase_add_loop_test(all, a_failure_below_comes_through_and_stays, 0, count);
@@ -860,11 +942,13 @@ int main(void)
 	tcase_add_test(one, the_beginning_of_a_bomb_costs_no_more_than_a_beginning);
 	tcase_add_test(ends, memory_reads_as_it_is);
 	tcase_add_test(ends, a_callers_function_that_answers_nonsense_is_a_failure);
-	tcase_add_test(ends, a_callers_functions_are_not_asked_again_after_a_failure_nor_for_nothing);
+	tcase_add_test(ends,
+		       a_callers_functions_are_not_asked_again_after_a_failure_nor_for_nothing);
 	tcase_add_test(ends, a_size_that_no_memory_has_is_refused_and_what_came_before_stays);
 	tcase_add_test(ends, a_stage_that_does_nothing_with_its_input_is_a_failure);
 	tcase_add_test(ends, looking_ahead_takes_nothing);
-	tcase_add_test(ends, looking_beyond_a_failure_fails_and_what_comes_before_can_still_be_read);
+	tcase_add_test(ends,
+		       looking_beyond_a_failure_fails_and_what_comes_before_can_still_be_read);
 	suite_add_tcase(s, all);
 	suite_add_tcase(s, one);
 	suite_add_tcase(s, ends);

@@ -1,4 +1,7 @@
-/* suite.h - what every test file needs: a folder of its own, numbers that look random and are not, and the end of main() */
+/*
+ * suite.h - what every test file needs: a folder of its own, numbers that look random and are not,
+ * and the end of main()
+ */
 #ifndef BLM_SUITE_H
 #define BLM_SUITE_H
 
@@ -24,19 +27,23 @@
 	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_error_message()); \
 } while (0)
 
-#define FAILS(call, err) do { \
-	int fails_ = (int)(call); \
-	ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), blm_error_message()); \
-	ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
-} while (0)
+#define FAILS(call, err) \
+	do { \
+		int fails_ = (int)(call); \
+		ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), \
+			      blm_error_message()); \
+		ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
+	} while (0)
 
 /* In a child process, where Check's assertions would not be heard. */
-#define MUST(x) do { \
-	if (!(x)) { \
-		fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, blm_error_message()); \
-		_exit(99); \
-	} \
-} while (0)
+#define MUST(x) \
+	do { \
+		if (!(x)) { \
+			fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, \
+				blm_error_message()); \
+			_exit(99); \
+		} \
+	} while (0)
 
 static char test_dir[512];
 
@@ -114,7 +121,10 @@ static inline uint64_t next_random(uint64_t *state)
 	return mixed(*state += UINT64_C(0x9E3779B97F4A7C15));
 }
 
-/* In seconds: more than anything takes on a slow and busy machine, but not for ever. Tests of what must not hang use it. */
+/*
+ * In seconds: more than anything takes on a slow and busy machine, but not for ever. Tests of what
+ * must not hang use it.
+ */
 enum { TOO_LONG = 60 };
 
 static inline double seconds(void)
@@ -125,7 +135,10 @@ static inline double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* $BLOOMERY_TEST_SCALE: a share of the work, "0.1"; "full" for what takes minutes; 1 if it is not set. */
+/*
+ * $BLOOMERY_TEST_SCALE: a share of the work, "0.1"; "full" for what takes minutes; 1 if it is not
+ * set.
+ */
 static inline double test_scale(void)
 {
 	const char *scale = getenv("BLOOMERY_TEST_SCALE");
@@ -134,13 +147,19 @@ static inline double test_scale(void)
 	return x > 0 && x <= 1 ? x : 1;
 }
 
-/* Sanitizers are for what each path does with memory, and make it slow: of many variants of a path they are given one in so many. */
+/*
+ * Sanitizers are for what each path does with memory, and make it slow: of many variants of a path
+ * they are given one in so many.
+ */
 static inline int is_too_alike(int i, int many)
 {
 	return SANITIZED && i % many;
 }
 
-/* Of a loop of many that are alike: with a share of the work a quarter of them, with sanitizers one in 13, which divides no number of them. */
+/*
+ * Of a loop of many that are alike: with a share of the work a quarter of them, with sanitizers one
+ * in 13, which divides no number of them.
+ */
 static inline int is_left_out(int i)
 {
 	return test_scale() < 1 && i % (SANITIZED ? 13 : 4);
@@ -159,7 +178,10 @@ static inline int remove_one(const char *path, const struct stat *st, int type, 
 	return remove(path);
 }
 
-/* Thousands of small syncs take minutes on a busy disk: where that is not what is tested, the folder is in memory, if it can be. */
+/*
+ * Thousands of small syncs take minutes on a busy disk: where that is not what is tested, the
+ * folder is in memory, if it can be.
+ */
 static inline void prefer_memory(void)
 {
 	if (access("/dev/shm", W_OK) == 0)

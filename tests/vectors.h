@@ -1,4 +1,7 @@
-/* vectors.h - reading what other programs' filters are listed in: JSON by its names, rows of keys, folders of files */
+/*
+ * vectors.h - reading what other programs' filters are listed in: JSON by its names, rows of keys,
+ * folders of files
+ */
 #ifndef BLM_VECTORS_H
 #define BLM_VECTORS_H
 
@@ -38,12 +41,17 @@ static inline size_t from_hex(const char *hex, uint8_t *ret, size_t room)
 	size_t n = 0;
 	unsigned byte;
 
-	for (; n < room && isxdigit((unsigned char)hex[2 * n]) && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+	for (; n < room && isxdigit((unsigned char)hex[2 * n])
+	       && sscanf(hex + 2 * n, "%2x", &byte) == 1;
+	     n++)
 		ret[n] = (uint8_t)byte;
 	return n;
 }
 
-/* The value of a field between here and `end`: its first character, past a quotation mark; NULL if there is none. */
+/*
+ * The value of a field between here and `end`: its first character, past a quotation mark; NULL if
+ * there is none.
+ */
 static inline const char *field(const char *from, const char *end, const char *name)
 {
 	char quoted[64];
@@ -66,7 +74,8 @@ static inline uint64_t number(const char *from, const char *end, const char *nam
 }
 
 /* The text of a field, up to its quotation mark. */
-static inline char *text_field(const char *from, const char *end, const char *name, char *ret, size_t bytes)
+static inline char *text_field(const char *from, const char *end, const char *name, char *ret,
+			       size_t bytes)
 {
 	const char *value = field(from, end, name);
 
@@ -76,12 +85,14 @@ static inline char *text_field(const char *from, const char *end, const char *na
 }
 
 /* A list of numbers: how many there are. */
-static inline uint32_t numbers_of(const char *from, const char *end, const char *name, uint64_t *ret, uint32_t room)
+static inline uint32_t numbers_of(const char *from, const char *end, const char *name,
+				  uint64_t *ret, uint32_t room)
 {
 	const char *value = field(from, end, name);
 	uint32_t count = 0;
 
-	for (; value && isdigit((unsigned char)*value) && count < room; value += strspn(value, ", \n"))
+	for (; value && isdigit((unsigned char)*value) && count < room;
+	     value += strspn(value, ", \n"))
 		ret[count++] = strtoull(value, (char **)&value, 10);
 	return count;
 }
@@ -120,7 +131,8 @@ struct row {
 	size_t len;
 	const char *role;
 	bool was_there;		/* what add() returned */
-	bool in[4];		/* in the filter after all adds; or: in A, in B, in A | B, in A & B */
+	/* in the filter after all adds; or: in A, in B, in A | B, in A & B */
+	bool in[4];
 };
 
 /* The next row from *at on; false at the end. */

@@ -1,8 +1,10 @@
 /*
- * writers.c - many processes and threads on one filter: nothing is lost, nothing is won twice, nobody waits for the dead
+ * writers.c - many processes and threads on one filter: nothing is lost, nothing is won twice,
+ * nobody waits for the dead
  *
- * Workers tell what they were told through memory that they share with the test and that outlives them: a key is
- * acknowledged once the call that added it has returned and its worker has written so. $BLOOMERY_TEST_SCALE shortens.
+ * Workers tell what they were told through memory that they share with the test and that outlives
+ * them: a key is acknowledged once the call that added it has returned and its worker has written
+ * so. $BLOOMERY_TEST_SCALE shortens.
  */
 #include "handle/handle.h"
 #include "suite.h"
@@ -27,8 +29,9 @@ static void *shared_memory(size_t bytes)
 /* A URL for each number. */
 static struct blm_key url(uint64_t number, char room[KEY_ROOM])
 {
-	int len = snprintf(room, KEY_ROOM, "https://www%u.example.org/%08x/page-%llu.html", (unsigned)(number % 97),
-			   (unsigned)mixed(number), (unsigned long long)number);
+	int len = snprintf(room, KEY_ROOM, "https://www%u.example.org/%08x/page-%llu.html",
+			   (unsigned)(number % 97), (unsigned)mixed(number),
+			   (unsigned long long)number);
 
 	return (struct blm_key){ room, (size_t)len };
 }
@@ -90,7 +93,10 @@ static struct blm_filter *open_filter(bool write)
 	return f;
 }
 
-/* The test lets the workers go on as what it does to them goes on: no clock decides how much they do. */
+/*
+ * The test lets the workers go on as what it does to them goes on: no clock decides how much they
+ * do.
+ */
 static void let_them_go_to(double share)
 {
 	__atomic_store(team.share, &share, __ATOMIC_RELEASE);
@@ -120,7 +126,8 @@ static void work_on(struct blm_filter *f, unsigned worker)
 		for (size_t j = 0; j < count; j++)
 			keys[j] = url(number_of(worker, i + j), room[j]);
 		before = seconds();
-		r = is_claimed(i) ? blm_claim_many(f, keys, count, bits) : blm_add_many(f, keys, count, NULL);
+		r = is_claimed(i) ? blm_claim_many(f, keys, count, bits)
+				  : blm_add_many(f, keys, count, NULL);
 		took = seconds() - before;
 		if (r < 0) {
 			fprintf(stderr, "worker %u: %s\n", worker, blm_error_message());
@@ -136,7 +143,8 @@ static void work_on(struct blm_filter *f, unsigned worker)
 			__atomic_store_n(&team.acknowledged[number], 1, __ATOMIC_RELEASE);
 		}
 		__atomic_store_n(&p->next, i + count, __ATOMIC_RELEASE);
-		if ((i / team.batch + 1) % (team.unsynced ? team.unsynced : 500) == 0 && blm_sync(f) < 0)
+		if ((i / team.batch + 1) % (team.unsynced ? team.unsynced : 500) == 0
+		    && blm_sync(f) < 0)
 			_exit(4);
 		while (team.share && may_be_at() < (double)i / (double)team.keys)
 			usleep(100);
@@ -199,13 +207,17 @@ static uint64_t wins(void)	/* no key has two */
 	uint64_t sum = 0;
 
 	for (uint64_t i = 0; i < distinct_keys(); i++) {
-		ck_assert_msg(team.won[i] <= 1, "key %llu was won %u times", (unsigned long long)i, team.won[i]);
+		ck_assert_msg(team.won[i] <= 1, "key %llu was won %u times", (unsigned long long)i,
+			      team.won[i]);
 		sum += team.won[i];
 	}
 	return sum;
 }
 
-/* Nobody was killed, so of all who were told of a claimed key one was told that it is his: but where it seemed to be there before. */
+/*
+ * Nobody was killed, so of all who were told of a claimed key one was told that it is his: but
+ * where it seemed to be there before.
+ */
 static void every_claimed_key_was_won(const struct blm_filter *f)
 {
 	uint64_t claimed = 0, nobodys = 0;
@@ -224,7 +236,8 @@ static void every_claimed_key_was_won(const struct blm_filter *f)
 		}
 	ck_assert_int_eq(blm_estimate(f, true, &e), 0);
 	most = e.rate.value * (double)claimed;
-	ck_assert_msg((double)nobodys <= most + 6 * sqrt(most) + 1, "of %llu claimed keys %llu are nobody's", (unsigned long long)claimed,
+	ck_assert_msg((double)nobodys <= most + 6 * sqrt(most) + 1,
+		      "of %llu claimed keys %llu are nobody's", (unsigned long long)claimed,
 		      (unsigned long long)nobodys);
 }
 
@@ -256,7 +269,8 @@ static double most_false_positives(double rate)
 static void nobody_waited(void)
 {
 	for (int w = 0; w < WORKERS; w++)
-		ck_assert_msg(team.progress[w].longest < TOO_LONG, "worker %d waited %g s", w, team.progress[w].longest);
+		ck_assert_msg(team.progress[w].longest < TOO_LONG, "worker %d waited %g s", w,
+			      team.progress[w].longest);
 }
 
 static void create(const struct blm_kind *kind, uint64_t capacity, double rate)
@@ -267,8 +281,12 @@ static void create(const struct blm_kind *kind, uint64_t capacity, double rate)
 	if (blm_kind_can(kind) & BLM_GROWS)	/* six or seven times in a test */
 		capacity = capacity / 100 + 1;
 	/* with a seed of its own, since the rate of small stages differs much between seeds */
-	ck_assert_msg(blm_create(&f, NULL, team.path, &BLM_PARAMS(.kind = kind->name, .capacity = capacity, .rate = rate,
-		      .seeds = (uint64_t[]){ 7 }, .seed_count = (blm_kind_can(kind) & BLM_GROWS) != 0)) == 0, "%s", blm_error_message());
+	ck_assert_msg(blm_create(&f, NULL, team.path,
+				 &BLM_PARAMS(.kind = kind->name, .capacity = capacity, .rate = rate,
+					     .seeds = (uint64_t[]){ 7 },
+					     .seed_count = (blm_kind_can(kind) & BLM_GROWS) != 0))
+			      == 0,
+		      "%s", blm_error_message());
 	blm_close(f);
 }
 
@@ -277,12 +295,15 @@ static void create(const struct blm_kind *kind, uint64_t capacity, double rate)
 START_TEST(four_processes_with_many_urls_each_claim_every_url_once)
 {
 	const char *kind = blm_kind_at((size_t)_i)->name;
-	double most = !strcmp(kind, BLM_DEFAULT_KIND) || !strcmp(kind, BLM_EXACT_KIND) ? 1000000 : 200000;
+	double most = !strcmp(kind, BLM_DEFAULT_KIND) || !strcmp(kind, BLM_EXACT_KIND) ? 1000000
+										       : 200000;
 	pid_t pid[WORKERS];
 	struct blm_filter *f;
 	uint64_t won, missing;
 
-	team = (struct team){ .keys = (uint64_t)(most * test_scale()) / 2 * 2, .batch = BATCH, .how = CLAIM };
+	team = (struct team){ .keys = (uint64_t)(most * test_scale()) / 2 * 2,
+			      .batch = BATCH,
+			      .how = CLAIM };
 	make_team();
 	create(blm_kind_at((size_t)_i), distinct_keys(), 0.001);
 	for (unsigned w = 0; w < WORKERS; w++)
@@ -294,8 +315,9 @@ START_TEST(four_processes_with_many_urls_each_claim_every_url_once)
 	every_acknowledged_key_is_found(f);
 	won = wins();
 	missing = distinct_keys() - won;
-	ck_assert_msg((double)missing <= most_false_positives(0.001), "%llu of %llu keys were claimed by nobody",
-		      (unsigned long long)missing, (unsigned long long)distinct_keys());
+	ck_assert_msg((double)missing <= most_false_positives(0.001),
+		      "%llu of %llu keys were claimed by nobody", (unsigned long long)missing,
+		      (unsigned long long)distinct_keys());
 	ck_assert_uint_eq(counted(f), won);
 	nobody_waited();
 	blm_close(f);
@@ -321,8 +343,10 @@ static void kill_and_restart(pid_t pid[WORKERS], unsigned most)
 		next = p->next;
 		killed = seconds();
 		pid[w] = start(worker_body, w);
-		while (__atomic_load_n(&p->next, __ATOMIC_ACQUIRE) == next && !__atomic_load_n(&p->done, __ATOMIC_ACQUIRE)) {
-			ck_assert_msg(seconds() - killed < TOO_LONG, "worker %u does not get on after kill %u", w, kills);
+		while (__atomic_load_n(&p->next, __ATOMIC_ACQUIRE) == next
+		       && !__atomic_load_n(&p->done, __ATOMIC_ACQUIRE)) {
+			ck_assert_msg(seconds() - killed < TOO_LONG,
+				      "worker %u does not get on after kill %u", w, kills);
 			usleep(200);
 		}
 		let_them_go_to((double)kills / most);
@@ -351,7 +375,8 @@ static void workers_are_killed(const struct blm_kind *kind, int how)
 	if (how == CLAIM) {
 		uint64_t missing = distinct_keys() - wins();
 
-		ck_assert_msg((double)missing <= kills * BATCH + most_false_positives(0.001), "%llu keys are claimed by nobody after %u kills",
+		ck_assert_msg((double)missing <= kills * BATCH + most_false_positives(0.001),
+			      "%llu keys are claimed by nobody after %u kills",
 			      (unsigned long long)missing, kills);
 		ck_assert_uint_le(counted(f), distinct_keys());
 		ck_assert_uint_ge(counted(f) + kills * BATCH, distinct_keys() - missing);
@@ -360,7 +385,7 @@ static void workers_are_killed(const struct blm_kind *kind, int how)
 	blm_close(f);
 }
 
-START_TEST(killed_claimers_lose_no_acknowledged_key_and_no_claim_but_those_of_their_last_batch)
+START_TEST(killed_claimers_lose_only_the_claims_of_their_last_batch)
 {
 	workers_are_killed(blm_kind_at((size_t)_i), CLAIM);
 }
@@ -386,9 +411,13 @@ START_TEST(threads_that_share_a_handle_claim_every_key_once)
 {
 	pthread_t thread[WORKERS];
 
-	team = (struct team){ .keys = (uint64_t)(200000 * test_scale()) / 2 * 2, .batch = 64, .how = CLAIM, .unsynced = 50 };
+	team = (struct team){ .keys = (uint64_t)(200000 * test_scale()) / 2 * 2,
+			      .batch = 64,
+			      .how = CLAIM,
+			      .unsynced = 50 };
 	make_team();
-	create(blm_kind_at((size_t)_i), distinct_keys() + 400000, 0.001);	/* of more than eight blocks: a sync looks at so many marks at once */
+	/* of more than eight blocks: a sync looks at so many marks at once */
+	create(blm_kind_at((size_t)_i), distinct_keys() + 400000, 0.001);
 	the_handle = open_filter(true);
 	for (uintptr_t w = 0; w < WORKERS; w++)
 		ck_assert_int_eq(pthread_create(&thread[w], NULL, thread_body, (void *)w), 0);
@@ -413,7 +442,9 @@ START_TEST(children_go_on_with_their_parents_handle)
 {
 	pid_t pid[WORKERS];
 
-	team = (struct team){ .keys = (uint64_t)(100000 * test_scale()) / 2 * 2, .batch = 64, .how = _i ? ADD : CLAIM };
+	team = (struct team){ .keys = (uint64_t)(100000 * test_scale()) / 2 * 2,
+			      .batch = 64,
+			      .how = _i ? ADD : CLAIM };
 	make_team();
 	create(blm_kind_at(0), distinct_keys(), 0.001);
 	the_handle = open_filter(true);
@@ -425,7 +456,8 @@ START_TEST(children_go_on_with_their_parents_handle)
 		ends_well(pid[w]);
 	every_acknowledged_key_is_found(the_handle);
 	if (team.how == CLAIM) {
-		ck_assert_double_le((double)(distinct_keys() - wins()), most_false_positives(0.001));
+		ck_assert_double_le((double)(distinct_keys() - wins()),
+				    most_false_positives(0.001));
 		ck_assert_uint_eq(counted(the_handle), wins() + 1);
 	}
 	ck_assert_int_eq(blm_sync(the_handle), 0);
@@ -476,7 +508,9 @@ static void replacer_body(unsigned ignored)
 	if (blm_open(&ones, NULL, ones_path, 0) < 0)
 		_exit(6);
 	for (;;) {
-		if (blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const *)&ones, 1, 0, NULL) < 0) {
+		if (blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const *)&ones, 1,
+				     0, NULL)
+		    < 0) {
 			fprintf(stderr, "replacer: %s\n", blm_error_message());
 			_exit(7);
 		}
@@ -485,7 +519,9 @@ static void replacer_body(unsigned ignored)
 	}
 }
 
-/* A question that begins after the acknowledgement finds the key, whatever is replaced meanwhile. */
+/*
+ * A question that begins after the acknowledgement finds the key, whatever is replaced meanwhile.
+ */
 static void ask_for_some(const struct blm_filter *f, uint64_t *random)
 {
 	for (int i = 0; i < 200; i++) {
@@ -496,17 +532,22 @@ static void ask_for_some(const struct blm_filter *f, uint64_t *random)
 		if (!__atomic_load_n(&team.acknowledged[number], __ATOMIC_ACQUIRE))
 			continue;
 		key = url(number, room);
-		ck_assert_msg(blm_contains(f, key.bytes, key.len), "a reader misses key %llu", (unsigned long long)number);
+		ck_assert_msg(blm_contains(f, key.bytes, key.len), "a reader misses key %llu",
+			      (unsigned long long)number);
 	}
 }
 
-/* On a slow disk a replacement takes its time: every fourth one may finish before its process is killed. */
+/*
+ * On a slow disk a replacement takes its time: every fourth one may finish before its process is
+ * killed.
+ */
 static void wait_for_a_replacement(void)
 {
 	uint64_t before = __atomic_load_n(replacements, __ATOMIC_RELAXED);
 	double begun = seconds();
 
-	while (__atomic_load_n(replacements, __ATOMIC_RELAXED) == before && seconds() - begun < TOO_LONG)
+	while (__atomic_load_n(replacements, __ATOMIC_RELAXED) == before
+	       && seconds() - begun < TOO_LONG)
 		usleep(500);
 }
 
@@ -543,7 +584,8 @@ static void replacement_under_load(const struct blm_kind *kind, bool in_store, b
 	memset(current_view(ones)->part[0].bytes, 0xff, current_view(ones)->part[0].shape.bytes);
 	blm_close(ones);
 	blm_close(f);
-	blm_store_close(store);		/* each process opens its own: LMDB's does not survive a fork */
+	/* each process opens its own: LMDB's does not survive a fork */
+	blm_store_close(store);
 
 	for (unsigned w = 0; w < WORKERS; w++)
 		pid[w] = start(worker_body, w);
@@ -607,9 +649,13 @@ START_TEST(a_reader_opened_before_follows_every_publication)
 	for (uint32_t i = 0; i < 50; i++) {
 		uint32_t gone = i - 1;
 
-		ck_assert_int_eq(blm_create(&source, NULL, a_path(), &BLM_PARAMS(.capacity = 1000, .rate = 1e-9)), 0);
+		ck_assert_int_eq(blm_create(&source, NULL, a_path(),
+					    &BLM_PARAMS(.capacity = 1000, .rate = 1e-9)),
+				 0);
 		ck_assert_int_eq(blm_add(source, &i, sizeof(i)), 1);
-		ck_assert_msg(blm_store_publish(store, "name", source, 0, BLM_PUBLISH_WRITABLE) == 0, "%s", blm_error_message());
+		ck_assert_msg(blm_store_publish(store, "name", source, 0, BLM_PUBLISH_WRITABLE)
+				      == 0,
+			      "%s", blm_error_message());
 		ck_assert(blm_contains(reader, &i, sizeof(i)));
 		ck_assert(!blm_contains(reader, &gone, sizeof(gone)));
 		ck_assert_int_eq(blm_add(f, "writer", 6), 1);
@@ -637,24 +683,39 @@ int main(void)
 	int grows = kind_number("scalable");
 
 	for (int i = 0; blm_kind_at((size_t)i); i++) {
-		/* What takes long, where only a share of the work is done: each kind in one of its tests at least. */
-		bool share = test_scale() < 1, kill_claimers = !share || (i + 1) % 4 < 2, kill_adders = !share || (i + 1) % 4 >= 2;
+		/*
+		 * What takes long, where only a share of the work is done: each kind in one of its
+		 * tests at least.
+		 */
+		bool share = test_scale() < 1, kill_claimers = !share || (i + 1) % 4 < 2,
+		     kill_adders = !share || (i + 1) % 4 >= 2;
 
-		if (!blm_kind_at((size_t)i)->claim || blm_kind_at((size_t)i)->exact || blm_kind_at((size_t)i)->forgets)
+		if (!blm_kind_at((size_t)i)->claim || blm_kind_at((size_t)i)->exact
+		    || blm_kind_at((size_t)i)->forgets)
 			continue;
-		tcase_add_loop_test(tc, four_processes_with_many_urls_each_claim_every_url_once, i, i + 1);
+		tcase_add_loop_test(tc, four_processes_with_many_urls_each_claim_every_url_once, i,
+				    i + 1);
 		if (kill_claimers)
-			tcase_add_loop_test(tc, killed_claimers_lose_no_acknowledged_key_and_no_claim_but_those_of_their_last_batch, i, i + 1);
-		/* those that fill keep a key once for each time that it is added, and are full then */
+			tcase_add_loop_test(
+				tc, killed_claimers_lose_only_the_claims_of_their_last_batch, i,
+				i + 1);
+		/*
+		 * those that fill keep a key once for each time that it is added, and are full then
+		 */
 		if (kill_adders && !blm_kind_at((size_t)i)->fills)
 			tcase_add_loop_test(tc, killed_adders_lose_no_acknowledged_key, i, i + 1);
-		tcase_add_loop_test(threads, threads_that_share_a_handle_claim_every_key_once, i, i + 1);
+		tcase_add_loop_test(threads, threads_that_share_a_handle_claim_every_key_once, i,
+				    i + 1);
 	}
 	tcase_add_loop_test(tc, children_go_on_with_their_parents_handle, grows, grows + 1);
 	tcase_add_loop_test(tc, children_go_on_with_their_parents_handle, 0, 2);
 	tcase_add_test(tc, a_child_that_is_killed_with_its_parents_handle_holds_nobody_up);
-	tcase_add_loop_test(tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_the_file_is_replaced, 0, 4);
-	tcase_add_loop_test(tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_replacers_are_killed, 0, 4);
+	tcase_add_loop_test(
+		tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_the_file_is_replaced,
+		0, 4);
+	tcase_add_loop_test(
+		tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_replacers_are_killed,
+		0, 4);
 	tcase_add_test(tc, a_reader_opened_before_follows_every_publication);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);

@@ -15,7 +15,8 @@ struct it {
 	char *third_path, *new_path;
 	void *x, *y, *z;	/* plain memory of the same size, mapped and touched */
 	size_t bytes;
-	struct blm_filter *made;	/* what was timed last: looked at, and closed, beside the clock */
+	/* what was timed last: looked at, and closed, beside the clock */
+	struct blm_filter *made;
 	void *new;
 	struct blm_estimate estimate;
 	struct blm_comparison comparison;
@@ -86,7 +87,8 @@ static int64_t file_loop(struct site *s, size_t count)
 {
 	enum { SOME = 2 << 20 };
 	struct it *it = s->it;
-	int fd = open(it->new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), r = fd < 0 ? -errno : -posix_fallocate(fd, 0, (off_t)it->bytes);
+	int fd = open(it->new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600),
+	    r = fd < 0 ? -errno : -posix_fallocate(fd, 0, (off_t)it->bytes);
 
 	for (size_t at = 0; at < it->bytes && r == 0; at += SOME) {
 		size_t some = it->bytes - at < SOME ? it->bytes - at : SOME;
@@ -103,7 +105,8 @@ static int64_t file_loop(struct site *s, size_t count)
 
 static int64_t read_both(const void *x, const void *y, size_t bytes)
 {
-	sink = HAVE_VECTORS ? sum_vector(x, y, bytes / sizeof(vector)) : sum_small(x, y, bytes / sizeof(small));
+	sink = HAVE_VECTORS ? sum_vector(x, y, bytes / sizeof(vector))
+			    : sum_small(x, y, bytes / sizeof(small));
 	return 0;
 }
 
@@ -162,7 +165,8 @@ static int empty_third(struct site *s)
 		*info = BLM_INFO;
 	r = info ? blm_info(it->third, info) : -ENOMEM;	/* goes over to the new file */
 	if (r == 0) {
-		pages.lines = mapping_find(it->third_path, info->bytes - info->data_bytes, info->bytes);
+		pages.lines = mapping_find(it->third_path, info->bytes - info->data_bytes,
+					   info->bytes);
 		pages.line_count = info->data_bytes / LINE_BYTES;
 		if (pages.lines)
 			touch_lines(&pages);
@@ -188,7 +192,8 @@ static int check_data(const struct it *it, const struct blm_filter *f, enum blm_
 	uint64_t z[SOME];
 
 	for (uint64_t i = 0; i < PLACES; i++) {
-		uint64_t at = i == 0 ? it->bytes - sizeof(z) : below(mix(i), it->bytes / sizeof(z)) * sizeof(z);
+		uint64_t at = i == 0 ? it->bytes - sizeof(z)
+				     : below(mix(i), it->bytes / sizeof(z)) * sizeof(z);
 		int r = blm_data_read(f, at, z, sizeof(z));
 
 		for (size_t j = 0; j < SOME && r == 0; j++) {
@@ -198,8 +203,9 @@ static int check_data(const struct it *it, const struct blm_filter *f, enum blm_
 				r = -EUCLEAN;
 		}
 		if (r == -EUCLEAN)
-			fprintf(stderr, "bench: it is not the %s of its two filters, from byte %llu\n", op == BLM_UNION ? "OR" : "AND",
-				(unsigned long long)at);
+			fprintf(stderr,
+				"bench: it is not the %s of its two filters, from byte %llu\n",
+				op == BLM_UNION ? "OR" : "AND", (unsigned long long)at);
 		if (r < 0)
 			return r;
 	}
@@ -295,7 +301,8 @@ static int check_estimate(struct site *s, size_t count)
 
 	if (it->estimate.ones == it->ones && it->estimate.sampled_bytes == it->bytes)
 		return 0;
-	fprintf(stderr, "bench: %llu bits are set, not %llu\n", (unsigned long long)it->ones, (unsigned long long)it->estimate.ones);
+	fprintf(stderr, "bench: %llu bits are set, not %llu\n", (unsigned long long)it->ones,
+		(unsigned long long)it->estimate.ones);
 	return -EUCLEAN;
 }
 
@@ -313,7 +320,8 @@ static int check_comparison(struct site *s, size_t count)
 
 	if (fabs(got - right) < 1e-12)
 		return 0;
-	fprintf(stderr, "bench: of the bits of both a share of %.15g is common, not %.15g\n", right, got);
+	fprintf(stderr, "bench: of the bits of both a share of %.15g is common, not %.15g\n", right,
+		got);
 	return -EUCLEAN;
 }
 
@@ -321,25 +329,61 @@ static const struct work works[] = {
 	{ .name = "loop: read", .run = read_loop, .whole = true },
 	{ .name = "loop: read of two", .run = read_two_loop, .whole = true },
 	{ .name = "loop: OR of two into a third", .run = or_loop, .whole = true },
-	{ .name = "loop: OR of two into new memory", .run = new_memory_loop, .whole = true, .check = unmap_new },
+	{ .name = "loop: OR of two into new memory",
+	  .run = new_memory_loop,
+	  .whole = true,
+	  .check = unmap_new },
 	{ .name = "loop: atomic OR of two into a third", .run = atomic_loop, .whole = true },
-	{ .name = "loop: OR of two into a new file, synced", .run = file_loop, .whole = true, .before = remove_new },
-	{ .name = "union into a third, mapped", .limit = "loop: OR of two into a third", .run = unite_into_third, .whole = true,
-	  .before = empty_third, .check = check_third },
+	{ .name = "loop: OR of two into a new file, synced",
+	  .run = file_loop,
+	  .whole = true,
+	  .before = remove_new },
+	{ .name = "union into a third, mapped",
+	  .limit = "loop: OR of two into a third",
+	  .run = unite_into_third,
+	  .whole = true,
+	  .before = empty_third,
+	  .check = check_third },
 #ifdef HAVE_THREADS
-	{ .name = "union into a third, by threads", .limit = "loop: OR of two into a third", .run = unite_by_threads, .whole = true,
-	  .before = empty_third, .check = check_third },
+	{ .name = "union into a third, by threads",
+	  .limit = "loop: OR of two into a third",
+	  .run = unite_by_threads,
+	  .whole = true,
+	  .before = empty_third,
+	  .check = check_third },
 #endif
-	{ .name = "union again, nothing new", .limit = "loop: OR of two into a third", .run = unite_into_third, .whole = true,
-	  .before = full_third, .check = check_third },
-	{ .name = "union, new in memory", .limit = "loop: OR of two into new memory", .run = unite_in_memory, .whole = true,
+	{ .name = "union again, nothing new",
+	  .limit = "loop: OR of two into a third",
+	  .run = unite_into_third,
+	  .whole = true,
+	  .before = full_third,
+	  .check = check_third },
+	{ .name = "union, new in memory",
+	  .limit = "loop: OR of two into new memory",
+	  .run = unite_in_memory,
+	  .whole = true,
 	  .check = check_union },
-	{ .name = "intersection, new in memory", .limit = "loop: OR of two into new memory", .run = intersect_in_memory, .whole = true,
+	{ .name = "intersection, new in memory",
+	  .limit = "loop: OR of two into new memory",
+	  .run = intersect_in_memory,
+	  .whole = true,
 	  .check = check_intersection },
-	{ .name = "union, new file, synced", .limit = "loop: OR of two into a new file, synced", .run = unite_in_file, .whole = true,
-	  .before = remove_new, .check = check_union },
-	{ .name = "estimate, all bits", .limit = "loop: read", .run = estimate, .whole = true, .check = check_estimate },
-	{ .name = "compare", .limit = "loop: read of two", .run = compare, .whole = true, .check = check_comparison },
+	{ .name = "union, new file, synced",
+	  .limit = "loop: OR of two into a new file, synced",
+	  .run = unite_in_file,
+	  .whole = true,
+	  .before = remove_new,
+	  .check = check_union },
+	{ .name = "estimate, all bits",
+	  .limit = "loop: read",
+	  .run = estimate,
+	  .whole = true,
+	  .check = check_estimate },
+	{ .name = "compare",
+	  .limit = "loop: read of two",
+	  .run = compare,
+	  .whole = true,
+	  .check = check_comparison },
 };
 
 /* ---- Sites ---- */
@@ -386,13 +430,16 @@ static void count_bits(struct it *it)
 
 static int make_filters(struct site *s, struct it *it)
 {
-	struct blm_params params = BLM_PARAMS(.kind = "blocked", .cells = it->bytes * 8, .seed_count = 1, .seeds = &(uint64_t){ 1 });
+	struct blm_params params = BLM_PARAMS(.kind = "blocked", .cells = it->bytes * 8,
+					      .seed_count = 1, .seeds = &(uint64_t){ 1 });
 	char *paths[2] = { NULL };
 	struct blm_filter **const ret[2] = { &it->a, &it->b };
 	int r = 0;
 
 	for (size_t i = 0; i < 2 && r == 0; i++) {
-		r = asprintf(&paths[i], "%s.%zu", s->path, i) < 0 ? -ENOMEM : blm_create(ret[i], NULL, paths[i], &params);
+		r = asprintf(&paths[i], "%s.%zu", s->path, i) < 0
+			  ? -ENOMEM
+			  : blm_create(ret[i], NULL, paths[i], &params);
 		free(paths[i]);
 		r = r == 0 ? noise_into(*ret[i], it->bytes, i ? B : A) : r;
 	}
@@ -414,8 +461,11 @@ static int make(struct site *s)
 	it->x = memory(it->bytes);
 	it->y = memory(it->bytes);
 	it->z = memory(it->bytes);
-	r = asprintf(&it->third_path, "%s.third", s->path) < 0 || asprintf(&it->new_path, "%s.new", s->path) < 0
-	 || !it->x || !it->y || !it->z ? -ENOMEM : make_filters(s, it);
+	r = asprintf(&it->third_path, "%s.third", s->path) < 0
+			 || asprintf(&it->new_path, "%s.new", s->path) < 0 || !it->x || !it->y
+			 || !it->z
+		  ? -ENOMEM
+		  : make_filters(s, it);
 	s->data_bytes = it->bytes;
 	count_bits(it);
 	if (r < 0)

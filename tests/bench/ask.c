@@ -1,4 +1,7 @@
-/* ask.c - so many keys, one way, and no more: for tests/bench/instructions, which counts what that takes */
+/*
+ * ask.c - so many keys, one way, and no more: for tests/bench/instructions, which counts what that
+ * takes
+ */
 #include <bloomery.h>
 
 #include <stdio.h>
@@ -43,14 +46,20 @@ static int64_t build(struct blm_filter *f, size_t count)
 	int r = builder ? 0 : blm_info(f, &info);
 
 	if (r == 0 && !builder)
-		r = blm_build_begin(&builder, NULL, NULL, &BLM_PARAMS(.kind = info.kind, .capacity = info.capacity), NULL);
+		r = blm_build_begin(&builder, NULL, NULL,
+				    &BLM_PARAMS(.kind = info.kind, .capacity = info.capacity),
+				    NULL);
 	return r < 0 ? r : blm_build_add_fixed(builder, keys, sizeof(*keys), count);
 }
 
 static const struct {
 	const char *name;
 	int64_t (*run)(struct blm_filter *f, size_t count);
-} ways[] = { { "hash", hash_many }, { "contains", contains }, { "contains_many", contains_many }, { "add_many", add_many }, { "build", build } };
+} ways[] = { { "hash", hash_many },
+	     { "contains", contains },
+	     { "contains_many", contains_many },
+	     { "add_many", add_many },
+	     { "build", build } };
 
 /* ask WAY KEYS KIND: the keys are made either way, so that two runs differ by the work alone. */
 int main(int argc, char **argv)
@@ -59,7 +68,8 @@ int main(int argc, char **argv)
 	struct blm_filter *f;
 	size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : ALL + 1, way = 0;
 
-	while (argc == 4 && way < sizeof(ways) / sizeof(ways[0]) && strcmp(ways[way].name, argv[1]) != 0)
+	while (argc == 4 && way < sizeof(ways) / sizeof(ways[0])
+	       && strcmp(ways[way].name, argv[1]) != 0)
 		way++;
 	if (count > ALL || way == sizeof(ways) / sizeof(ways[0]))
 		return 64;

@@ -1,9 +1,10 @@
 /*
  * bench.h - what the files of the benchmark share
  *
- * A site is something that holds keys: one of our filters of one size, or another library's, or the files that whole programs
- * work on. Its engine says what can be done with it: its works. A row is one work on one site, timed once in every round by a
- * worker, a process of its own for each instruction set. One row's times over another's, in the same round, are what is judged.
+ * A site is something that holds keys: one of our filters of one size, or another library's, or the
+ * files that whole programs work on. Its engine says what can be done with it: its works. A row is
+ * one work on one site, timed once in every round by a worker, a process of its own for each
+ * instruction set. One row's times over another's, in the same round, are what is judged.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -18,7 +19,14 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { KEY_BYTES = 16, ROUNDS_MAX = 101, ROWS_MAX = 2048, SITES_MAX = 192, SETS_MAX = 4, LINE_BYTES = 64 };
+enum {
+	KEY_BYTES = 16,
+	ROUNDS_MAX = 101,
+	ROWS_MAX = 2048,
+	SITES_MAX = 192,
+	SETS_MAX = 4,
+	LINE_BYTES = 64
+};
 
 struct plan;
 
@@ -41,7 +49,10 @@ int read_options(struct options *ret, int argc, char **argv);	/* 0, or an exit c
 
 /* ---- Keys ---- */
 
-/* A piece of the keys of a measurement. Key i is the same bytes each time; i below 2^63 is one to add. */
+/*
+ * A piece of the keys of a measurement. Key i is the same bytes each time; i below 2^63 is one to
+ * add.
+ */
 struct keys {
 	size_t count;
 	uint8_t (*bytes)[KEY_BYTES];
@@ -49,7 +60,10 @@ struct keys {
 	struct blm_hash *hash;
 };
 
-/* How lines may be read: by the best of all ways, by the best that has them come into the first cache, without asking for them before. */
+/*
+ * How lines may be read: by the best of all ways, by the best that has them come into the first
+ * cache, without asking for them before.
+ */
 enum { BEST, FIRST_CACHE, NOT_ASKED_FOR, WAYS };
 
 enum which {
@@ -59,7 +73,8 @@ enum which {
 	FRESH,		/* the next ones to add */
 };
 
-enum { PIECE = 8192 };	/* keys made at a time, beside the clock: they are in the second cache when they are asked */
+/* keys made at a time, beside the clock: they are in the second cache when they are asked */
+enum { PIECE = 8192 };
 #define ABSENT_FROM (UINT64_C(1) << 63)
 
 int keys_make(struct keys *ret, size_t count);
@@ -70,7 +85,8 @@ void keys_drawn(struct keys *keys, size_t count, uint64_t below, uint64_t *seed)
 /* A cheap generator of numbers as good as random. */
 static inline uint64_t mix(uint64_t x)
 {
-	unsigned __int128 p = (unsigned __int128)(x ^ UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xD1342543DE82EF95);
+	unsigned __int128 p = (unsigned __int128)(x ^ UINT64_C(0x9E3779B97F4A7C15))
+			    * UINT64_C(0xD1342543DE82EF95);
 
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
@@ -127,7 +143,8 @@ struct result;
 /* Something to time. */
 struct work {
 	const char *name;	/* of the library's function without blm_, where it is one */
-	const char *limit;	/* the work of the same site that it is measured against; NULL: none */
+	/* the work of the same site that it is measured against; NULL: none */
+	const char *limit;
 	enum which which;
 	bool simd;		/* worth a row for each instruction set */
 	bool changes;		/* yes means that the filter changed */
@@ -137,19 +154,29 @@ struct work {
 	unsigned can;		/* what a kind must be able to do */
 	const char *kind;	/* the only one that has it; NULL: any */
 	unsigned processes;	/* so many at once; 0: as 1 */
-	bool whole;		/* over all lines of the site, not keys in pieces; by the wall's clock, as threads may share it */
+	/*
+	 * over all lines of the site, not keys in pieces; by the wall's clock, as threads may share
+	 * it
+	 */
+	bool whole;
 
 	/* Returns how many answers were yes, or a negative errno. */
 	int64_t (*run)(struct site *s, size_t count);
 
-	/* For what is made anew from as many keys as the site holds; run() gets them all, in pieces; where it is `whole`, it does all of it. */
+	/*
+	 * For what is made anew from as many keys as the site holds; run() gets them all, in
+	 * pieces; where it is `whole`, it does all of it.
+	 */
 	int64_t (*begin)(struct site *s, size_t count);		/* NULL: run() is all there is */
 	int64_t (*finish)(struct site *s, size_t count);
-	int (*check)(struct site *s, size_t count);		/* beside the clock, and then removes it; or NULL */
+	/* beside the clock, and then removes it; or NULL */
+	int (*check)(struct site *s, size_t count);
 
 	int (*before)(struct site *s);		/* beside the clock; or NULL */
-	int (*measure)(struct site *s, struct result *ret);	/* instead of run: a clock of its own */
-	const char *unit;	/* NULL: "ns" for a key or line; else "ms" or "MiB", as measure() gives */
+	/* instead of run: a clock of its own */
+	int (*measure)(struct site *s, struct result *ret);
+	/* NULL: "ns" for a key or line; else "ms" or "MiB", as measure() gives */
+	const char *unit;
 	const char *needs;	/* a program that must be there; or NULL */
 };
 
@@ -158,16 +185,23 @@ struct engine {
 	int (*make)(struct site *s);	/* new and empty, in this process; tells the facts of it */
 	int (*fill)(struct site *s);	/* with the piece; NULL: nothing to fill */
 	int (*finish)(struct site *s);	/* when it is full; or NULL */
-	int (*noise)(struct site *s);	/* instead of both: half of the bits set at random, as a full filter has them; NULL: it is in no plot */
-	int (*open)(struct site *s);	/* one that another process made; NULL: it lives where it was made */
+	/*
+	 * instead of both: half of the bits set at random, as a full filter has them; NULL: it is
+	 * in no plot
+	 */
+	int (*noise)(struct site *s);
+	/* one that another process made; NULL: it lives where it was made */
+	int (*open)(struct site *s);
 	void (*close)(struct site *s);
 	bool slow;			/* to make: not in the largest sizes */
 	const struct work *works;
 	size_t work_count;
 };
 
-extern const struct engine ours, libbloom, rocksdb_bloom, rocksdb_ribbon, boost_bloom, quickbloom, algebra, likeness_of_bits, lines_of_text, one_question;
-const struct engine *const *peers(size_t *ret_count);	/* those that were found when this was built */
+extern const struct engine ours, libbloom, rocksdb_bloom, rocksdb_ribbon, boost_bloom, quickbloom,
+	algebra, likeness_of_bits, lines_of_text, one_question;
+/* those that were found when this was built */
+const struct engine *const *peers(size_t *ret_count);
 const char *peers_missing(void);	/* the others, in words */
 
 /* ORs the words of this noise to the first `bytes` of the data. */
@@ -184,7 +218,10 @@ extern volatile uint64_t sink;
 
 #define WORK_READ { .name = "read", .run = read_lines, .curve = true, .every = true }
 
-/* The map of a file in this process, as its owner made it: from byte `from` to the end. NULL: there is none. */
+/*
+ * The map of a file in this process, as its owner made it: from byte `from` to the end. NULL: there
+ * is none.
+ */
 void *mapping_find(const char *path, uint64_t from, uint64_t to);
 void mapping_resident(const char *path, uint64_t *ret_bytes, uint64_t *ret_huge);
 
@@ -220,7 +257,10 @@ bool stopped(void);			/* by a signal: clean up and go */
 
 /* ---- Rows ---- */
 
-/* What a row is measured against: factor * (a + b + c) * times / per, in each round; a NULL: factor alone. */
+/*
+ * What a row is measured against: factor * (a + b + c) * times / per, in each round; a NULL: factor
+ * alone.
+ */
 struct limit {
 	const struct row *a, *b, *c, *times, *per;
 	double factor;
@@ -255,7 +295,8 @@ struct plan {
 
 const char *row_unit(const struct row *row);
 int plan_make(struct plan *ret, const struct options *options);
-const struct row *plan_find(const struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const struct row *plan_find(const struct plan *plan, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void plan_miss(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void size_label(char ret[24], uint64_t keys);
 int plan_run(struct plan *plan);
@@ -269,7 +310,8 @@ struct spread {
 };
 
 struct spread row_spread(const struct plan *plan, const struct row *row);
-struct spread ratio_spread(const struct plan *plan, const struct row *row, const struct limit *limit);
+struct spread ratio_spread(const struct plan *plan, const struct row *row,
+			   const struct limit *limit);
 
 /* ---- Goals ---- */
 

@@ -1,4 +1,7 @@
-/* boost_glue.h - Boost.Bloom's fast_multiblock32<8> in C, with XXH3-64 of keys of 16 bytes; loops over many, so that it is inlined */
+/*
+ * boost_glue.h - Boost.Bloom's fast_multiblock32<8> in C, with XXH3-64 of keys of 16 bytes; loops
+ * over many, so that it is inlined
+ */
 #ifndef BOOST_GLUE_H
 #define BOOST_GLUE_H
 

@@ -1,9 +1,11 @@
 /*
- * built.c - filters that are built from all their keys at once: bits a key against the least there can be, how often they are wrong, how
- * fast they are built and asked; beside two that take their keys one by one
+ * built.c - filters that are built from all their keys at once: bits a key against the least there
+ * can be, how often they are wrong, how fast they are built and asked; beside two that take their
+ * keys one by one
  *
- * All filters of a size are built and asked in turns. Of three builds the fastest counts (large ones are built once), of the questions the
- * median. The largest are built, asked and closed one after the other, so that not all are in memory together.
+ * All filters of a size are built and asked in turns. Of three builds the fastest counts (large
+ * ones are built once), of the questions the median. The largest are built, asked and closed one
+ * after the other, so that not all are in memory together.
  */
 #include "../info.h"
 #include <bloomery.h>
@@ -14,15 +16,29 @@
 #include <string.h>
 #include <time.h>
 
-enum { FAILED = 2, MISUSED = 64, BUILDS = 3, ROUNDS = 9, MANY = 1 << 16, STRANGERS = 1 << 22, VALUE_BITS = 8, LARGE = 5000000, LARGEST = 50000000 };
+enum {
+	FAILED = 2,
+	MISUSED = 64,
+	BUILDS = 3,
+	ROUNDS = 9,
+	MANY = 1 << 16,
+	STRANGERS = 1 << 22,
+	VALUE_BITS = 8,
+	LARGE = 5000000,
+	LARGEST = 50000000
+};
 
 static const char usage[] =
 	"usage: bench-built [--long] [--threads N] [--rate P] [--kind KIND] [KEYS...]\n"
 	"\n"
-	"Prints a table for filters of so many keys (100000 1000000 10000000, and with --long 100000000), in memory, built by N threads (1), for the\n"
-	"rate P (1/256; where a row names another, that), of one kind or of all: bits a key, and how many times the least that there can be; the\n"
-	"measured rate with its standard error; million keys a second that are built, with hashing them and putting them into order; ns a\n"
-	"question, of many together and of one. Fails if a key is missing, a value is wrong, or a filter is wrong\n"
+	"Prints a table for filters of so many keys (100000 1000000 10000000, and with --long "
+	"100000000), in memory, built by N threads (1), for the\n"
+	"rate P (1/256; where a row names another, that), of one kind or of all: bits a key, and "
+	"how many times the least that there can be; the\n"
+	"measured rate with its standard error; million keys a second that are built, with hashing "
+	"them and putting them into order; ns a\n"
+	"question, of many together and of one. Fails if a key is missing, a value is wrong, or a "
+	"filter is wrong\n"
 	"more often than it says, by more than 5 standard errors.\n";
 
 static const struct kind {
@@ -42,7 +58,8 @@ static const struct kind {
 	{ "fuse, 2^-32", BLM_PARAMS(.kind = "fuse"), .rate = 0x1p-32 },
 	{ "ribbon", BLM_PARAMS(.kind = "ribbon") },
 	{ "ribbon, 0.01", BLM_PARAMS(.kind = "ribbon"), .rate = 0.01 },
-	{ "bloomier, 8 bits", BLM_PARAMS(.kind = "bloomier", .options = "value-bits=8"), .values = true },
+	{ "bloomier, 8 bits", BLM_PARAMS(.kind = "bloomier", .options = "value-bits=8"),
+	  .values = true },
 	{ "exact", BLM_PARAMS(.kind = "exact") },
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
@@ -117,7 +134,8 @@ static void take_keys(uint64_t from, size_t count)
 static void take_both(uint64_t count, unsigned round)
 {
 	for (size_t i = 0; i < MANY; i++)
-		numbers[i] = i % 2 ? (UINT64_C(1) << 41) + round * (uint64_t)MANY + i : (round * (uint64_t)MANY + i) * 0x9E3779B97F4A7C15 % count;
+		numbers[i] = i % 2 ? (UINT64_C(1) << 41) + round * (uint64_t)MANY + i
+				   : (round * (uint64_t)MANY + i) * 0x9E3779B97F4A7C15 % count;
 }
 
 /* ---- Building ---- */
@@ -137,7 +155,8 @@ static void build(struct measured *m, const struct kind *kind, uint64_t count, u
 		size_t here = count - at < MANY ? (size_t)(count - at) : MANY;
 
 		take_keys(at, here);
-		must(kind->values ? blm_build_put_many(b, keys, values, here) : blm_build_add_many(b, keys, here));
+		must(kind->values ? blm_build_put_many(b, keys, values, here)
+				  : blm_build_add_many(b, keys, here));
 	}
 	must(blm_build_finish(b, &m->f));
 	begun = (now() - begun) / (double)count;
@@ -170,9 +189,12 @@ static void check(struct measured *m, const struct kind *kind, uint64_t count)
 		size_t here = count - at < MANY ? (size_t)(count - at) : MANY;
 
 		take_keys(at, here);
-		if (must(kind->values ? blm_get_many(m->f, keys, here, got, bits) : blm_contains_many(m->f, keys, here, bits)) != (int64_t)here
+		if (must(kind->values ? blm_get_many(m->f, keys, here, got, bits)
+				      : blm_contains_many(m->f, keys, here, bits))
+			    != (int64_t)here
 		    || (kind->values && memcmp(got, values, here * sizeof(*got)))) {
-			fprintf(stderr, "bench-built: %s of %llu keys: one is missing\n", kind->label, (unsigned long long)count);
+			fprintf(stderr, "bench-built: %s of %llu keys: one is missing\n",
+				kind->label, (unsigned long long)count);
 			exit(FAILED);
 		}
 	}
@@ -196,15 +218,17 @@ static void print(struct measured *m, const struct kind *kind, uint64_t count)
 	if (!info)
 		exit(FAILED);
 	must(blm_info(m->f, info));
-	if (m->wrong > info->rate_at_capacity + 5 * error_of(info->rate_at_capacity) + 1.0 / STRANGERS) {
-		fprintf(stderr, "bench-built: %s of %llu keys: wrong at a rate of %g, not %g\n", kind->label, (unsigned long long)count, m->wrong,
-			info->rate_at_capacity);
+	if (m->wrong
+	    > info->rate_at_capacity + 5 * error_of(info->rate_at_capacity) + 1.0 / STRANGERS) {
+		fprintf(stderr, "bench-built: %s of %llu keys: wrong at a rate of %g, not %g\n",
+			kind->label, (unsigned long long)count, m->wrong, info->rate_at_capacity);
 		exit(FAILED);
 	}
 	each = (double)info->data_bytes * 8 / (double)count;
 	least = -log2(info->rate_at_capacity) + (kind->values ? VALUE_BITS : 0);
-	printf("| %-16s | %8.0fk | %8.2f | %7.3f | %.7f ± %.7f | %6.1f | %6.1f | %6.1f |\n", kind->label, (double)count / 1e3, each, each / least,
-	       m->wrong, error_of(m->wrong), 1e3 / m->build, median(m->many, ROUNDS), median(m->one, ROUNDS));
+	printf("| %-16s | %8.0fk | %8.2f | %7.3f | %.7f ± %.7f | %6.1f | %6.1f | %6.1f |\n",
+	       kind->label, (double)count / 1e3, each, each / least, m->wrong, error_of(m->wrong),
+	       1e3 / m->build, median(m->many, ROUNDS), median(m->one, ROUNDS));
 	free(info);
 }
 
@@ -263,8 +287,10 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return MISUSED;
 	}
-	printf("| kind             |      keys | bits/key | x least | measured rate         |  build |   many |    one |\n"
-	       "|------------------|----------:|---------:|--------:|----------------------:|-------:|-------:|-------:|\n");
+	printf("| kind             |      keys | bits/key | x least | measured rate         |  "
+	       "build |   many |    one |\n"
+	       "|------------------|----------:|---------:|--------:|----------------------:|------"
+	       "-:|-------:|-------:|\n");
 	if (i == argc)
 		for (size_t n = 0; n < sizes; n++)
 			measure_all(usual[n]);

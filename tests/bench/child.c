@@ -80,7 +80,8 @@ static bool look(pid_t pid, char *ret_state, double *ret_mib)
 		return false;
 	*ret_mib = 0;
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "State: %c", ret_state) != 1 && sscanf(line, "RssAnon: %lu", &kib) == 1)
+		if (sscanf(line, "State: %c", ret_state) != 1
+		    && sscanf(line, "RssAnon: %lu", &kib) == 1)
 			*ret_mib = (double)kib / 1024;
 	fclose(f);
 	return true;
@@ -98,7 +99,8 @@ int private_memory(const char *const *argv, const char *bytes, double *ret_mib)
 	close(ends[0]);
 	if (r == 0 && write(ends[1], bytes, strlen(bytes)) < 0)
 		r = -errno;
-	for (int i = 0; r == 0 && i < 5000 && asleep < 10; i++) {	/* asleep for 20 ms: it has answered */
+	/* asleep for 20 ms: it has answered */
+	for (int i = 0; r == 0 && i < 5000 && asleep < 10; i++) {
 		pause_a_little();
 		if (!look(pid, &state, ret_mib) || state == 'Z')
 			r = -ECHILD;

@@ -11,10 +11,16 @@ struct run {
 	int code;
 };
 
-/* Input from that file, NULL: nothing; output to nowhere. Environment as ours, LC_ALL=C. Negative errno. */
+/*
+ * Input from that file, NULL: nothing; output to nowhere. Environment as ours, LC_ALL=C. Negative
+ * errno.
+ */
 int run_program(const char *const *argv, const char *input, struct run *ret);
 
-/* Start it with a pipe as its input, give it these bytes, wait until it waits for more: its anonymous memory. */
+/*
+ * Start it with a pipe as its input, give it these bytes, wait until it waits for more: its
+ * anonymous memory.
+ */
 int private_memory(const char *const *argv, const char *bytes, double *ret_mib);
 
 bool have_program(const char *name);

@@ -24,7 +24,8 @@ static void spread(FILE *to, const struct spread *x)
 	if (!x->count)
 		fprintf(to, "null");
 	else
-		fprintf(to, "{\"median\": %.6g, \"q1\": %.6g, \"q3\": %.6g}", x->median, x->q1, x->q3);
+		fprintf(to, "{\"median\": %.6g, \"q1\": %.6g, \"q3\": %.6g}", x->median, x->q1,
+			x->q3);
 }
 
 static void machine(FILE *to)
@@ -54,9 +55,13 @@ static void sites(const struct plan *plan, FILE *to)
 		string(to, s->name);
 		name(to, ", ", "size");
 		string(to, s->label);
-		fprintf(to, ", \"keys\": %llu, \"data_bytes\": %llu, \"bits_per_key\": %.4f, \"probes\": %u, \"predicted_rate\": %.6g, "
-			"\"measured_rate\": %.6g, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": %llu}", (unsigned long long)s->keys,
-			(unsigned long long)s->data_bytes, s->bits_per_key, s->probes, s->predicted_rate, s->measured_rate,
+		fprintf(to,
+			", \"keys\": %llu, \"data_bytes\": %llu, \"bits_per_key\": %.4f, "
+			"\"probes\": %u, \"predicted_rate\": %.6g, "
+			"\"measured_rate\": %.6g, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": "
+			"%llu}",
+			(unsigned long long)s->keys, (unsigned long long)s->data_bytes,
+			s->bits_per_key, s->probes, s->predicted_rate, s->measured_rate,
 			(unsigned long long)s->resident, (unsigned long long)s->huge);
 		before = ",";
 	}
@@ -70,7 +75,8 @@ static void rows(const struct plan *plan, FILE *to)
 	fprintf(to, "\"rows\": [");
 	for (size_t i = 0; i < plan->row_count; i++) {
 		const struct row *row = &plan->rows[i];
-		struct spread t = row_spread(plan, row), ratio = ratio_spread(plan, row, &row->limit);
+		struct spread t = row_spread(plan, row),
+			      ratio = ratio_spread(plan, row, &row->limit);
 
 		if (!t.count)
 			continue;
@@ -101,7 +107,8 @@ static void goals(const struct plan *plan, FILE *to)
 
 	fprintf(to, "\"goals\": [");
 	for (size_t i = 0; i < count; i++) {
-		struct spread ratio = all[i].row ? ratio_spread(plan, all[i].row, &all[i].limit) : (struct spread){ 0 };
+		struct spread ratio = all[i].row ? ratio_spread(plan, all[i].row, &all[i].limit)
+						 : (struct spread){ 0 };
 
 		fprintf(to, "%s\n{\"what\": ", i ? "," : "");
 		string(to, all[i].what);
@@ -114,7 +121,10 @@ static void goals(const struct plan *plan, FILE *to)
 			fprintf(to, "null");
 		fprintf(to, ", \"wanted\": %.6g, \"ratio\": ", all[i].wanted);
 		spread(to, &ratio);
-		fprintf(to, ", \"met\": %s", !ratio.count || !all[i].wanted ? "null" : ratio.median >= all[i].wanted ? "true" : "false");
+		fprintf(to, ", \"met\": %s",
+			!ratio.count || !all[i].wanted	? "null"
+			: ratio.median >= all[i].wanted ? "true"
+							: "false");
 		if (all[i].why) {
 			name(to, ", ", "why");
 			string(to, all[i].why);
@@ -127,8 +137,10 @@ static void goals(const struct plan *plan, FILE *to)
 void report_json(const struct plan *plan, FILE *to)
 {
 	machine(to);
-	fprintf(to, "\"keys\": %llu, \"rate\": %g, \"rounds\": %u, \"questions\": %zu,\n\"sets\": [", (unsigned long long)plan->options.keys,
-		plan->options.rate, plan->rounds, plan->options.questions);
+	fprintf(to,
+		"\"keys\": %llu, \"rate\": %g, \"rounds\": %u, \"questions\": %zu,\n\"sets\": [",
+		(unsigned long long)plan->options.keys, plan->options.rate, plan->rounds,
+		plan->options.questions);
 	for (int i = 0; i < SETS_MAX && plan->sets[i]; i++) {
 		fprintf(to, "%s", i ? ", " : "");
 		string(to, plan->sets[i]);

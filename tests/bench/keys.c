@@ -16,7 +16,8 @@ int keys_make(struct keys *ret, size_t count)
 		keys_free(&keys);
 		return -ENOMEM;
 	}
-	memset(keys.hash, 0xff, count * sizeof(*keys.hash));	/* its pages are there before the clock starts */
+	/* its pages are there before the clock starts */
+	memset(keys.hash, 0xff, count * sizeof(*keys.hash));
 	for (size_t i = 0; i < count; i++)
 		keys.key[i] = (struct blm_key){ keys.bytes[i], KEY_BYTES };
 	*ret = keys;

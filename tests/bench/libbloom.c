@@ -46,7 +46,8 @@ static int make(struct site *s)
 	s->bits_per_key = (double)b->bits / (double)s->keys;
 	s->predicted_rate = s->rate;
 	s->probes = (unsigned)b->hashes;
-	s->lines = (struct line *)(((uintptr_t)b->bf + LINE_BYTES - 1) & ~(uintptr_t)(LINE_BYTES - 1));
+	s->lines = (struct line *)(((uintptr_t)b->bf + LINE_BYTES - 1)
+				   & ~(uintptr_t)(LINE_BYTES - 1));
 	s->line_count = (uint64_t)b->bytes / LINE_BYTES - 1;
 	return 0;
 }

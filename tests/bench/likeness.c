@@ -1,4 +1,7 @@
-/* likeness.c - what in a bank of fingerprints is most like one, against reading memory of the same size */
+/*
+ * likeness.c - what in a bank of fingerprints is most like one, against reading memory of the same
+ * size
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -6,7 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORDS = 32, LINES = WORDS * 8 / LINE_BYTES, TOP = 10, SOME = 1024, OWN = 1, ASKED };	/* of a fingerprint; rows made at a time; seeds */
+/* of a fingerprint; rows made at a time; seeds */
+enum { WORDS = 32, LINES = WORDS * 8 / LINE_BYTES, TOP = 10, SOME = 1024, OWN = 1, ASKED };
 
 struct it {
 	struct blm_bank *bank;
@@ -21,7 +25,8 @@ static int64_t rank(struct site *s, size_t count)
 {
 	struct it *it = s->it;
 
-	return blm_bank_similar(it->bank, it->query, &(struct blm_likeness){ .measure = NULL }, it->hits, TOP);
+	return blm_bank_similar(it->bank, it->query, &(struct blm_likeness){ .measure = NULL },
+				it->hits, TOP);
 }
 
 static int check_hits(struct site *s, size_t count)
@@ -53,7 +58,11 @@ static int64_t read_plain(struct site *s, size_t count)
 
 static const struct work works[] = {
 	{ .name = "loop: read", .run = read_plain, .whole = true },
-	{ .name = "similar", .limit = "loop: read", .run = rank, .whole = true, .check = check_hits },
+	{ .name = "similar",
+	  .limit = "loop: read",
+	  .run = rank,
+	  .whole = true,
+	  .check = check_hits },
 };
 
 /* ---- The bank ---- */
@@ -147,7 +156,8 @@ static int make(struct site *s)
 	s->it = it;
 	it->rows = s->keys / LINES;	/* a "key" of this site is a line */
 	s->data_bytes = it->rows * WORDS * 8;
-	it->plain = mmap(NULL, s->data_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	it->plain = mmap(NULL, s->data_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 	if (it->plain == MAP_FAILED)
 		it->plain = NULL;
 	if (it->plain) {

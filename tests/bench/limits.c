@@ -5,7 +5,10 @@
 
 volatile uint64_t sink;
 
-/* Into the first cache, or into the second, which on some processors waits for many more lines at once. */
+/*
+ * Into the first cache, or into the second, which on some processors waits for many more lines at
+ * once.
+ */
 static inline __attribute__((always_inline)) void ask_for(const struct line *line, unsigned cache)
 {
 	if (cache == 1)
@@ -15,11 +18,12 @@ static inline __attribute__((always_inline)) void ask_for(const struct line *lin
 }
 
 /*
- * Independent reads, each asked for `ahead` reads before: in a ring, or a batch asked for and then read. A core has fewer
- * buffers for lines than the largest of these numbers.
+ * Independent reads, each asked for `ahead` reads before: in a ring, or a batch asked for and then
+ * read. A core has fewer buffers for lines than the largest of these numbers.
  */
-static inline __attribute__((always_inline)) uint64_t ring(const struct line *lines, uint64_t n, size_t count, uint64_t seed, unsigned ahead,
-							   unsigned cache)
+static inline __attribute__((always_inline)) uint64_t ring(const struct line *lines, uint64_t n,
+							   size_t count, uint64_t seed,
+							   unsigned ahead, unsigned cache)
 {
 	uint64_t at[256], sum = 0;
 
@@ -34,8 +38,9 @@ static inline __attribute__((always_inline)) uint64_t ring(const struct line *li
 	return sum;
 }
 
-static inline __attribute__((always_inline)) uint64_t batches(const struct line *lines, uint64_t n, size_t count, uint64_t seed, unsigned ahead,
-							      unsigned cache)
+static inline __attribute__((always_inline)) uint64_t batches(const struct line *lines, uint64_t n,
+							      size_t count, uint64_t seed,
+							      unsigned ahead, unsigned cache)
 {
 	uint64_t at[256], sum = 0;
 
@@ -51,8 +56,12 @@ static inline __attribute__((always_inline)) uint64_t batches(const struct line 
 }
 
 #define WAY(shape, ahead, cache) \
-	static __attribute__((noinline)) uint64_t shape##ahead##_##cache(const struct line *lines, uint64_t n, size_t count, uint64_t seed) \
-	{ return shape(lines, n, count, seed, ahead, cache); }
+	static __attribute__((noinline)) \
+	uint64_t shape##ahead##_##cache(const struct line *lines, uint64_t n, size_t count, \
+					uint64_t seed) \
+	{ \
+		return shape(lines, n, count, seed, ahead, cache); \
+	}
 WAY(ring, 16, 1)
 WAY(ring, 32, 1)
 WAY(ring, 64, 1)
@@ -69,7 +78,8 @@ WAY(batches, 128, 2)
 WAY(batches, 256, 2)
 
 /* The processor's own reach: no prefetch, all reads independent. */
-static __attribute__((noinline)) uint64_t plain(const struct line *lines, uint64_t n, size_t count, uint64_t seed)
+static __attribute__((noinline)) uint64_t plain(const struct line *lines, uint64_t n, size_t count,
+						uint64_t seed)
 {
 	uint64_t sum = 0;
 
@@ -156,7 +166,10 @@ int64_t chain_lines(struct site *s, size_t count)
 	return 0;
 }
 
-/* An atomic OR with a zero that the compiler cannot see: the line is taken and written, the filter stays as it is. */
+/*
+ * An atomic OR with a zero that the compiler cannot see: the line is taken and written, the filter
+ * stays as it is.
+ */
 int64_t or_lines(struct site *s, size_t count)
 {
 	enum { AHEAD = 32 };
@@ -175,7 +188,10 @@ int64_t or_lines(struct site *s, size_t count)
 	return 0;
 }
 
-/* Every page is mapped, for writing too, so that no measurement pays for it; the data stays as it is. */
+/*
+ * Every page is mapped, for writing too, so that no measurement pays for it; the data stays as it
+ * is.
+ */
 void touch_lines(struct site *s)
 {
 	uint64_t zero = 0;

@@ -53,7 +53,8 @@ static struct text caches(void)
 
 		if (!strcmp(cache_file(i, "type").s, "Instruction") || !strcmp(size.s, "unknown"))
 			continue;
-		len += (size_t)snprintf(ret.s + len, sizeof(ret.s) - len, "%sL%.2s %.12s", len ? ", " : "", level.s, size.s);
+		len += (size_t)snprintf(ret.s + len, sizeof(ret.s) - len, "%sL%.2s %.12s",
+					len ? ", " : "", level.s, size.s);
 	}
 	return len ? ret : (struct text){ "unknown" };
 }
@@ -64,7 +65,8 @@ static struct text kernel(void)
 	struct text ret = { "unknown" };
 
 	if (uname(&names) == 0)
-		snprintf(ret.s, sizeof(ret.s), "%.60s %.60s %.60s", names.sysname, names.release, names.machine);
+		snprintf(ret.s, sizeof(ret.s), "%.60s %.60s %.60s", names.sysname, names.release,
+			 names.machine);
 	return ret;
 }
 
@@ -96,7 +98,8 @@ static struct text memory(void)
 {
 	struct text ret;
 
-	snprintf(ret.s, sizeof(ret.s), "%.1f GiB", (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
+	snprintf(ret.s, sizeof(ret.s), "%.1f GiB",
+		 (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
 	return ret;
 }
 

@@ -1,4 +1,7 @@
-/* main.c - how near the filters come to what the machine allows, and how far others are: one run, everything in the same rounds */
+/*
+ * main.c - how near the filters come to what the machine allows, and how far others are: one run,
+ * everything in the same rounds
+ */
 #include "bench.h"
 
 #include <dirent.h>
@@ -26,7 +29,9 @@ static void catch_signals(void)
 	static const int all[] = { SIGINT, SIGTERM, SIGHUP };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		sigaction(all[i], &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
+		sigaction(all[i],
+			  &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART },
+			  NULL);
 	signal(SIGPIPE, SIG_IGN);	/* a dead worker is an error, not our end */
 }
 
@@ -63,7 +68,8 @@ static bool can_write(const char *path)
 	return true;
 }
 
-static int write_to(const char *path, const struct plan *plan, void (*write)(const struct plan *, FILE *))
+static int write_to(const char *path, const struct plan *plan,
+		    void (*write)(const struct plan *, FILE *))
 {
 	FILE *f;
 
@@ -109,7 +115,8 @@ int main(int argc, char **argv)
 	r = read_options(&options, argc, argv);
 	if (r != 0)
 		return r < 0 ? DONE : r;
-	if (!options.list && !(can_write(options.json) && can_write(options.svg) && can_write(options.lock)))
+	if (!options.list
+	    && !(can_write(options.json) && can_write(options.svg) && can_write(options.lock)))
 		return FAILED;
 	catch_signals();
 	plan = malloc(sizeof(*plan));

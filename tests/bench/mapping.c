@@ -1,4 +1,7 @@
-/* mapping.c - the library's own map of a filter's file, from /proc: the limits go to the very pages that the filter has */
+/*
+ * mapping.c - the library's own map of a filter's file, from /proc: the limits go to the very pages
+ * that the filter has
+ */
 #include "bench.h"
 
 #include <string.h>
@@ -14,7 +17,9 @@ static bool is_map(const char *line, struct map *ret)
 {
 	char rights[5];
 
-	if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %llu", &ret->from, &ret->to, rights, &ret->offset, &ret->inode) != 5)
+	if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %llu", &ret->from, &ret->to, rights,
+		   &ret->offset, &ret->inode)
+	    != 5)
 		return false;
 	ret->write = rights[1] == 'w';
 	return true;
@@ -64,7 +69,8 @@ void mapping_resident(const char *path, uint64_t *ret_bytes, uint64_t *ret_huge)
 			continue;
 		else if (sscanf(line, "Rss: %llu", &kib) == 1)
 			*ret_bytes += kib << 10;
-		else if (sscanf(line, "FilePmdMapped: %llu", &kib) == 1 || sscanf(line, "ShmemPmdMapped: %llu", &kib) == 1)
+		else if (sscanf(line, "FilePmdMapped: %llu", &kib) == 1
+			 || sscanf(line, "ShmemPmdMapped: %llu", &kib) == 1)
 			*ret_huge += kib << 10;
 	if (smaps)
 		fclose(smaps);

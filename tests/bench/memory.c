@@ -1,9 +1,10 @@
 /*
- * memory.c - what it costs how a filter lies in memory: opening; questions, changes and syncs with pages of 2 MiB and of 4 KiB;
- * questions to a filter that is not in memory, one by one and many at once
+ * memory.c - what it costs how a filter lies in memory: opening; questions, changes and syncs with
+ * pages of 2 MiB and of 4 KiB; questions to a filter that is not in memory, one by one and many at
+ * once
  *
- * Written are the bytes that the file's device has written meanwhile, for others as well: on a busy machine give the folder a file
- * system of its own.
+ * Written are the bytes that the file's device has written meanwhile, for others as well: on a busy
+ * machine give the folder a file system of its own.
  */
 #include <bloomery.h>
 
@@ -20,10 +21,10 @@
 
 enum { FAILED = 2, MISUSED = 64, ROUNDS = 7, MANY = 1 << 16 };
 
-static const char usage[] =
-	"usage: bench-memory [MIB]\n"
-	"\n"
-	"Makes filters of MIB mebibytes (1024 by default) in $TMPDIR, or where that is not set in the current folder, and removes them.\n";
+static const char usage[] = "usage: bench-memory [MIB]\n"
+			    "\n"
+			    "Makes filters of MIB mebibytes (1024 by default) in $TMPDIR, or where "
+			    "that is not set in the current folder, and removes them.\n";
 
 static char path[4096];
 
@@ -53,7 +54,8 @@ static int by_size(const void *a, const void *b)
 
 static struct blm_filter *make(uint64_t bytes, bool sparse)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = bytes * 8, .probes = 7, .capacity = bytes, .sparse = sparse, .replace = true);
+	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = bytes * 8, .probes = 7,
+					 .capacity = bytes, .sparse = sparse, .replace = true);
 	struct blm_filter *f;
 
 	must(blm_create(&f, NULL, path, &p));
@@ -88,7 +90,8 @@ static void opening(const char *size, uint64_t bytes)
 		count = faults() - before;
 	}
 	qsort(time, 101, sizeof(*time), by_size);
-	printf("open + one question + close, %-6s  %8.1f us  %ld page faults\n", size, time[50] * 1e6, count);
+	printf("open + one question + close, %-6s  %8.1f us  %ld page faults\n", size,
+	       time[50] * 1e6, count);
 }
 
 /* ---- Keys ---- */
@@ -140,7 +143,8 @@ static double written(void)	/* MiB, by the device; 0 where the system does not t
 
 	if (stat(path, &st) < 0)
 		return 0;
-	snprintf(stat_path, sizeof(stat_path), "/sys/dev/block/%u:%u/stat", major(st.st_dev), minor(st.st_dev));
+	snprintf(stat_path, sizeof(stat_path), "/sys/dev/block/%u:%u/stat", major(st.st_dev),
+		 minor(st.st_dev));
 	file = fopen(stat_path, "re");
 	if (file && fscanf(file, "%*u %*u %*u %*u %*u %*u %lu", &sectors) != 1)
 		sectors = 0;
@@ -170,7 +174,8 @@ static void sync_after(struct blm_filter *f, uint64_t count)
 	add(f, count);
 	start = now();
 	must(blm_sync(f));
-	printf("  %8llu new keys, sync  %9.1f ms  %8.1f MiB written\n", (unsigned long long)count, (now() - start) * 1e3, written() - before);
+	printf("  %8llu new keys, sync  %9.1f ms  %8.1f MiB written\n", (unsigned long long)count,
+	       (now() - start) * 1e3, written() - before);
 }
 
 static void pages(const char *name, uint64_t bytes, unsigned flags)
@@ -182,9 +187,11 @@ static void pages(const char *name, uint64_t bytes, unsigned flags)
 	must(blm_load(f, flags));
 	start = now();
 	add(f, bytes / 64);
-	printf("  %8llu keys, the first         %9.1f ms\n", (unsigned long long)bytes / 64, (now() - start) * 1e3);
+	printf("  %8llu keys, the first         %9.1f ms\n", (unsigned long long)bytes / 64,
+	       (now() - start) * 1e3);
 	must(blm_sync(f));
-	printf("  a question of many  %.1f ns; %.0f %% of the data in huge pages\n", ask(f), huge_share(bytes));
+	printf("  a question of many  %.1f ns; %.0f %% of the data in huge pages\n", ask(f),
+	       huge_share(bytes));
 	for (uint64_t count = 20; count <= 200000; count *= 10)
 		sync_after(f, count);
 	blm_close(f);
@@ -220,7 +227,8 @@ static void cold(const char *name, unsigned flags, size_t at_once)
 		asked += at_once;
 		took = now() - start;
 	} while (took < 2 && asked < MANY / 2);
-	printf("not in memory, pages %-5s  %5zu at once  %9.1f us a question\n", name, at_once, took / (double)asked * 1e6);
+	printf("not in memory, pages %-5s  %5zu at once  %9.1f us a question\n", name, at_once,
+	       took / (double)asked * 1e6);
 	blm_close(f);
 }
 

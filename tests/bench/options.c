@@ -11,26 +11,36 @@ enum { MISUSED = 64 };
 static const char usage[] =
 	"usage: bench [--quick | --long] [OPTION...]\n"
 	"\n"
-	"Times the library, other libraries and whole programs beside what the machine allows, everything once in each round, and\n"
-	"prints medians, quartiles and ratios of the same round, and what is wanted of them and whether it is met.\n"
+	"Times the library, other libraries and whole programs beside what the machine allows, "
+	"everything once in each round, and\n"
+	"prints medians, quartiles and ratios of the same round, and what is wanted of them and "
+	"whether it is met.\n"
 	"\n"
-	"  --keys N       keys in the main filters; others have a tenth, a hundredth; 100m by default\n"
+	"  --keys N       keys in the main filters; others have a tenth, a hundredth; 100m by "
+	"default\n"
 	"  --rate P       false positives, 0.000001 to 0.5, 0.01 by default\n"
 	"  --rounds N     1 to 101, 7 by default\n"
 	"  --quick        4m keys, 3 rounds: to see that it works\n"
-	"  --long         also filters of 1000m keys: some 20 minutes, 18 GB of disk and of memory; of kinds that do not combine\n"
+	"  --long         also filters of 1000m keys: some 20 minutes, 18 GB of disk and of "
+	"memory; of kinds that do not combine\n"
 	"                 as bits do only those that --only names\n"
-	"  --only NAME    rows whose names contain it, or match it as a pattern; and what these are measured against\n"
+	"  --only NAME    rows whose names contain it, or match it as a pattern; and what these "
+	"are measured against\n"
 	"  --list         names of the rows, and do no more\n"
-	"  --json FILE    everything, as one object; - for standard output, then without the tables\n"
+	"  --json FILE    everything, as one object; - for standard output, then without the "
+	"tables\n"
 	"  --svg FILE     a plot of time against size\n"
 	"  --readme       the tables of bloomery-performance(7) instead of all\n"
 	"  --goals        only what is wanted, and whether it is met\n"
-	"  --dir DIR      where the files go, and are removed at the end: $TMPDIR or the current folder by default\n"
-	"  --lock FILE    wait for this lock, as flock(1) takes it, before every round; for machines on which others measure, too\n"
-	"  --program FILE the program bloomery; ../../tools/bloomery beside this one, or of $PATH by default\n"
+	"  --dir DIR      where the files go, and are removed at the end: $TMPDIR or the current "
+	"folder by default\n"
+	"  --lock FILE    wait for this lock, as flock(1) takes it, before every round; for "
+	"machines on which others measure, too\n"
+	"  --program FILE the program bloomery; ../../tools/bloomery beside this one, or of $PATH "
+	"by default\n"
 	"\n"
-	"Exit: 0 done, 1 a filter gave a wrong answer, 2 failed, 64 misused. Numbers take k, m, g.\n";
+	"Exit: 0 done, 1 a filter gave a wrong answer, 2 failed, 64 misused. Numbers take k, m, "
+	"g.\n";
 
 static int misused(const char *why, const char *value)
 {
@@ -55,7 +65,9 @@ static double number(const char *s, double least, double most)
 
 static int take_number(struct options *o, int option, const char *value)
 {
-	double x = option == 'p' ? number(value, 1e-6, 0.5) : option == 'k' ? number(value, 10000, 1e10) : number(value, 1, ROUNDS_MAX);
+	double x = option == 'p' ? number(value, 1e-6, 0.5)
+		 : option == 'k' ? number(value, 10000, 1e10)
+				 : number(value, 1, ROUNDS_MAX);
 
 	if (isnan(x) || (option == 'r' && x != floor(x)))
 		return misused("not a number, or out of range: ", value);
@@ -95,7 +107,8 @@ static const char *find_program(void)
 	char *self = realpath("/proc/self/exe", NULL), *slash = self ? strrchr(self, '/') : NULL;
 
 	if (slash)
-		snprintf(beside, sizeof(beside), "%.*s/../../tools/bloomery", (int)(slash - self), self);
+		snprintf(beside, sizeof(beside), "%.*s/../../tools/bloomery", (int)(slash - self),
+			 self);
 	free(self);
 	if (slash && access(beside, X_OK) == 0)
 		return beside;
@@ -106,16 +119,29 @@ static const char *find_program(void)
 int read_options(struct options *ret, int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "quick", no_argument, NULL, 'q' }, { "long", no_argument, NULL, 'l' },
-		{ "keys", required_argument, NULL, 'k' }, { "rate", required_argument, NULL, 'p' },
-		{ "rounds", required_argument, NULL, 'r' }, { "only", required_argument, NULL, 'o' },
-		{ "list", no_argument, NULL, 'n' }, { "json", required_argument, NULL, 'j' },
-		{ "svg", required_argument, NULL, 's' }, { "readme", no_argument, NULL, 'm' }, { "goals", no_argument, NULL, 'g' },
-		{ "dir", required_argument, NULL, 'd' }, { "program", required_argument, NULL, 'b' },
-		{ "lock", required_argument, NULL, 'w' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "quick", no_argument, NULL, 'q' },
+		{ "long", no_argument, NULL, 'l' },
+		{ "keys", required_argument, NULL, 'k' },
+		{ "rate", required_argument, NULL, 'p' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "only", required_argument, NULL, 'o' },
+		{ "list", no_argument, NULL, 'n' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "svg", required_argument, NULL, 's' },
+		{ "readme", no_argument, NULL, 'm' },
+		{ "goals", no_argument, NULL, 'g' },
+		{ "dir", required_argument, NULL, 'd' },
+		{ "program", required_argument, NULL, 'b' },
+		{ "lock", required_argument, NULL, 'w' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	const char *tmp = getenv("TMPDIR");
-	struct options o = { .keys = 100000000, .rate = 0.01, .rounds = 7, .report = report_tables, .dir = tmp && *tmp ? tmp : "." };
+	struct options o = { .keys = 100000000,
+			     .rate = 0.01,
+			     .rounds = 7,
+			     .report = report_tables,
+			     .dir = tmp && *tmp ? tmp : "." };
 	int option, code = 0;
 
 	while (code == 0 && (option = getopt_long(argc, argv, "", names, NULL)) != -1) {

@@ -112,8 +112,8 @@ static int64_t claim_many(struct site *s, size_t count)
 /* ---- Building ---- */
 
 /*
- * In memory: the processor's time is that of a file, and nobody waits for a disk. Taking the space and all page faults count.
- * A process builds one at a time.
+ * In memory: the processor's time is that of a file, and nobody waits for a disk. Taking the space
+ * and all page faults count. A process builds one at a time.
  */
 static struct blm_build *builder;
 static struct blm_filter *built;
@@ -135,7 +135,10 @@ static int64_t build_finish(struct site *s, size_t count)
 	return blm_build_finish(builder, &built);
 }
 
-/* All keys are counted but those that were false positives when they came; the last ones, still at hand, are in it. */
+/*
+ * All keys are counted but those that were false positives when they came; the last ones, still at
+ * hand, are in it.
+ */
 static int check_built(struct site *s, size_t count)
 {
 	int64_t yes = blm_contains_many(built, s->piece.key, s->piece.count, NULL);
@@ -145,10 +148,13 @@ static int check_built(struct site *s, size_t count)
 	built = blm_close(built);
 	if (r < 0)
 		return r;
-	if ((yes == (int64_t)s->piece.count || s->forgets) && counted <= count && counted + doubtful >= count)
+	if ((yes == (int64_t)s->piece.count || s->forgets) && counted <= count
+	    && counted + doubtful >= count)
 		return 0;
-	fprintf(stderr, "bench: %s %s: build: %lld of the last %zu keys are in it, %llu of %zu counted\n", s->name, s->label, (long long)yes,
-		s->piece.count, (unsigned long long)counted, count);
+	fprintf(stderr,
+		"bench: %s %s: build: %lld of the last %zu keys are in it, %llu of %zu counted\n",
+		s->name, s->label, (long long)yes, s->piece.count, (unsigned long long)counted,
+		count);
 	return -EUCLEAN;
 }
 
@@ -166,7 +172,8 @@ static void *add_share(void *arg)
 
 	share->r = keys_make(&piece, PIECE);
 	for (uint64_t done = 0; done < share->count && share->r == 0; done += PIECE) {
-		keys_from(&piece, share->count - done < PIECE ? share->count - done : PIECE, share->first + done);
+		keys_from(&piece, share->count - done < PIECE ? share->count - done : PIECE,
+			  share->first + done);
 		share->r = blm_build_add_fixed(builder, piece.bytes, KEY_BYTES, piece.count);
 	}
 	keys_free(&piece);
@@ -176,9 +183,11 @@ static void *add_share(void *arg)
 static int64_t build_by(struct site *s, size_t count, unsigned threads)
 {
 	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = count, .rate = s->rate);
-	struct share share[2] = { { 0, count / threads, 0 }, { count / threads, count - count / threads, 0 } };
+	struct share share[2] = { { 0, count / threads, 0 },
+				  { count / threads, count - count / threads, 0 } };
 	pthread_t second;
-	int r = blm_build_begin(&builder, NULL, NULL, &params, &(struct blm_build_options){ .threads = threads });
+	int r = blm_build_begin(&builder, NULL, NULL, &params,
+				&(struct blm_build_options){ .threads = threads });
 
 	if (r < 0)
 		return r;
@@ -223,36 +232,133 @@ static const struct work works[] = {
 	{ .name = "hash_many", .which = ABSENT, .run = hash_many, .simd = true },
 	{ .name = "contains", .limit = "read", .which = ABSENT, .run = contains, .every = true },
 	{ .name = "contains", .limit = "read", .which = PRESENT, .run = contains },
-	{ .name = "contains_many", .limit = "read", .which = ABSENT, .run = contains_many, .simd = true, .curve = true, .every = true },
-	{ .name = "contains_many", .limit = "read", .which = PRESENT, .run = contains_many, .simd = true, .every = true },
-	{ .name = "contains_hashes", .limit = "read", .which = ABSENT, .run = contains_hashes, .hashed = true, .simd = true },
-	{ .name = "contains_hashes", .limit = "read", .which = PRESENT, .run = contains_hashes, .hashed = true, .simd = true },
+	{ .name = "contains_many",
+	  .limit = "read",
+	  .which = ABSENT,
+	  .run = contains_many,
+	  .simd = true,
+	  .curve = true,
+	  .every = true },
+	{ .name = "contains_many",
+	  .limit = "read",
+	  .which = PRESENT,
+	  .run = contains_many,
+	  .simd = true,
+	  .every = true },
+	{ .name = "contains_hashes",
+	  .limit = "read",
+	  .which = ABSENT,
+	  .run = contains_hashes,
+	  .hashed = true,
+	  .simd = true },
+	{ .name = "contains_hashes",
+	  .limit = "read",
+	  .which = PRESENT,
+	  .run = contains_hashes,
+	  .hashed = true,
+	  .simd = true },
 #ifdef HAVE_FIXED
-	{ .name = "contains_fixed", .limit = "read", .which = ABSENT, .run = contains_fixed, .simd = true },
-	{ .name = "contains_fixed", .limit = "read", .which = PRESENT, .run = contains_fixed, .simd = true },
-	{ .name = "add_fixed", .limit = "atomic OR", .which = FRESH, .run = add_fixed, .changes = true },
+	{ .name = "contains_fixed",
+	  .limit = "read",
+	  .which = ABSENT,
+	  .run = contains_fixed,
+	  .simd = true },
+	{ .name = "contains_fixed",
+	  .limit = "read",
+	  .which = PRESENT,
+	  .run = contains_fixed,
+	  .simd = true },
+	{ .name = "add_fixed",
+	  .limit = "atomic OR",
+	  .which = FRESH,
+	  .run = add_fixed,
+	  .changes = true },
 #endif
 	{ .name = "add", .limit = "atomic OR", .which = FRESH, .run = add, .changes = true },
 	{ .name = "add", .limit = "read", .which = PRESENT, .run = add, .changes = true },
 #ifdef HAVE_HASH
-	{ .name = "contains_hash", .limit = "read", .which = ABSENT, .run = contains_hash, .hashed = true },
-	{ .name = "add_hash", .limit = "atomic OR", .which = FRESH, .run = add_hash, .changes = true, .hashed = true },
+	{ .name = "contains_hash",
+	  .limit = "read",
+	  .which = ABSENT,
+	  .run = contains_hash,
+	  .hashed = true },
+	{ .name = "add_hash",
+	  .limit = "atomic OR",
+	  .which = FRESH,
+	  .run = add_hash,
+	  .changes = true,
+	  .hashed = true },
 #endif
-	{ .name = "claim", .limit = "atomic OR", .which = FRESH, .run = claim, .changes = true, .can = BLM_CAN_CLAIM },
-	{ .name = "claim", .limit = "read", .which = PRESENT, .run = claim, .changes = true, .can = BLM_CAN_CLAIM },
-	{ .name = "add_many", .limit = "atomic OR", .which = FRESH, .run = add_many, .changes = true, .simd = true, .every = true },
-	{ .name = "add_many", .limit = "read", .which = PRESENT, .run = add_many, .changes = true, .simd = true },
-	{ .name = "claim_many", .limit = "atomic OR", .which = FRESH, .run = claim_many, .changes = true, .can = BLM_CAN_CLAIM },
-	{ .name = "build", .limit = "read", .run = build_add, .begin = build_begin, .finish = build_finish, .check = check_built },
-	{ .name = "build by 1 thread, keys made too", .run = build_by_1, .check = check_built_by, .whole = true, .kind = "blocked" },
-	{ .name = "build by 2 threads, keys made too", .limit = "build by 1 thread, keys made too", .run = build_by_2, .check = check_built_by,
-	  .whole = true, .kind = "blocked" },
+	{ .name = "claim",
+	  .limit = "atomic OR",
+	  .which = FRESH,
+	  .run = claim,
+	  .changes = true,
+	  .can = BLM_CAN_CLAIM },
+	{ .name = "claim",
+	  .limit = "read",
+	  .which = PRESENT,
+	  .run = claim,
+	  .changes = true,
+	  .can = BLM_CAN_CLAIM },
+	{ .name = "add_many",
+	  .limit = "atomic OR",
+	  .which = FRESH,
+	  .run = add_many,
+	  .changes = true,
+	  .simd = true,
+	  .every = true },
+	{ .name = "add_many",
+	  .limit = "read",
+	  .which = PRESENT,
+	  .run = add_many,
+	  .changes = true,
+	  .simd = true },
+	{ .name = "claim_many",
+	  .limit = "atomic OR",
+	  .which = FRESH,
+	  .run = claim_many,
+	  .changes = true,
+	  .can = BLM_CAN_CLAIM },
+	{ .name = "build",
+	  .limit = "read",
+	  .run = build_add,
+	  .begin = build_begin,
+	  .finish = build_finish,
+	  .check = check_built },
+	{ .name = "build by 1 thread, keys made too",
+	  .run = build_by_1,
+	  .check = check_built_by,
+	  .whole = true,
+	  .kind = "blocked" },
+	{ .name = "build by 2 threads, keys made too",
+	  .limit = "build by 1 thread, keys made too",
+	  .run = build_by_2,
+	  .check = check_built_by,
+	  .whole = true,
+	  .kind = "blocked" },
 	{ .name = "atomic OR, 1 process", .run = or_lines, .processes = 1 },
 	{ .name = "atomic OR, 2 processes", .run = or_lines, .processes = 2 },
-	{ .name = "add_many, 1 process", .which = FRESH, .run = add_many, .changes = true, .processes = 1 },
-	{ .name = "add_many, 2 processes", .which = FRESH, .run = add_many, .changes = true, .processes = 2 },
-	{ .name = "claim, 1 process", .which = FRESH, .run = claim, .changes = true, .processes = 1 },
-	{ .name = "claim, 2 processes", .which = FRESH, .run = claim, .changes = true, .processes = 2 },
+	{ .name = "add_many, 1 process",
+	  .which = FRESH,
+	  .run = add_many,
+	  .changes = true,
+	  .processes = 1 },
+	{ .name = "add_many, 2 processes",
+	  .which = FRESH,
+	  .run = add_many,
+	  .changes = true,
+	  .processes = 2 },
+	{ .name = "claim, 1 process",
+	  .which = FRESH,
+	  .run = claim,
+	  .changes = true,
+	  .processes = 1 },
+	{ .name = "claim, 2 processes",
+	  .which = FRESH,
+	  .run = claim,
+	  .changes = true,
+	  .processes = 2 },
 };
 
 /* ---- Sites ---- */
@@ -264,7 +370,8 @@ int noise_into(struct blm_filter *f, uint64_t bytes, unsigned seed)
 	int r = words ? 0 : -ENOMEM;
 
 	for (uint64_t at = 0; at < bytes && r == 0; at += WORDS * sizeof(*words)) {
-		uint64_t part = bytes - at < WORDS * sizeof(*words) ? bytes - at : WORDS * sizeof(*words);
+		uint64_t part = bytes - at < WORDS * sizeof(*words) ? bytes - at
+								    : WORDS * sizeof(*words);
 
 		for (size_t i = 0; i < WORDS; i++)
 			words[i] = noise_word(seed, at / sizeof(*words) + i);
@@ -290,7 +397,8 @@ static int tell(struct site *s)
 		s->line_count = info->data_bytes / LINE_BYTES;
 		s->lines = mapping_find(s->path, info->bytes - info->data_bytes, info->bytes);
 		if (!s->lines) {
-			fprintf(stderr, "bench: the map of %s is not where its data should be\n", s->path);
+			fprintf(stderr, "bench: the map of %s is not where its data should be\n",
+				s->path);
 			r = -EIO;
 		}
 	}
@@ -301,7 +409,8 @@ static int tell(struct site *s)
 static int make(struct site *s)
 {
 	struct blm_filter *f;
-	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = s->keys, .rate = s->rate);
+	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = s->keys,
+					      .rate = s->rate);
 	int r = blm_create(&f, NULL, s->path, &params);
 
 	if (r < 0)
@@ -319,7 +428,8 @@ static int fill(struct site *s)
 
 static int noise(struct site *s)
 {
-	return noise_into(s->it, s->data_bytes - LINE_BYTES, 0);	/* not all bits of the last line need be cells */
+	/* not all bits of the last line need be cells */
+	return noise_into(s->it, s->data_bytes - LINE_BYTES, 0);
 }
 
 static int open_it(struct site *s)

@@ -1,4 +1,7 @@
-/* plan.c - which sites and rows there are, of what is there on this machine; which of them are wanted */
+/*
+ * plan.c - which sites and rows there are, of what is there on this machine; which of them are
+ * wanted
+ */
 #include "bench.h"
 #include "child.h"
 
@@ -41,12 +44,14 @@ static bool set_runs(const char *set)
 		setenv("BLOOMERY_SIMD", set, 1);
 		_exit(strcmp(blm_simd(), set) != 0);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
+	    && WEXITSTATUS(status) == 0;
 }
 
 static void find_sets(struct plan *plan)
 {
-	static const char *const known[] = { SETS };	/* as lib/simd/meson.build has them, simplest first */
+	/* as lib/simd/meson.build has them, simplest first */
+	static const char *const known[] = { SETS };
 	size_t count = 0;
 
 	for (size_t i = ARRAY_LEN(known); i-- > 0 && count < SETS_MAX;)
@@ -59,15 +64,22 @@ static void find_sets(struct plan *plan)
 /* libbloom counts its bits in an int, and RocksDB's builder keeps 8 bytes a key. */
 #define PEER_KEYS_MAX (INT_MAX / 10)
 
-static struct site *add_site(struct plan *plan, const struct engine *engine, const char *name, uint64_t keys, int worker)
+static struct site *add_site(struct plan *plan, const struct engine *engine, const char *name,
+			     uint64_t keys, int worker)
 {
 	struct site *s = &plan->sites[plan->site_count];
 
 	if (plan->site_count == SITES_MAX)
 		return NULL;
 	*s = (struct site){
-		.engine = engine, .name = name, .keys = keys, .rate = plan->options.rate,
-		.worker = worker, .made_by = worker, .way = { -1, -1, -1 }, .seed = plan->site_count << 40,
+		.engine = engine,
+		.name = name,
+		.keys = keys,
+		.rate = plan->options.rate,
+		.worker = worker,
+		.made_by = worker,
+		.way = { -1, -1, -1 },
+		.seed = plan->site_count << 40,
 	};
 	size_label(s->label, keys);
 	if (asprintf(&s->path, "%s/%zu.blm", plan->dir, plan->site_count) < 0)
@@ -90,9 +102,11 @@ static bool is_brief(const struct blm_kind_info *kind)
 	return (kind->can & all) != all;
 }
 
-static void add_filters(struct plan *plan, const struct blm_kind_info *kind, size_t number, uint64_t keys, const char *label)
+static void add_filters(struct plan *plan, const struct blm_kind_info *kind, size_t number,
+			uint64_t keys, const char *label)
 {
-	struct site *s = label && is_brief(kind) ? NULL : add_site(plan, &ours, kind->name, keys, 0);
+	struct site *s = label && is_brief(kind) ? NULL
+						 : add_site(plan, &ours, kind->name, keys, 0);
 	int sets = 0;
 
 	while (sets < SETS_MAX && plan->sets[sets])
@@ -106,9 +120,11 @@ static void add_filters(struct plan *plan, const struct blm_kind_info *kind, siz
 		only_for_plot(s, label);
 }
 
-static void add_peer(struct plan *plan, const struct engine *engine, uint64_t keys, const char *label)
+static void add_peer(struct plan *plan, const struct engine *engine, uint64_t keys,
+		     const char *label)
 {
-	struct site *s = keys <= PEER_KEYS_MAX ? add_site(plan, engine, engine->name, keys, PEERS) : NULL;
+	struct site *s = keys <= PEER_KEYS_MAX ? add_site(plan, engine, engine->name, keys, PEERS)
+					       : NULL;
 
 	if (s && label)
 		only_for_plot(s, label);
@@ -121,8 +137,9 @@ static void add_size(struct plan *plan, uint64_t keys, const char *label)
 	struct blm_kind_info kind;
 	size_t peer_count;
 
+	/* any keys */
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
-		if ((kind.can & (BLM_CAN_ADD | BLM_EXACT | BLM_CAN_LIST)) == BLM_CAN_ADD)	/* any keys */
+		if ((kind.can & (BLM_CAN_ADD | BLM_EXACT | BLM_CAN_LIST)) == BLM_CAN_ADD)
 			add_filters(plan, &kind, i, keys, label);
 	peer = peers(&peer_count);
 	for (size_t i = 0; i < peer_count; i++)
@@ -144,8 +161,9 @@ static void add_curve(struct plan *plan)
 	static const struct {
 		const char *label;
 		uint64_t bytes;
-	} points[] = { { "16KiB", 1 << 14 }, { "64KiB", 1 << 16 }, { "256KiB", 1 << 18 }, { "4MiB", 1 << 22 }, { "32MiB", 1 << 25 },
-		       { "256MiB", 1 << 28 }, { "1GiB", 1 << 30 } };
+	} points[] = { { "16KiB", 1 << 14 }, { "64KiB", 1 << 16 }, { "256KiB", 1 << 18 },
+		       { "4MiB", 1 << 22 },  { "32MiB", 1 << 25 }, { "256MiB", 1 << 28 },
+		       { "1GiB", 1 << 30 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(points); i++)
 		if (points[i].bytes < plan->options.keys / 2 || has_room(plan))
@@ -162,7 +180,8 @@ static uint64_t lines_of_union(const struct plan *plan)
 {
 	const uint64_t gib = (UINT64_C(1) << 30) / LINE_BYTES;
 
-	return has_room(plan) ? gib : between(1 << 10, plan->options.keys / 50, gib) & ~UINT64_C(1023);
+	return has_room(plan) ? gib
+			      : between(1 << 10, plan->options.keys / 50, gib) & ~UINT64_C(1023);
 }
 
 static void add_sites(struct plan *plan)
@@ -177,16 +196,23 @@ static void add_sites(struct plan *plan)
 	add_curve(plan);
 	s = add_site(plan, &algebra, "union", lines_of_union(plan), 0);
 	if (s)
-		snprintf(s->label, sizeof(s->label), "%llu%s", (unsigned long long)(s->keys >> (s->keys >> 14 ? 14 : 4)), s->keys >> 14 ? "MiB" : "KiB");
-	s = add_site(plan, &likeness_of_bits, "bank", between(1 << 10, keys / 50, 1 << 21) & ~UINT64_C(1023), 0);
+		snprintf(s->label, sizeof(s->label), "%llu%s",
+			 (unsigned long long)(s->keys >> (s->keys >> 14 ? 14 : 4)),
+			 s->keys >> 14 ? "MiB" : "KiB");
+	s = add_site(plan, &likeness_of_bits, "bank",
+		     between(1 << 10, keys / 50, 1 << 21) & ~UINT64_C(1023), 0);
 	if (s)
-		snprintf(s->label, sizeof(s->label), "%llu%s", (unsigned long long)(s->keys >> (s->keys >> 14 ? 14 : 4)), s->keys >> 14 ? "MiB" : "KiB");
+		snprintf(s->label, sizeof(s->label), "%llu%s",
+			 (unsigned long long)(s->keys >> (s->keys >> 14 ? 14 : 4)),
+			 s->keys >> 14 ? "MiB" : "KiB");
 	if (!plan->options.program) {
 		plan_miss(plan, "the program bloomery was not found: rows of whole programs\n");
 		return;
 	}
-	add_site(plan, &lines_of_text, plan->options.program, between(1000, keys / 50, 5000000), PROGRAMS);
-	add_site(plan, &one_question, plan->options.program, between(10000, keys * 2, 200000000), PROGRAMS);
+	add_site(plan, &lines_of_text, plan->options.program, between(1000, keys / 50, 5000000),
+		 PROGRAMS);
+	add_site(plan, &one_question, plan->options.program, between(10000, keys * 2, 200000000),
+		 PROGRAMS);
 }
 
 /* ---- Rows ---- */
@@ -198,31 +224,42 @@ const char *row_unit(const struct row *row)
 
 static const char *keys_word(const struct work *work)
 {
-	static const char *const words[] = { [NO_KEYS] = "", [ABSENT] = " absent", [PRESENT] = " present", [FRESH] = " new" };
+	static const char *const words[] = {
+		[NO_KEYS] = "", [ABSENT] = " absent", [PRESENT] = " present", [FRESH] = " new"
+	};
 
 	return work->limit ? words[work->which] : "";
 }
 
-static struct row *add_row(struct plan *plan, struct site *s, const struct work *work, int worker, const char *set)
+static struct row *add_row(struct plan *plan, struct site *s, const struct work *work, int worker,
+			   const char *set)
 {
 	struct row *row = &plan->rows[plan->row_count];
-	const char *where = s->engine == &lines_of_text || s->engine == &one_question ? s->engine->name : s->name;
+	const char *where = s->engine == &lines_of_text || s->engine == &one_question
+				  ? s->engine->name
+				  : s->name;
 
 	if (plan->row_count == ROWS_MAX)
 		return NULL;
 	*row = (struct row){ .site = s, .work = work, .worker = worker, .set = set };
-	snprintf(row->name, sizeof(row->name), "%s %s %s%s%s%s", where, s->label, work->name, keys_word(work), set ? " " : "", set ? set : "");
+	snprintf(row->name, sizeof(row->name), "%s %s %s%s%s%s", where, s->label, work->name,
+		 keys_word(work), set ? " " : "", set ? set : "");
 	for (size_t i = 0; i < plan->row_count && work->limit; i++)
-		if (plan->rows[i].site == s && !plan->rows[i].peak_of && !strcmp(plan->rows[i].work->name, work->limit))
+		if (plan->rows[i].site == s && !plan->rows[i].peak_of
+		    && !strcmp(plan->rows[i].work->name, work->limit))
 			row->limit = (struct limit){ .a = &plan->rows[i], .factor = 1 };
 	plan->row_count++;
 	return row;
 }
 
-/* A point of the plot has few, and so have most kinds; the largest filters are not made anew in every round. */
+/*
+ * A point of the plot has few, and so have most kinds; the largest filters are not made anew in
+ * every round.
+ */
 static bool has_work(const struct plan *plan, const struct site *s, const struct work *work)
 {
-	if (work->can & ~s->can || (s->brief && !work->every) || (work->kind && strcmp(work->kind, s->name) != 0))
+	if (work->can & ~s->can || (s->brief && !work->every)
+	    || (work->kind && strcmp(work->kind, s->name) != 0))
 		return false;
 	return s->curve ? work->curve : !work->check || s->keys <= plan->options.keys;
 }
@@ -237,9 +274,11 @@ static void add_work(struct plan *plan, struct site *s, const struct work *work)
 	}
 	if (!work->simd) {
 		row = add_row(plan, s, work, s->worker, NULL);
-		peak = row && s->engine == &lines_of_text ? add_row(plan, s, work, s->worker, NULL) : NULL;
+		peak = row && s->engine == &lines_of_text ? add_row(plan, s, work, s->worker, NULL)
+							  : NULL;
 		if (peak) {
-			strncat(peak->name, ", memory", sizeof(peak->name) - strlen(peak->name) - 1);
+			strncat(peak->name, ", memory",
+				sizeof(peak->name) - strlen(peak->name) - 1);
 			peak->peak_of = row;
 			peak->limit = (struct limit){ 0 };
 		}
@@ -249,13 +288,17 @@ static void add_work(struct plan *plan, struct site *s, const struct work *work)
 		add_row(plan, s, work, i, plan->sets[i]);
 }
 
-/* New keys for each row and round, so few that the filter stays nearly full, from a start that is nearly so. */
+/*
+ * New keys for each row and round, so few that the filter stays nearly full, from a start that is
+ * nearly so.
+ */
 static void share_fresh(struct plan *plan, struct site *s)
 {
 	uint64_t shares = 0;
 
 	for (size_t i = 0; i < plan->row_count; i++)
-		if (plan->rows[i].site == s && plan->rows[i].work->which == FRESH && plan->rows[i].wanted)
+		if (plan->rows[i].site == s && plan->rows[i].work->which == FRESH
+		    && plan->rows[i].wanted)
 			shares += plan->rows[i].work->processes == 2 ? 2 : 1;
 	s->fresh = shares ? between(1, s->keys / 4 / (shares * plan->options.rounds), 1 << 16) : 0;
 	s->added = s->keys - shares * plan->options.rounds * s->fresh;
@@ -265,7 +308,9 @@ static void share_fresh(struct plan *plan, struct site *s)
 
 static bool matches(const char *pattern, const char *name)
 {
-	return !pattern || (strpbrk(pattern, "*?[") ? fnmatch(pattern, name, 0) == 0 : strstr(name, pattern) != NULL);
+	return !pattern
+	    || (strpbrk(pattern, "*?[") ? fnmatch(pattern, name, 0) == 0
+					: strstr(name, pattern) != NULL);
 }
 
 /* `row`, and what it is measured against. */
@@ -294,10 +339,14 @@ const struct row *plan_find(const struct plan *plan, const char *format, ...)
 	return NULL;
 }
 
-/* The larger ones of the kinds with few rows, which together take ten minutes to fill, are there for those who name them. */
+/*
+ * The larger ones of the kinds with few rows, which together take ten minutes to fill, are there
+ * for those who name them.
+ */
 static bool matches_unnamed(const struct plan *plan, const struct row *row)
 {
-	return plan->options.only || !row->site->brief || row->site->keys <= between(1000, plan->options.keys / 10, plan->options.keys);
+	return plan->options.only || !row->site->brief
+	    || row->site->keys <= between(1000, plan->options.keys / 10, plan->options.keys);
 }
 
 static bool choose(struct plan *plan)

@@ -1,4 +1,7 @@
-/* plot.c - nanoseconds for a question against the size of the filter, as SVG; readable on light and on dark */
+/*
+ * plot.c - nanoseconds for a question against the size of the filter, as SVG; readable on light and
+ * on dark
+ */
 #include "bench.h"
 
 #include <math.h>
@@ -51,7 +54,10 @@ static struct curve *curve_for(struct curve *all, size_t *count, size_t most, co
 	return &all[(*count)++];
 }
 
-/* Each filter's questions by the best instructions; and the limit, as it was on the first kind's memory. */
+/*
+ * Each filter's questions by the best instructions; and the limit, as it was on the first kind's
+ * memory.
+ */
 static size_t curves_of(const struct plan *plan, struct curve *ret, size_t most)
 {
 	size_t count = 0;
@@ -63,7 +69,8 @@ static size_t curves_of(const struct plan *plan, struct curve *ret, size_t most)
 		bool limit = row->work->run == read_lines;
 		struct curve *c;
 
-		if (!t.count || !row->work->curve || row->work->unit || (row->set && strcmp(row->set, plan->sets[0])))
+		if (!t.count || !row->work->curve || row->work->unit
+		    || (row->set && strcmp(row->set, plan->sets[0])))
 			continue;
 		first = first ? first : row->site->name;
 		if (limit && strcmp(first, row->site->name))
@@ -95,16 +102,25 @@ static struct frame frame_of(const struct curve *all, size_t count)
 
 /* ---- Drawing ---- */
 
-static const char *const colours[] = { "#8a8f98", "#2f81f7", "#e8590c", "#2da44e", "#a371f7", "#d4a72c", "#db61a2" };
+static const char *const colours[] = { "#8a8f98", "#2f81f7", "#e8590c", "#2da44e",
+				       "#a371f7", "#d4a72c", "#db61a2" };
 
 static void head(FILE *to)
 {
-	fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
-		"font-family=\"sans-serif\" font-size=\"13\">\n", WIDTH, HEIGHT, WIDTH, HEIGHT);
-	fprintf(to, "<title>Time of a question against the size of the filter</title>\n"
-		"<style>\n.paper { fill: #ffffff } .ink { fill: #24292f } .grid { stroke: #d8dee4 } .cache { stroke: #8c959f }\n"
-		"@media (prefers-color-scheme: dark) { .paper { fill: #0d1117 } .ink { fill: #e6edf3 } .grid { stroke: #30363d } "
-		".cache { stroke: #8b949e } }\n</style>\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, HEIGHT);
+	fprintf(to,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 "
+		"0 %d %d\" role=\"img\" "
+		"font-family=\"sans-serif\" font-size=\"13\">\n",
+		WIDTH, HEIGHT, WIDTH, HEIGHT);
+	fprintf(to,
+		"<title>Time of a question against the size of the filter</title>\n"
+		"<style>\n.paper { fill: #ffffff } .ink { fill: #24292f } .grid { stroke: #d8dee4 "
+		"} .cache { stroke: #8c959f }\n"
+		"@media (prefers-color-scheme: dark) { .paper { fill: #0d1117 } .ink { fill: "
+		"#e6edf3 } .grid { stroke: #30363d } "
+		".cache { stroke: #8b949e } }\n</style>\n<rect class=\"paper\" width=\"%d\" "
+		"height=\"%d\"/>\n",
+		WIDTH, HEIGHT);
 }
 
 static void words(FILE *to, double x, double y, const char *more, const char *what)
@@ -120,18 +136,21 @@ static void axes(const struct frame *f, FILE *to)
 	for (double e = f->x0; e <= f->x1; e += 2) {
 		double x = place_x(f, exp2(e));
 
-		fprintf(to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, TOP, HEIGHT - BOTTOM);
+		fprintf(to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n",
+			x, x, TOP, HEIGHT - BOTTOM);
 		snprintf(label, sizeof(label), "%.0f %s", exp2(fmod(e, 10)), units[(int)(e / 10)]);
 		words(to, x, HEIGHT - BOTTOM + 20, "text-anchor=\"middle\"", label);
 	}
 	for (double e = f->y0; e <= f->y1; e++) {
 		double y = place_y(f, exp2(e));
 
-		fprintf(to, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, WIDTH - RIGHT, y, y);
+		fprintf(to, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
+			LEFT, WIDTH - RIGHT, y, y);
 		snprintf(label, sizeof(label), "%g", exp2(e));
 		words(to, LEFT - 8, y + 4, "text-anchor=\"end\"", label);
 	}
-	words(to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16, "text-anchor=\"middle\"", "size of the filter");
+	words(to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16, "text-anchor=\"middle\"",
+	      "size of the filter");
 	words(to, LEFT - 44, TOP - 14, "", "ns for a question");
 }
 
@@ -161,24 +180,33 @@ static void caches(const struct frame *f, FILE *to)
 
 		if (bytes <= 0 || log2(bytes) < f->x0 || log2(bytes) > f->x1)
 			continue;
-		fprintf(to, "<line class=\"cache\" stroke-dasharray=\"4 4\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, TOP, HEIGHT - BOTTOM);
+		fprintf(to,
+			"<line class=\"cache\" stroke-dasharray=\"4 4\" x1=\"%.1f\" x2=\"%.1f\" "
+			"y1=\"%d\" y2=\"%d\"/>\n",
+			x, x, TOP, HEIGHT - BOTTOM);
 		snprintf(label, sizeof(label), "L%zu", i + 1);
 		words(to, x + 4, TOP + 14, "", label);
 	}
 }
 
-static void draw(const struct frame *f, const struct curve *c, const char *colour, double label_y, FILE *to)
+static void draw(const struct frame *f, const struct curve *c, const char *colour, double label_y,
+		 FILE *to)
 {
 	const char *dashes = !strcmp(c->name, "one random line") ? " stroke-dasharray=\"7 4\"" : "";
 
-	fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2.5\"%s points=\"", colour, dashes);
+	fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2.5\"%s points=\"",
+		colour, dashes);
 	for (size_t i = 0; i < c->count; i++)
-		fprintf(to, "%s%.1f,%.1f", i ? " " : "", place_x(f, c->at[i].bytes), place_y(f, c->at[i].ns));
+		fprintf(to, "%s%.1f,%.1f", i ? " " : "", place_x(f, c->at[i].bytes),
+			place_y(f, c->at[i].ns));
 	fprintf(to, "\"/>\n");
 	for (size_t i = 0; i < c->count; i++)
-		fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", place_x(f, c->at[i].bytes), place_y(f, c->at[i].ns), colour);
-	fprintf(to, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2.5\"%s/>\n", WIDTH - RIGHT + 16,
-		WIDTH - RIGHT + 42, label_y, label_y, colour, dashes);
+		fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
+			place_x(f, c->at[i].bytes), place_y(f, c->at[i].ns), colour);
+	fprintf(to,
+		"<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+		"stroke-width=\"2.5\"%s/>\n",
+		WIDTH - RIGHT + 16, WIDTH - RIGHT + 42, label_y, label_y, colour, dashes);
 	words(to, WIDTH - RIGHT + 50, label_y + 4, "", c->name);
 }
 
@@ -196,8 +224,11 @@ void plot_svg(const struct plan *plan, FILE *to)
 		axes(&f, to);
 		caches(&f, to);
 	}
-	snprintf(title, sizeof(title), "Absent keys of 16 bytes, %g %% false positives, one thread of %.80s", 100 * plan->options.rate, facts[0].value.s);
-	words(to, LEFT - 44, 24, "font-size=\"16\" font-weight=\"bold\"", "Time of a question against the size of the filter");
+	snprintf(title, sizeof(title),
+		 "Absent keys of 16 bytes, %g %% false positives, one thread of %.80s",
+		 100 * plan->options.rate, facts[0].value.s);
+	words(to, LEFT - 44, 24, "font-size=\"16\" font-weight=\"bold\"",
+	      "Time of a question against the size of the filter");
 	words(to, LEFT + 110, TOP - 14, "font-size=\"12\"", title);
 	for (size_t i = 0; i < count; i++)
 		draw(&f, &curves[i], colours[i], TOP + 20 + 22 * (double)i, to);

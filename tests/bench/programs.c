@@ -1,4 +1,6 @@
-/* programs.c - whole programs: ours and others over a text, and with one question to a large filter */
+/*
+ * programs.c - whole programs: ours and others over a text, and with one question to a large filter
+ */
 #include "bench.h"
 #include "child.h"
 
@@ -9,7 +11,8 @@
 /* What the programs of a site work on; `program` is ours. */
 struct it {
 	const char *program;
-	char *split, *nothing, *linked, *text, *known, *filter, *claimed, *dcso, *inserted, *numbers, *rate;
+	char *split, *nothing, *linked, *text, *known, *filter, *claimed, *dcso, *inserted,
+		*numbers, *rate;
 };
 
 /* ---- Running ---- */
@@ -20,7 +23,8 @@ static int timed(const char *const *argv, const char *input, int most_code, stru
 	int r = run_program(argv, input, &run);
 
 	if (r < 0 || run.code < 0 || run.code > most_code) {
-		snprintf(ret->why, sizeof(ret->why), "%s %s: %s", argv[0], argv[1] ? argv[1] : "", r < 0 ? strerror(-r) : "failed");
+		snprintf(ret->why, sizeof(ret->why), "%s %s: %s", argv[0], argv[1] ? argv[1] : "",
+			 r < 0 ? strerror(-r) : "failed");
 		return r < 0 ? r : -EIO;
 	}
 	ret->value += run.ms;
@@ -42,7 +46,9 @@ static int claim(struct site *s, struct result *ret)
 	struct it *it = s->it;
 
 	unlink(it->claimed);
-	return timed(ARGV(it->program, "claim", it->claimed, "--create", "-n", it->numbers, "-p", it->rate), it->text, 0, ret);
+	return timed(ARGV(it->program, "claim", it->claimed, "--create", "-n", it->numbers, "-p",
+			  it->rate),
+		     it->text, 0, ret);
 }
 
 static int claim_by_one(struct site *s, struct result *ret)
@@ -50,14 +56,17 @@ static int claim_by_one(struct site *s, struct result *ret)
 	struct it *it = s->it;
 
 	unlink(it->claimed);
-	return timed(ARGV(it->program, "claim", it->claimed, "--create", "-n", it->numbers, "-p", it->rate, "-j", "1"), it->text, 0, ret);
+	return timed(ARGV(it->program, "claim", it->claimed, "--create", "-n", it->numbers, "-p",
+			  it->rate, "-j", "1"),
+		     it->text, 0, ret);
 }
 
 static int test(struct site *s, struct result *ret)
 {
 	struct it *it = s->it;
 
-	return timed(ARGV(it->program, "test", it->filter), it->text, 0, ret);	/* half of the text was added */
+	/* half of the text was added */
+	return timed(ARGV(it->program, "test", it->filter), it->text, 0, ret);
 }
 
 static int sort_unique(struct site *s, struct result *ret)
@@ -77,7 +86,8 @@ static int dcso_insert(struct site *s, struct result *ret)
 	int r;
 
 	unlink(it->inserted);
-	r = timed(ARGV("bloom", "create", "-p", it->rate, "-n", it->numbers, it->inserted), NULL, 0, ret);
+	r = timed(ARGV("bloom", "create", "-p", it->rate, "-n", it->numbers, it->inserted), NULL, 0,
+		  ret);
 	return r < 0 ? r : timed(ARGV("bloom", "insert", it->inserted), it->text, 0, ret);
 }
 
@@ -104,7 +114,8 @@ static int ask_once(struct site *s, struct result *ret)
 {
 	struct it *it = s->it;
 
-	return many_times(ARGV(it->program, "test", it->filter), it->known, 0, ret);	/* its key is there */
+	/* its key is there */
+	return many_times(ARGV(it->program, "test", it->filter), it->known, 0, ret);
 }
 
 static int do_nothing(struct site *s, struct result *ret)
@@ -133,20 +144,47 @@ static int dcso_once(struct site *s, struct result *ret)
 
 static const struct work text_works[] = {
 	{ .name = "read, split, hash alone", .measure = split_alone, .unit = "ms" },
-	{ .name = "bloomery claim", .limit = "read, split, hash alone", .measure = claim, .unit = "ms" },
-	{ .name = "bloomery claim -j 1", .limit = "read, split, hash alone", .measure = claim_by_one, .unit = "ms" },
-	{ .name = "bloomery test", .limit = "read, split, hash alone", .measure = test, .unit = "ms" },
-	{ .name = "sort -u", .limit = "read, split, hash alone", .measure = sort_unique, .unit = "ms" },
-	{ .name = "awk '!s[$0]++'", .limit = "read, split, hash alone", .measure = awk_unique, .unit = "ms", .needs = "awk" },
-	{ .name = "DCSO bloom create, insert", .limit = "read, split, hash alone", .measure = dcso_insert, .unit = "ms", .needs = "bloom" },
-	{ .name = "DCSO bloom check", .limit = "read, split, hash alone", .measure = dcso_check, .unit = "ms", .needs = "bloom" },
+	{ .name = "bloomery claim",
+	  .limit = "read, split, hash alone",
+	  .measure = claim,
+	  .unit = "ms" },
+	{ .name = "bloomery claim -j 1",
+	  .limit = "read, split, hash alone",
+	  .measure = claim_by_one,
+	  .unit = "ms" },
+	{ .name = "bloomery test",
+	  .limit = "read, split, hash alone",
+	  .measure = test,
+	  .unit = "ms" },
+	{ .name = "sort -u",
+	  .limit = "read, split, hash alone",
+	  .measure = sort_unique,
+	  .unit = "ms" },
+	{ .name = "awk '!s[$0]++'",
+	  .limit = "read, split, hash alone",
+	  .measure = awk_unique,
+	  .unit = "ms",
+	  .needs = "awk" },
+	{ .name = "DCSO bloom create, insert",
+	  .limit = "read, split, hash alone",
+	  .measure = dcso_insert,
+	  .unit = "ms",
+	  .needs = "bloom" },
+	{ .name = "DCSO bloom check",
+	  .limit = "read, split, hash alone",
+	  .measure = dcso_check,
+	  .unit = "ms",
+	  .needs = "bloom" },
 };
 
 static const struct work question_works[] = {
 	{ .name = "bloomery test, one question", .measure = ask_once, .unit = "ms" },
 	{ .name = "nothing", .measure = do_nothing, .unit = "ms" },
 	{ .name = "nothing, with zlib, zstd, libmd", .measure = do_nothing_linked, .unit = "ms" },
-	{ .name = "DCSO bloom check, one question", .measure = dcso_once, .unit = "ms", .needs = "bloom" },
+	{ .name = "DCSO bloom check, one question",
+	  .measure = dcso_once,
+	  .unit = "ms",
+	  .needs = "bloom" },
 	{ .name = "bloomery test, private memory", .measure = memory_of_asking, .unit = "MiB" },
 };
 
@@ -162,8 +200,9 @@ static int write_text(const char *path, uint64_t lines, uint64_t ids)
 	for (uint64_t i = 0; i < lines; i++) {
 		uint64_t id = below(mix(i * 40503), ids), x = mix(id);
 
-		fprintf(f, "https://www.site-%05llu.example.org/%llx/%llx/page-%llu.html\n", (unsigned long long)(x % 20011),
-			(unsigned long long)(x >> 20 & 0xffff), (unsigned long long)(x >> 36), (unsigned long long)id);
+		fprintf(f, "https://www.site-%05llu.example.org/%llx/%llx/page-%llu.html\n",
+			(unsigned long long)(x % 20011), (unsigned long long)(x >> 20 & 0xffff),
+			(unsigned long long)(x >> 36), (unsigned long long)id);
 	}
 	return fclose(f) == 0 ? 0 : -errno;
 }
@@ -177,12 +216,15 @@ static int quietly(const char *const *argv, const char *input)
 
 static int make_filters(struct it *it, const char *kind)
 {
-	int r = quietly(ARGV(it->program, "create", it->filter, "-n", it->numbers, "-p", it->rate, "--kind", kind), NULL);
+	int r = quietly(ARGV(it->program, "create", it->filter, "-n", it->numbers, "-p", it->rate,
+			     "--kind", kind),
+			NULL);
 
 	if (r == 0)
 		r = quietly(ARGV(it->program, "add", it->filter), it->known);
 	if (r == 0 && have_program("bloom"))
-		r = quietly(ARGV("bloom", "create", "-p", it->rate, "-n", it->numbers, it->dcso), NULL);
+		r = quietly(ARGV("bloom", "create", "-p", it->rate, "-n", it->numbers, it->dcso),
+			    NULL);
 	if (r == 0 && have_program("bloom"))
 		r = quietly(ARGV("bloom", "insert", it->dcso), it->known);
 	return r;
@@ -191,7 +233,9 @@ static int make_filters(struct it *it, const char *kind)
 static void close_it(struct site *s)
 {
 	struct it *it = s->it;
-	char *const all[] = { it->split, it->nothing, it->linked, it->text, it->known, it->filter, it->claimed, it->dcso, it->inserted, it->numbers, it->rate };
+	char *const all[] = { it->split,    it->nothing, it->linked,  it->text,
+			      it->known,    it->filter,	 it->claimed, it->dcso,
+			      it->inserted, it->numbers, it->rate };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		free(all[i]);
@@ -202,7 +246,8 @@ static void close_it(struct site *s)
 /* A program of the same folder. */
 static char *beside_ours(const char *name)
 {
-	char *self = realpath("/proc/self/exe", NULL), *slash = self ? strrchr(self, '/') : NULL, *ret = NULL;
+	char *self = realpath("/proc/self/exe", NULL), *slash = self ? strrchr(self, '/') : NULL,
+	     *ret = NULL;
 
 	if (slash && asprintf(&ret, "%.*s/%s", (int)(slash - self), self, name) < 0)
 		ret = NULL;
@@ -214,7 +259,8 @@ static struct it *names(struct site *s)
 {
 	struct it *it = calloc(1, sizeof(*it));
 	const char *const ends[] = { "text", "known", "filter", "claimed", "dcso", "inserted" };
-	char **const ret[] = { &it->text, &it->known, &it->filter, &it->claimed, &it->dcso, &it->inserted };
+	char **const ret[] = { &it->text,    &it->known, &it->filter,
+			       &it->claimed, &it->dcso,	 &it->inserted };
 
 	if (!it)
 		return NULL;
@@ -226,8 +272,9 @@ static struct it *names(struct site *s)
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 		if (asprintf(ret[i], "%s.%s", s->path, ends[i]) < 0)
 			*ret[i] = NULL;
-	if (asprintf(&it->numbers, "%llu", (unsigned long long)s->keys) < 0 || asprintf(&it->rate, "%g", s->rate) < 0 ||
-	    !it->split || !it->nothing || !it->linked || !it->inserted) {
+	if (asprintf(&it->numbers, "%llu", (unsigned long long)s->keys) < 0
+	    || asprintf(&it->rate, "%g", s->rate) < 0 || !it->split || !it->nothing || !it->linked
+	    || !it->inserted) {
 		close_it(s);
 		return NULL;
 	}

@@ -1,4 +1,7 @@
-/* quickbloom.c - a peer: quickbloom, split blocks in memory, as many as a power of two; not for several writers */
+/*
+ * quickbloom.c - a peer: quickbloom, split blocks in memory, as many as a power of two; not for
+ * several writers
+ */
 #include "bench.h"
 
 #include <errno.h>

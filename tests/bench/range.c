@@ -1,9 +1,11 @@
 /*
- * range.c - filters that answer for ranges: bits a key against log2(width/rate) + 2, how often ranges anywhere and ranges close to keys are
- * wrong, and what a question takes beside one of a golomb filter of the same keys and as many bits
+ * range.c - filters that answer for ranges: bits a key against log2(width/rate) + 2, how often
+ * ranges anywhere and ranges close to keys are wrong, and what a question takes beside one of a
+ * golomb filter of the same keys and as many bits
  *
- * The keys are simulated: times of visits in seconds over 30 years, in microseconds over a year, and networks of IPv4 with the lengths that
- * the routing table of the Internet has. Ranges with a key are not counted.
+ * The keys are simulated: times of visits in seconds over 30 years, in microseconds over a year,
+ * and networks of IPv4 with the lengths that the routing table of the Internet has. Ranges with a
+ * key are not counted.
  */
 #include "../info.h"
 #include <bloomery.h>
@@ -20,7 +22,8 @@ enum { FAILED = 2, MISUSED = 64, ROUNDS = 9, MANY = 1 << 16, ASKED = 1 << 20 };
 static const char usage[] =
 	"usage: bench-range [--long]\n"
 	"\n"
-	"Prints a table of 1,000,000 times and 100,000 networks, with --long of 10,000,000 and 1,000,000. Fails if a key is missing, or a range is\n"
+	"Prints a table of 1,000,000 times and 100,000 networks, with --long of 10,000,000 and "
+	"1,000,000. Fails if a key is missing, or a range is\n"
 	"wrong more often than the filter says, by more than 5 standard errors.\n";
 
 static const struct set {
@@ -89,7 +92,8 @@ struct keys {
 /* Lengths from 16 to 24, more than half of them 24. */
 static unsigned length_of(uint64_t x)
 {
-	static const uint8_t lengths[] = { 24, 24, 24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 19, 16 };
+	static const uint8_t lengths[] = { 24, 24, 24, 24, 24, 24, 24, 24,
+					   24, 23, 22, 22, 21, 20, 19, 16 };
 
 	return lengths[x % sizeof(lengths)];
 }
@@ -104,7 +108,9 @@ static struct keys make_keys(const struct set *set, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t x = random_word(&state);
 
-		k.first[i] = set->span ? x % set->span : (x >> 32) >> (32 - length_of(x)) << (32 - length_of(x)) | length_of(x) << 1;
+		k.first[i] = set->span ? x % set->span
+				       : (x >> 32) >> (32 - length_of(x)) << (32 - length_of(x))
+						 | length_of(x) << 1;
 	}
 	qsort(k.first, count, sizeof(uint64_t), by_number);
 	for (size_t i = 0; i < count; i++)	/* each once */
@@ -125,12 +131,14 @@ static size_t network_text(char ret[32], uint64_t network)
 	unsigned length;
 	uint64_t a = split(network, &length);
 
-	return (size_t)snprintf(ret, 32, "%u.%u.%u.0/%u", (unsigned)(a >> 24) & 255, (unsigned)(a >> 16) & 255, (unsigned)(a >> 8) & 255, length);
+	return (size_t)snprintf(ret, 32, "%u.%u.%u.0/%u", (unsigned)(a >> 24) & 255,
+				(unsigned)(a >> 16) & 255, (unsigned)(a >> 8) & 255, length);
 }
 
 static size_t address_text(char ret[32], uint64_t a)
 {
-	return (size_t)snprintf(ret, 32, "%u.%u.%u.%u", (unsigned)(a >> 24) & 255, (unsigned)(a >> 16) & 255, (unsigned)(a >> 8) & 255,
+	return (size_t)snprintf(ret, 32, "%u.%u.%u.%u", (unsigned)(a >> 24) & 255,
+				(unsigned)(a >> 16) & 255, (unsigned)(a >> 8) & 255,
 				(unsigned)a & 255);
 }
 
@@ -145,17 +153,21 @@ static void add_key(struct blm_build *b, const struct set *set, uint64_t key)
 		must(blm_build_add_many(b, &(struct blm_key){ text, network_text(text, key) }, 1));
 }
 
-static struct blm_filter *build(const struct set *set, const struct keys *k, bool golomb, double *ret_ns)
+static struct blm_filter *build(const struct set *set, const struct keys *k, bool golomb,
+				double *ret_ns)
 {
 	char options[40];
-	struct blm_params p = BLM_PARAMS(.kind = "range", .hash = set->span ? "ordered-string" : "ordered-ip", .rate = set->rate, .options = options);
+	struct blm_params p = BLM_PARAMS(.kind = "range",
+					 .hash = set->span ? "ordered-string" : "ordered-ip",
+					 .rate = set->rate, .options = options);
 	struct blm_filter *f;
 	struct blm_build *b;
 	double begun = now();
 
 	snprintf(options, sizeof(options), "width=%llu", (unsigned long long)set->width);
 	if (golomb)
-		p = (struct blm_params)BLM_PARAMS(.kind = "golomb", .rate = set->rate / (double)set->width);
+		p = (struct blm_params)BLM_PARAMS(.kind = "golomb",
+						  .rate = set->rate / (double)set->width);
 	p.seeds = &(uint64_t){ 1 };	/* the same table each time */
 	p.seed_count = 1;
 	must(blm_build_begin(&b, NULL, NULL, &p, NULL));
@@ -176,17 +188,24 @@ static uint64_t bits[MANY / 64];
 static void put_end(const struct set *set, int end, size_t i, uint64_t place)
 {
 	number[end][i] = htobe64(place);
-	ends[end][i] = set->span ? (struct blm_key){ &number[end][i], 8 } : (struct blm_key){ text[end][i], address_text(text[end][i], place) };
+	ends[end][i] = set->span
+			     ? (struct blm_key){ &number[end][i], 8 }
+			     : (struct blm_key){ text[end][i], address_text(text[end][i], place) };
 }
 
 /* Ranges of the width, or single addresses: anywhere, or close behind a key. */
 static void make_questions(const struct set *set, const struct keys *k, uint64_t *state, bool near)
 {
 	for (size_t i = 0; i < MANY; i++) {
-		uint64_t x = random_word(state), key = k->first[x % k->count], wide = set->span ? set->width - 1 : 0;
+		uint64_t x = random_word(state), key = k->first[x % k->count],
+			 wide = set->span ? set->width - 1 : 0;
 		unsigned length;
-		uint64_t from = !set->span ? near ? split(key, &length) + (UINT64_C(1) << (32 - length)) + (x >> 40) % 64 : x >> 32
-			: near ? key + 1 + (x >> 40) % (8 * set->width) : x % set->span;
+		uint64_t from = !set->span
+				      ? near ? split(key, &length) + (UINT64_C(1) << (32 - length))
+							+ (x >> 40) % 64
+					     : x >> 32
+			      : near ? key + 1 + (x >> 40) % (8 * set->width)
+				     : x % set->span;
 
 		if (!set->span)
 			from &= UINT32_MAX;
@@ -231,7 +250,8 @@ static bool holds(const struct set *set, const struct keys *k, size_t i)
 }
 
 /* The share of ranges without a key that are answered yes. */
-static double wrong_of(const struct set *set, const struct keys *k, const struct blm_filter *f, bool near, uint64_t *ret_asked)
+static double wrong_of(const struct set *set, const struct keys *k, const struct blm_filter *f,
+		       bool near, uint64_t *ret_asked)
 {
 	uint64_t state = 2, wrong = 0;
 
@@ -243,7 +263,8 @@ static double wrong_of(const struct set *set, const struct keys *k, const struct
 
 			if (holds(set, k, i)) {
 				if (!yes) {
-					fprintf(stderr, "bench-range: %s: a key is missing\n", set->label);
+					fprintf(stderr, "bench-range: %s: a key is missing\n",
+						set->label);
 					exit(FAILED);
 				}
 				continue;
@@ -256,7 +277,8 @@ static double wrong_of(const struct set *set, const struct keys *k, const struct
 }
 
 /* ns a question: ranges of many at once and of one, and keys of many at once. */
-static void ask(const struct set *set, const struct keys *k, const struct blm_filter *f, const struct blm_filter *golomb, double ret[3])
+static void ask(const struct set *set, const struct keys *k, const struct blm_filter *f,
+		const struct blm_filter *golomb, double ret[3])
 {
 	double times[3][ROUNDS];
 	uint64_t state = 3;
@@ -270,7 +292,8 @@ static void ask(const struct set *set, const struct keys *k, const struct blm_fi
 		times[0][round] = (now() - begun) / MANY;
 		begun = now();
 		for (size_t i = 0; i < MANY / 4; i++)
-			must(blm_contains_range(f, ends[0][i].bytes, ends[0][i].len, ends[1][i].bytes, ends[1][i].len));
+			must(blm_contains_range(f, ends[0][i].bytes, ends[0][i].len,
+						ends[1][i].bytes, ends[1][i].len));
 		times[1][round] = (now() - begun) / (MANY / 4);
 		begun = now();
 		must(blm_contains_many(golomb, ends[0], MANY, bits));
@@ -299,14 +322,17 @@ static void measure(const struct set *set, size_t count)
 	for (int near = 0; near < 2; near++) {
 		wrong[near] = wrong_of(set, &k, f, near, &asked);
 		if (wrong[near] > stated + 5 * sqrt(stated / (double)asked) + 1 / (double)asked) {
-			fprintf(stderr, "bench-range: %s: wrong at a rate of %g, not %g\n", set->label, wrong[near], stated);
+			fprintf(stderr, "bench-range: %s: wrong at a rate of %g, not %g\n",
+				set->label, wrong[near], stated);
 			exit(FAILED);
 		}
 	}
 	ask(set, &k, f, golomb, took);
 	each = (double)info->data_bytes * 8 / (double)k.count;
-	printf("| %-12s | %8zu | %6llu | %5g | %6.2f | %6.2f | %.6f | %.6f | %.6f | %5.2f | %6.1f | %6.1f | %6.1f |\n", set->label, k.count,
-	       (unsigned long long)set->width, set->rate, each, log2((double)set->width / set->rate) + 2, stated, wrong[0], wrong[1], 1e3 / ns,
+	printf("| %-12s | %8zu | %6llu | %5g | %6.2f | %6.2f | %.6f | %.6f | %.6f | %5.2f | %6.1f "
+	       "| %6.1f | %6.1f |\n",
+	       set->label, k.count, (unsigned long long)set->width, set->rate, each,
+	       log2((double)set->width / set->rate) + 2, stated, wrong[0], wrong[1], 1e3 / ns,
 	       took[0], took[1], took[2]);
 	fflush(stdout);
 	blm_close(f), blm_close(golomb);
@@ -321,8 +347,10 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return MISUSED;
 	}
-	printf("| keys         |   number |  width |  rate | bits/k |  bound | stated   | anywhere | near     | build |   many |    one | golomb |\n"
-	       "|--------------|---------:|-------:|------:|-------:|-------:|---------:|---------:|---------:|------:|-------:|-------:|-------:|\n");
+	printf("| keys         |   number |  width |  rate | bits/k |  bound | stated   | anywhere "
+	       "| near     | build |   many |    one | golomb |\n"
+	       "|--------------|---------:|-------:|------:|-------:|-------:|---------:|---------:"
+	       "|---------:|------:|-------:|-------:|-------:|\n");
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
 		measure(&sets[i], (is_long ? 10000000 : 1000000) / (sets[i].span ? 1 : 10));
 	return 0;

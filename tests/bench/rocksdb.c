@@ -1,4 +1,7 @@
-/* rocksdb.c - peers: RocksDB's blocked Bloom filter ("FastLocalBloom") and its Ribbon filter, both built from all keys at once */
+/*
+ * rocksdb.c - peers: RocksDB's blocked Bloom filter ("FastLocalBloom") and its Ribbon filter, both
+ * built from all keys at once
+ */
 #include "bench.h"
 #include "rocksdb_glue.h"
 
@@ -34,14 +37,22 @@ static const struct work works[] = {
 	WORK_READ,
 	{ .name = "contains", .limit = "read", .which = ABSENT, .run = contains },
 	{ .name = "contains", .limit = "read", .which = PRESENT, .run = contains },
-	{ .name = "contains_many", .limit = "read", .which = ABSENT, .run = contains_many, .curve = true },
+	{ .name = "contains_many",
+	  .limit = "read",
+	  .which = ABSENT,
+	  .run = contains_many,
+	  .curve = true },
 	{ .name = "contains_many", .limit = "read", .which = PRESENT, .run = contains_many },
 };
 
-/* The bits a key that our blocked filters take for the same rate, so that the two are alike in all but their makers. */
+/*
+ * The bits a key that our blocked filters take for the same rate, so that the two are alike in all
+ * but their makers.
+ */
 static int make(struct site *s, bool ribbon)
 {
-	struct blm_params params = BLM_PARAMS(.kind = "blocked", .capacity = s->keys, .rate = s->rate);
+	struct blm_params params = BLM_PARAMS(.kind = "blocked", .capacity = s->keys,
+					      .rate = s->rate);
 	struct blm_plan plan;
 	int r = blm_plan(&plan, &params);
 
@@ -74,7 +85,8 @@ static void tell(struct site *s, const void *data, size_t bytes)
 {
 	s->data_bytes = s->bytes = bytes;
 	s->bits_per_key = 8 * (double)bytes / (double)s->keys;
-	s->lines = (struct line *)(((uintptr_t)data + LINE_BYTES - 1) & ~(uintptr_t)(LINE_BYTES - 1));
+	s->lines = (struct line *)(((uintptr_t)data + LINE_BYTES - 1)
+				   & ~(uintptr_t)(LINE_BYTES - 1));
 	s->line_count = bytes / LINE_BYTES - 1;
 }
 

@@ -15,8 +15,9 @@
 #endif
 
 /*
- * The policies are public; what they make is not in the installed headers since 7.0. Only the order of the virtual functions
- * matters here. bench's own checks (no false negative, the rate) would find a wrong one.
+ * The policies are public; what they make is not in the installed headers since 7.0. Only the order
+ * of the virtual functions matters here. bench's own checks (no false negative, the rate) would
+ * find a wrong one.
  */
 namespace ROCKSDB_NAMESPACE {
 class FilterBitsBuilder {
@@ -53,7 +54,8 @@ struct rocks *rocks_new(bool ribbon, double bits_per_key)
 	std::unique_ptr<rocks> r(new rocks());
 
 	options.format_version = 5;
-	r->policy.reset(ribbon ? NewRibbonFilterPolicy(bits_per_key, -1) : NewBloomFilterPolicy(bits_per_key));
+	r->policy.reset(ribbon ? NewRibbonFilterPolicy(bits_per_key, -1)
+			       : NewBloomFilterPolicy(bits_per_key));
 	r->builder.reset(r->policy->GetBuilderWithContext(FilterBuildingContext(options)));
 	return r->builder ? r.release() : nullptr;
 }
@@ -74,7 +76,10 @@ bool rocks_finish(struct rocks *r, const void **ret_data, size_t *ret_bytes)
 	return r->reader != nullptr;
 }
 
-/* The bits are followed by 5 bytes that say what kind of filter it is and how many probes it has, but not how many keys. */
+/*
+ * The bits are followed by 5 bytes that say what kind of filter it is and how many probes it has,
+ * but not how many keys.
+ */
 void *rocks_finish_empty(struct rocks *r, size_t bytes)
 {
 	enum { END = 5 };

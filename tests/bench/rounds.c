@@ -1,4 +1,7 @@
-/* rounds.c - the whole run: sites are made, every row is timed once a round, and at the end the answers are checked */
+/*
+ * rounds.c - the whole run: sites are made, every row is timed once a round, and at the end the
+ * answers are checked
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -42,7 +45,9 @@ static int make_sites(struct plan *plan)
 		struct site *s = &plan->sites[i];
 
 		if (site_wanted(plan, s))
-			r = worker_ask(s->made_by, &(struct job){ .order = MAKE, .site = (int)i, .added = s->added });
+			r = worker_ask(s->made_by, &(struct job){ .order = MAKE,
+								  .site = (int)i,
+								  .added = s->added });
 	}
 	for (size_t i = 0; i < plan->site_count && r == 0; i++) {
 		struct site *s = &plan->sites[i];
@@ -52,7 +57,9 @@ static int make_sites(struct plan *plan)
 			plan_miss(plan, "%s %s: %s\n", s->name, s->label, result->why);
 		else if (r == 0)
 			take_facts(s, &result->facts);
-		if (r == 0 && result->yes < 0 && (s->engine == &ours || s->engine == &algebra || s->engine == &likeness_of_bits)) {
+		if (r == 0 && result->yes < 0
+		    && (s->engine == &ours || s->engine == &algebra
+			|| s->engine == &likeness_of_bits)) {
 			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result->why);
 			r = (int)result->yes;
 		}
@@ -65,7 +72,9 @@ static int make_sites(struct plan *plan)
 /* Keys or lines of one measurement. */
 static size_t count_of(const struct plan *plan, const struct row *row)
 {
-	return row->work->whole || row->work->begin ? row->site->keys : row->work->which == FRESH ? row->site->fresh : plan->options.questions;
+	return row->work->whole || row->work->begin ? row->site->keys
+	     : row->work->which == FRESH	    ? row->site->fresh
+						    : plan->options.questions;
 }
 
 static int ask(const struct plan *plan, struct row *row, int worker, unsigned together)
@@ -121,14 +130,19 @@ static int time_row(const struct plan *plan, struct row *row, unsigned round)
 	if (pair) {
 		double other = value_of(plan, row, &two);
 
-		row->value[round] = (other > row->value[round] ? other : row->value[round]) / 2;	/* for each key of both */
+		/* for each key of both */
+		row->value[round] = (other > row->value[round] ? other : row->value[round]) / 2;
 	}
 	row->peak[round] = one.peak;
-	row->disturbed[round] = !row->work->measure && (one.wall > one.cpu * 1.08 || (pair && two.wall > two.cpu * 1.08));
+	row->disturbed[round] = !row->work->measure
+			     && (one.wall > one.cpu * 1.08 || (pair && two.wall > two.cpu * 1.08));
 	return 0;
 }
 
-/* So that several measurements on one machine do not disturb each other; released after every round. */
+/*
+ * So that several measurements on one machine do not disturb each other; released after every
+ * round.
+ */
 static int take_turn(const struct plan *plan, int operation)
 {
 	static int fd = -1;
@@ -172,7 +186,10 @@ static int check_sites(struct plan *plan)
 
 	for (size_t i = 0; i < plan->site_count; i++) {
 		struct site *s = &plan->sites[i];
-		struct job job = { .order = CHECK, .site = (int)i, .added = s->added, .first = ABSENT_FROM + s->asked };
+		struct job job = { .order = CHECK,
+				   .site = (int)i,
+				   .added = s->added,
+				   .first = ABSENT_FROM + s->asked };
 		int r;
 
 		if (!s->data_bytes || !s->engine->fill)

@@ -1,5 +1,6 @@
 /*
- * split.c - what any program that takes lines must do: read, split, hash; the yardstick of the rows of whole programs
+ * split.c - what any program that takes lines must do: read, split, hash; the yardstick of the rows
+ * of whole programs
  *
  * A program of its own, so that starting it costs no more than it must.
  */

@@ -48,19 +48,25 @@ static bool measured(const struct row *row)
 
 struct spread row_spread(const struct plan *plan, const struct row *row)
 {
-	return measured(row) ? spread(row->value, row->disturbed, plan->rounds) : (struct spread){ 0 };
+	return measured(row) ? spread(row->value, row->disturbed, plan->rounds)
+			     : (struct spread){ 0 };
 }
 
 static double limit_at(const struct limit *l, unsigned round)
 {
-	double sum = l->a ? l->a->value[round] + (l->b ? l->b->value[round] : 0) + (l->c ? l->c->value[round] : 0) : 1;
+	double sum = l->a ? l->a->value[round] + (l->b ? l->b->value[round] : 0)
+				     + (l->c ? l->c->value[round] : 0)
+			  : 1;
 
-	return l->factor * sum * (l->times ? l->times->value[round] : 1) / (l->per ? l->per->value[round] : 1);
+	return l->factor * sum * (l->times ? l->times->value[round] : 1)
+	     / (l->per ? l->per->value[round] : 1);
 }
 
-struct spread ratio_spread(const struct plan *plan, const struct row *row, const struct limit *limit)
+struct spread ratio_spread(const struct plan *plan, const struct row *row,
+			   const struct limit *limit)
 {
-	const struct row *const others[] = { limit->a, limit->b, limit->c, limit->times, limit->per };
+	const struct row *const others[] = { limit->a, limit->b, limit->c, limit->times,
+					     limit->per };
 	double ratio[ROUNDS_MAX];
 	bool disturbed[ROUNDS_MAX];
 

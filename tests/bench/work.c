@@ -1,4 +1,7 @@
-/* work.c - what a worker does: fill a site, time one work on it, check the answers after the clock stopped */
+/*
+ * work.c - what a worker does: fill a site, time one work on it, check the answers after the clock
+ * stopped
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -89,7 +92,8 @@ static int prepare(struct site *s, const struct work *work, const struct job *jo
 	return work->hashed ? blm_hash_many(s->it, s->piece.key, s->piece.count, s->piece.hash) : 0;
 }
 
-static int64_t timed(struct site *s, int64_t (*what)(struct site *, size_t), size_t count, struct result *ret)
+static int64_t timed(struct site *s, int64_t (*what)(struct site *, size_t), size_t count,
+		     struct result *ret)
 {
 	double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
 	int64_t yes = what(s, count);
@@ -99,7 +103,8 @@ static int64_t timed(struct site *s, int64_t (*what)(struct site *, size_t), siz
 	return yes;
 }
 
-static int64_t in_pieces(struct site *s, const struct work *work, const struct job *job, struct result *ret)
+static int64_t in_pieces(struct site *s, const struct work *work, const struct job *job,
+			 struct result *ret)
 {
 	int64_t yes = 0;
 
@@ -120,7 +125,8 @@ static int64_t in_pieces(struct site *s, const struct work *work, const struct j
 }
 
 /* The keys are made beside the clock, all else is on it. */
-static int64_t made_anew(struct site *s, const struct work *work, const struct job *job, struct result *ret)
+static int64_t made_anew(struct site *s, const struct work *work, const struct job *job,
+			 struct result *ret)
 {
 	int64_t r = timed(s, work->begin, job->count, ret);
 
@@ -132,9 +138,9 @@ static int64_t made_anew(struct site *s, const struct work *work, const struct j
 }
 
 /*
- * The answers, known but for the false positives: at most twice the predicted rate. Filters of the curve are filled with noise: half
- * of their bits are set, and a question is answered yes with a probability of 2^-k, which is above the rate of keys. So at most four
- * times.
+ * The answers, known but for the false positives: at most twice the predicted rate. Filters of the
+ * curve are filled with noise: half of their bits are set, and a question is answered yes with a
+ * probability of 2^-k, which is above the rate of keys. So at most four times.
  */
 static int check(const struct site *s, const struct work *work, size_t asked, int64_t yes)
 {
@@ -154,8 +160,9 @@ static int check(const struct site *s, const struct work *work, size_t asked, in
 		least = count - doubtful;
 	if (yes >= least && yes <= most)
 		return 0;
-	fprintf(stderr, "bench: %s %s: %s: %lld of %lld answers were yes; %lld to %lld are right\n", s->name, s->label, work->name,
-		(long long)yes, (long long)count, (long long)least, (long long)most);
+	fprintf(stderr, "bench: %s %s: %s: %lld of %lld answers were yes; %lld to %lld are right\n",
+		s->name, s->label, work->name, (long long)yes, (long long)count, (long long)least,
+		(long long)most);
 	return -EUCLEAN;
 }
 
@@ -187,7 +194,8 @@ static const struct work *question(const struct engine *engine)
 	const struct work *ret = NULL;
 
 	for (size_t i = 0; i < engine->work_count; i++)
-		if (engine->works[i].which == ABSENT && engine->works[i].limit && !engine->works[i].hashed)
+		if (engine->works[i].which == ABSENT && engine->works[i].limit
+		    && !engine->works[i].hashed)
 			ret = &engine->works[i];
 	return ret;
 }
@@ -209,7 +217,8 @@ static int64_t verify(struct site *s, const struct job *job)
 			continue;
 		keys_drawn(&s->piece, PIECE, s->added, &s->seed);
 		if (ask->run(s, PIECE) != PIECE && !s->forgets) {
-			fprintf(stderr, "bench: %s %s denies a key that it was given\n", s->name, s->label);
+			fprintf(stderr, "bench: %s %s denies a key that it was given\n", s->name,
+				s->label);
 			r = -EUCLEAN;
 		}
 	}
@@ -225,9 +234,15 @@ void work_do(struct plan *plan, const struct job *job, struct result *ret)
 
 	ret->yes = lend_piece(s);
 	if (ret->yes == 0)
-		ret->yes = job->order == MAKE ? make(s, job) : job->order == CHECK ? verify(s, job) : run(s, job, ret);
+		ret->yes = job->order == MAKE  ? make(s, job)
+			 : job->order == CHECK ? verify(s, job)
+					       : run(s, job, ret);
 	if (ret->yes < 0 && !*ret->why)
-		snprintf(ret->why, sizeof(ret->why), "%s", ret->yes == -EUCLEAN ? "a wrong answer"
-			 : s->engine == &ours || s->engine == &algebra || s->engine == &likeness_of_bits ? blm_error_message() : strerror((int)-ret->yes));
+		snprintf(ret->why, sizeof(ret->why), "%s",
+			 ret->yes == -EUCLEAN ? "a wrong answer"
+			 : s->engine == &ours || s->engine == &algebra
+					 || s->engine == &likeness_of_bits
+				 ? blm_error_message()
+				 : strerror((int)-ret->yes));
 	ret->facts = *s;
 }

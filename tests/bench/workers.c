@@ -1,4 +1,7 @@
-/* workers.c - processes that do the measuring: one for each instruction set, as the library picks its own once in a process */
+/*
+ * workers.c - processes that do the measuring: one for each instruction set, as the library picks
+ * its own once in a process
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -61,10 +64,14 @@ static void serve(const struct plan *plan, int in, int out)
 			own->sites[i].engine->close(&own->sites[i]);
 }
 
-/* All that call this with the same count, at the same moment; a process that died does not hold the others for ever. */
+/*
+ * All that call this with the same count, at the same moment; a process that died does not hold the
+ * others for ever.
+ */
 void work_together(unsigned count)
 {
-	uint64_t ticket = __atomic_fetch_add(arrived, 1, __ATOMIC_ACQ_REL), target = (ticket / count + 1) * count;
+	uint64_t ticket = __atomic_fetch_add(arrived, 1, __ATOMIC_ACQ_REL),
+		 target = (ticket / count + 1) * count;
 	time_t limit = time(NULL) + 10;
 
 	for (unsigned i = 1; __atomic_load_n(arrived, __ATOMIC_ACQUIRE) < target; i++)
@@ -110,7 +117,8 @@ int workers_start(const struct plan *plan)
 {
 	int r = 0;
 
-	arrived = mmap(NULL, sizeof(*arrived), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	arrived = mmap(NULL, sizeof(*arrived), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	if (arrived == MAP_FAILED)
 		return -errno;
 	for (int i = 0; i < SETS_MAX && plan->sets[i] && r == 0; i++)

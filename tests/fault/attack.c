@@ -1,6 +1,6 @@
 /*
- * attack.c - keys made by someone who wants a filter to fail: against siphash they do no more than any keys, against xxh3 and the
- * families that we only read they do what the printed figures say
+ * attack.c - keys made by someone who wants a filter to fail: against siphash they do no more than
+ * any keys, against xxh3 and the families that we only read they do what the printed figures say
  */
 #include "suite.h"
 #include "../info.h"
@@ -11,7 +11,8 @@
 #include <math.h>
 #include <time.h>
 
-static const uint8_t secret[BLM_SECRET_BYTES] = "the filter's own", guessed[BLM_SECRET_BYTES] = "the attacker's";
+static const uint8_t secret[BLM_SECRET_BYTES] = "the filter's own",
+		     guessed[BLM_SECRET_BYTES] = "the attacker's";
 static const char *const kinds[] = { "classic", "blocked" };
 
 static uint64_t mixed(uint64_t x)
@@ -22,10 +23,15 @@ static uint64_t mixed(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* A filter in memory; the secret of a keyed one, or else the seed, is the filter's own or the attacker's. */
-static struct blm_filter *filter(const char *kind, const char *hash, uint64_t capacity, double rate, const uint8_t *key)
+/*
+ * A filter in memory; the secret of a keyed one, or else the seed, is the filter's own or the
+ * attacker's.
+ */
+static struct blm_filter *filter(const char *kind, const char *hash, uint64_t capacity, double rate,
+				 const uint8_t *key)
 {
-	struct blm_params params = BLM_PARAMS(.kind = kind, .hash = hash, .capacity = capacity, .rate = rate);
+	struct blm_params params = BLM_PARAMS(.kind = kind, .hash = hash, .capacity = capacity,
+					      .rate = rate);
 	struct blm_filter *f;
 	uint64_t seed;
 
@@ -71,7 +77,10 @@ static uint64_t found(const struct blm_filter *f, uint64_t count)
 	return yes;
 }
 
-/* ---- Families of keys that MurmurHash3 does not tell apart, whatever its seed: Aumasson and Bernstein, 2012 ---- */
+/*
+ * ---- Families of keys that MurmurHash3 does not tell apart, whatever its seed: Aumasson and
+ * Bernstein, 2012 ----
+ */
 
 enum { PAIRS = 16, FAMILY = 1 << PAIRS };
 
@@ -104,7 +113,10 @@ static uint32_t unmixed32(uint32_t k)
 	return rotate32(k * inverse32(0x1b873593), 17) * inverse32(0xcc9e2d51);
 }
 
-/* A difference of one bit that the rotation moves to the top, where times 5 keeps it, and the next word takes away. */
+/*
+ * A difference of one bit that the rotation moves to the top, where times 5 keeps it, and the next
+ * word takes away.
+ */
 static void key_for_murmur32(uint32_t number, uint32_t ret[2 * PAIRS])
 {
 	for (unsigned i = 0; i < PAIRS; i++) {
@@ -123,8 +135,10 @@ static void key_for_murmur128(uint32_t number, uint64_t ret[4 * PAIRS])
 		uint64_t one = number >> i & 1, *key = ret + 4 * i;
 
 		key[0] = murmur3_rotate((mixed(i) ^ one << 36) * inverse64(b), 33) * inverse64(a);
-		key[1] = murmur3_rotate((mixed(i + 100) ^ one << 32) * inverse64(a), 31) * inverse64(b);
-		key[2] = murmur3_rotate((mixed(i + 200) ^ one << 63) * inverse64(b), 33) * inverse64(a);
+		key[1] = murmur3_rotate((mixed(i + 100) ^ one << 32) * inverse64(a), 31)
+		       * inverse64(b);
+		key[2] = murmur3_rotate((mixed(i + 200) ^ one << 63) * inverse64(b), 33)
+		       * inverse64(a);
 		key[3] = murmur3_rotate(mixed(i + 300) * inverse64(a), 31) * inverse64(b);
 	}
 }
@@ -180,9 +194,10 @@ START_TEST(keys_crafted_for_murmurhash3_have_the_rate_of_any_keys_in_keyed_filte
 }
 END_TEST
 
-START_TEST(in_keyed_filters_of_other_kinds_keys_crafted_for_murmurhash3_are_found_no_more_often_than_is_promised)
+START_TEST(crafted_keys_are_found_in_keyed_filters_no_more_often_than_promised)
 {
-	static const char *const others[] = { "counting", "cuckoo", "d-left", "removable", "scalable", "window", "hash-compact" };
+	static const char *const others[] = { "counting", "cuckoo", "d-left",	   "removable",
+					      "scalable", "window", "hash-compact" };
 	struct blm_filter *f = filter(others[_i], "siphash", FAMILY / 2, 0.01, secret);
 	double rate = predicted(f);
 	uint64_t key[4 * PAIRS], yes = 0;
@@ -202,7 +217,10 @@ START_TEST(in_keyed_filters_of_other_kinds_keys_crafted_for_murmurhash3_are_foun
 }
 END_TEST
 
-/* ---- Pairs of keys that XXH3 takes for one with a probability that is not that of chance: xxHash issue 1127 ---- */
+/*
+ * ---- Pairs of keys that XXH3 takes for one with a probability that is not that of chance: xxHash
+ * issue 1127 ----
+ */
 
 static void xxh3_pair(uint64_t number, uint64_t a[4], uint64_t b[4])
 {
@@ -221,7 +239,10 @@ static uint64_t pairs_that_are_one(const char *hash, uint32_t seeds)
 	uint64_t seed, one = 0, a[4], b[4], key[2];
 
 	for (uint32_t i = 0; i < seeds; i++) {
-		struct blm_hasher by = { .family = family, .seeds = &seed, .seed_count = 1, .secret = (const uint8_t *)key };
+		struct blm_hasher by = { .family = family,
+					 .seeds = &seed,
+					 .seed_count = 1,
+					 .secret = (const uint8_t *)key };
 
 		seed = key[0] = mixed(i);
 		key[1] = ~mixed(i + seeds);
@@ -239,16 +260,23 @@ static uint64_t pairs_that_are_one(const char *hash, uint32_t seeds)
 
 START_TEST(pairs_crafted_for_xxh3_are_never_one_key_in_keyed_filters_and_rarely_in_others)
 {
-	uint32_t seeds = getenv("BLOOMERY_TEST_SCALE") && !strcmp(getenv("BLOOMERY_TEST_SCALE"), "full") ? 1000000 : 100000;
+	uint32_t seeds = getenv("BLOOMERY_TEST_SCALE")
+				      && !strcmp(getenv("BLOOMERY_TEST_SCALE"), "full")
+			       ? 1000000
+			       : 100000;
 	uint64_t xxh3 = pairs_that_are_one("xxh3", seeds);
 
-	printf("# xxh3: of 100 crafted pairs under %u seeds %llu are one key\n", seeds, (unsigned long long)xxh3);
+	printf("# xxh3: of 100 crafted pairs under %u seeds %llu are one key\n", seeds,
+	       (unsigned long long)xxh3);
 	ck_assert_uint_le(xxh3, seeds / 10000);		/* 2^-27 of them, where chance has 2^-128 */
 	ck_assert_uint_eq(pairs_that_are_one("siphash", seeds / 10), 0);
 }
 END_TEST
 
-/* ---- Chosen insertion: keys that set as many new bits as a key can. Gerbet, Kumar and Lauradoux, INRIA RR-8627 ---- */
+/*
+ * ---- Chosen insertion: keys that set as many new bits as a key can. Gerbet, Kumar and Lauradoux,
+ * INRIA RR-8627 ----
+ */
 
 enum { CHOSEN = 2000 };
 
@@ -262,7 +290,10 @@ static uint64_t ones(const struct blm_part *part)
 	return sum;
 }
 
-/* Keys chosen by what they do to the attacker's own filter go into the victim's. Returns how many keys were hashed. */
+/*
+ * Keys chosen by what they do to the attacker's own filter go into the victim's. Returns how many
+ * keys were hashed.
+ */
 static uint64_t choose_and_add(struct blm_filter *own, struct blm_filter *victim)
 {
 	const struct blm_part *part = &current_view(own)->part[0];
@@ -296,9 +327,11 @@ static uint64_t choose_and_add(struct blm_filter *own, struct blm_filter *victim
 	return tried;
 }
 
-static double rate_under_attack(const char *kind, const char *hash, bool knowing, uint64_t *ret_tried)
+static double rate_under_attack(const char *kind, const char *hash, bool knowing,
+				uint64_t *ret_tried)
 {
-	struct blm_filter *victim = filter(kind, hash, CHOSEN, 0.01, secret), *own = filter(kind, hash, CHOSEN, 0.01, knowing ? secret : guessed);
+	struct blm_filter *victim = filter(kind, hash, CHOSEN, 0.01, secret),
+			  *own = filter(kind, hash, CHOSEN, 0.01, knowing ? secret : guessed);
 	double rate;
 
 	*ret_tried = choose_and_add(own, victim);
@@ -308,8 +341,12 @@ static double rate_under_attack(const char *kind, const char *hash, bool knowing
 	return rate;
 }
 
-/* Of as many keys that nobody chose, by the predicted one; and how far the rate of one such filter is from that of another by chance. */
-static double rate_unattacked(const char *kind, const char *hash, unsigned filters, double *ret_sigma)
+/*
+ * Of as many keys that nobody chose, by the predicted one; and how far the rate of one such filter
+ * is from that of another by chance.
+ */
+static double rate_unattacked(const char *kind, const char *hash, unsigned filters,
+			      double *ret_sigma)
 {
 	double sum = 0, squares = 0, rate;
 
@@ -336,7 +373,8 @@ START_TEST(chosen_keys_do_no_more_to_a_keyed_filter_than_any_keys)
 	uint64_t tried;
 
 	rate = rate_under_attack(kinds[_i], "siphash", false, &tried);
-	printf("# %s, siphash: %d keys chosen of %llu make the rate %.3f times the predicted one; others have %.3f of it, with a deviation of %.3f\n",
+	printf("# %s, siphash: %d keys chosen of %llu make the rate %.3f times the predicted one; "
+	       "others have %.3f of it, with a deviation of %.3f\n",
 	       kinds[_i], CHOSEN, (unsigned long long)tried, rate, mean, sigma);
 	ck_assert_double_le(rate, 1 + 3 * sigma);
 	ck_assert_double_le(rate, 1.05 * mean);
@@ -348,21 +386,30 @@ START_TEST(who_knows_the_seed_of_a_default_filter_can_raise_its_rate)
 	uint64_t tried;
 	double rate = rate_under_attack(kinds[_i], "xxh3", true, &tried);
 
-	printf("# %s, xxh3, the seed known: %d keys chosen of %llu make the rate %.1f times the predicted one\n", kinds[_i], CHOSEN,
-	       (unsigned long long)tried, rate);
+	printf("# %s, xxh3, the seed known: %d keys chosen of %llu make the rate %.1f times the "
+	       "predicted one\n",
+	       kinds[_i], CHOSEN, (unsigned long long)tried, rate);
 	ck_assert_double_ge(rate, 1.5);
 	ck_assert_double_le(rate, 20);
 }
 END_TEST
 
-/* ---- Forging: keys that were never added and are found. Who has the file can try them at home, if the hash is in it ---- */
+/*
+ * ---- Forging: keys that were never added and are found. Who has the file can try them at home, if
+ * the hash is in it ----
+ */
 
 enum { FORGED = 500 };
 
-/* Keys that the attacker's copy of the bits takes for its own; returns how many of them the victim does. */
-static unsigned forge(const char *kind, const char *hash, bool knowing, double *ret_rate, uint64_t *ret_tried)
+/*
+ * Keys that the attacker's copy of the bits takes for its own; returns how many of them the victim
+ * does.
+ */
+static unsigned forge(const char *kind, const char *hash, bool knowing, double *ret_rate,
+		      uint64_t *ret_tried)
 {
-	struct blm_filter *victim = filter(kind, hash, CHOSEN, 0.01, secret), *own = filter(kind, hash, CHOSEN, 0.01, knowing ? secret : guessed);
+	struct blm_filter *victim = filter(kind, hash, CHOSEN, 0.01, secret),
+			  *own = filter(kind, hash, CHOSEN, 0.01, knowing ? secret : guessed);
 	const struct blm_part *from = &current_view(victim)->part[0];
 	unsigned accepted = 0;
 
@@ -390,11 +437,15 @@ START_TEST(who_knows_the_seed_forges_keys_at_the_rate_and_who_lacks_the_secret_f
 	double rate;
 	unsigned accepted = forge(kinds[_i], "xxh3", true, &rate, &tried);
 
-	printf("# %s, xxh3, the seed known: %llu keys tried for each that is found without being added\n", kinds[_i], (unsigned long long)tried / FORGED);
+	printf("# %s, xxh3, the seed known: %llu keys tried for each that is found without being "
+	       "added\n",
+	       kinds[_i], (unsigned long long)tried / FORGED);
 	ck_assert_uint_eq(accepted, FORGED);
-	ck_assert_double_eq_tol((double)tried * rate / FORGED, 1, 0.35);	/* a small filter's rate differs from the predicted by chance */
+	/* a small filter's rate differs from the predicted by chance */
+	ck_assert_double_eq_tol((double)tried * rate / FORGED, 1, 0.35);
 	accepted = forge(kinds[_i], "siphash", false, &rate, &tried);
-	printf("# %s, siphash: of %d keys forged under another secret %u are found\n", kinds[_i], FORGED, accepted);
+	printf("# %s, siphash: of %d keys forged under another secret %u are found\n", kinds[_i],
+	       FORGED, accepted);
 	ck_assert_double_le(accepted, FORGED * rate + 3 * sqrt(FORGED * rate));
 }
 END_TEST
@@ -408,7 +459,8 @@ static size_t alike(char ret[64], int shape, uint32_t number)
 		memcpy(ret, &number, 4);
 		return 4;
 	case 1:
-		return (size_t)snprintf(ret, 64, "https://www.example.org/archive/2026/%08u", number);
+		return (size_t)snprintf(ret, 64, "https://www.example.org/archive/2026/%08u",
+					number);
 	default:
 		return (size_t)snprintf(ret, 64, "%u", number);
 	}
@@ -432,12 +484,16 @@ START_TEST(numbers_and_urls_and_words_of_4_bytes_have_the_rate_of_any_keys)
 	for (uint32_t i = KEYS; i < KEYS + QUESTIONS; i++)
 		yes += blm_contains(f, key, alike(key, _i / 4, i));
 	ratio = (double)yes / QUESTIONS / predicted(f);
-	ck_assert_msg(ratio <= 1.05 && ratio >= 0.95, "%s, %s, shape %d: %g times the predicted rate", kind, hash, _i / 4, ratio);
+	ck_assert_msg(ratio <= 1.05 && ratio >= 0.95,
+		      "%s, %s, shape %d: %g times the predicted rate", kind, hash, _i / 4, ratio);
 	blm_close(f);
 }
 END_TEST
 
-/* ---- A key's probes are spread evenly, also over 2^36 cells, and say nothing of each other: chi squared ---- */
+/*
+ * ---- A key's probes are spread evenly, also over 2^36 cells, and say nothing of each other: chi
+ * squared ----
+ */
 
 static double chi_squared(const uint32_t *bins, unsigned count, double each)
 {
@@ -455,7 +511,9 @@ START_TEST(the_probes_of_a_key_are_even_and_independent)
 	static uint32_t high[BINS], low[BINS], both[PROBES][BINS];
 	const struct blm_family *family = blm_family_by_name(_i % 2 ? "siphash" : "xxh3");
 	uint64_t m = cells[_i / 2], seed = 7;
-	struct blm_hasher by = { .family = family, .seeds = &seed, .seed_count = 1, .secret = secret };
+	struct blm_hasher by = {
+		.family = family, .seeds = &seed, .seed_count = 1, .secret = secret
+	};
 	uint64_t outside = 0;
 
 	for (uint64_t n = 0; n < KEYS; n++) {
@@ -488,14 +546,23 @@ int main(void)
 	TCase *tc = tcase_create("attack");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, one_key_makes_65536_others_found_in_the_families_of_murmurhash3_that_we_only_read, 0, 3);
-	tcase_add_loop_test(tc, keys_crafted_for_murmurhash3_have_the_rate_of_any_keys_in_keyed_filters, 0, 2);
-	tcase_add_loop_test(tc, in_keyed_filters_of_other_kinds_keys_crafted_for_murmurhash3_are_found_no_more_often_than_is_promised, 0, 7);
-	tcase_add_test(tc, pairs_crafted_for_xxh3_are_never_one_key_in_keyed_filters_and_rarely_in_others);
+	tcase_add_loop_test(
+		tc,
+		one_key_makes_65536_others_found_in_the_families_of_murmurhash3_that_we_only_read,
+		0, 3);
+	tcase_add_loop_test(
+		tc, keys_crafted_for_murmurhash3_have_the_rate_of_any_keys_in_keyed_filters, 0, 2);
+	tcase_add_loop_test(tc, crafted_keys_are_found_in_keyed_filters_no_more_often_than_promised,
+			    0, 7);
+	tcase_add_test(
+		tc, pairs_crafted_for_xxh3_are_never_one_key_in_keyed_filters_and_rarely_in_others);
 	tcase_add_loop_test(tc, chosen_keys_do_no_more_to_a_keyed_filter_than_any_keys, 0, 2);
 	tcase_add_loop_test(tc, who_knows_the_seed_of_a_default_filter_can_raise_its_rate, 0, 2);
-	tcase_add_loop_test(tc, who_knows_the_seed_forges_keys_at_the_rate_and_who_lacks_the_secret_forges_none, 0, 2);
-	tcase_add_loop_test(tc, numbers_and_urls_and_words_of_4_bytes_have_the_rate_of_any_keys, 0, 12);
+	tcase_add_loop_test(
+		tc, who_knows_the_seed_forges_keys_at_the_rate_and_who_lacks_the_secret_forges_none,
+		0, 2);
+	tcase_add_loop_test(tc, numbers_and_urls_and_words_of_4_bytes_have_the_rate_of_any_keys, 0,
+			    12);
 	tcase_add_loop_test(tc, the_probes_of_a_key_are_even_and_independent, 0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

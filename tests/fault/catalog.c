@@ -1,4 +1,7 @@
-/* catalog.c - the walk of a catalog's pages takes none for damaged that is only used, whatever LMDB does with its pages */
+/*
+ * catalog.c - the walk of a catalog's pages takes none for damaged that is only used, whatever LMDB
+ * does with its pages
+ */
 #include "suite.h"
 
 #include "catalog/catalog.h"
@@ -17,7 +20,8 @@ static void some_entry(struct blm_entry *ret, uint64_t number)
 {
 	memset(ret, 0, sizeof(*ret));
 	blm_constant_begin(&ret->constant, "test");
-	ret->constant.template.seed_count = htole32(number % 5 ? 1 : (uint32_t)(number % BLM_FORMAT_SEEDS));
+	ret->constant.template.seed_count =
+		htole32(number % 5 ? 1 : (uint32_t)(number % BLM_FORMAT_SEEDS));
 	ret->constant.check = blm_check_constant(&ret->constant);
 	ret->labels_bytes = number % 3 ? 0 : (uint32_t)(number % (BLM_FORMAT_LABELS - 1));
 	memset(ret->labels, 'x', ret->labels_bytes);
@@ -30,12 +34,14 @@ static void change_something(struct blm_catalog *c, uint64_t random, bool shrink
 	int r = 0;
 
 	/* names of all lengths: branches of few and of many nodes */
-	snprintf(name, sizeof(name), "%0*d", (int)(random % NAMES % 200 + 4), (int)(random % NAMES));
+	snprintf(name, sizeof(name), "%0*d", (int)(random % NAMES % 200 + 4),
+		 (int)(random % NAMES));
 	snprintf(other, sizeof(other), "%d-other", (int)(random >> 20 & 255));
 	some_entry(entry, random >> 8);
 	switch (random >> 60) {
 	case 0: case 1: case 2: case 3: case 4: case 5:
-		r = shrinking ? blm_catalog_remove(c, name, NULL) : blm_catalog_put(c, name, entry, BLM_PUT_OVER);
+		r = shrinking ? blm_catalog_remove(c, name, NULL)
+			      : blm_catalog_put(c, name, entry, BLM_PUT_OVER);
 		break;
 	case 6: case 7:
 		r = blm_catalog_rename(c, name, other);

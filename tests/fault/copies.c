@@ -1,8 +1,10 @@
 /*
- * copies.c - files of kinds whose keys move, copied byte by byte while others add and sync, and the copier waits at the worst of places
+ * copies.c - files of kinds whose keys move, copied byte by byte while others add and sync, and the
+ * copier waits at the worst of places
  *
- * After a start of the machine, and where nothing was changed between the last sync and the copier's beginning, a copy holds what its original had
- * synced then; once synced itself, all that it was found to have.
+ * After a start of the machine, and where nothing was changed between the last sync and the
+ * copier's beginning, a copy holds what its original had synced then; once synced itself, all that
+ * it was found to have.
  */
 #include "processes.h"
 
@@ -37,8 +39,9 @@ static struct blm_filter *make_cuckoo(uint64_t capacity, double rate, bool spars
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a", &BLM_PARAMS(.kind = "cuckoo", .capacity = capacity, .rate = rate, .sparse = sparse,
-							   .seeds = (uint64_t[]){ 7 }, .seed_count = 1)));
+	OK(blm_create(&f, NULL, "a",
+		      &BLM_PARAMS(.kind = "cuckoo", .capacity = capacity, .rate = rate,
+				  .sparse = sparse, .seeds = (uint64_t[]){ 7 }, .seed_count = 1)));
 	return f;
 }
 
@@ -69,7 +72,8 @@ static void copy_part(const char *from, const char *to, uint64_t at, uint64_t en
 	end = end < (uint64_t)st.st_size ? end : (uint64_t)st.st_size;
 	ck_assert_int_eq(ftruncate(out, st.st_size), 0);
 	while (at < end) {
-		ssize_t n = pread(in, room, end - at < sizeof(room) ? end - at : sizeof(room), (off_t)at);
+		ssize_t n = pread(in, room, end - at < sizeof(room) ? end - at : sizeof(room),
+				  (off_t)at);
 
 		ck_assert_int_gt(n, 0);
 		if (memcmp(room, zeros, (size_t)n))
@@ -95,7 +99,10 @@ static void power_cut(const char *path)
 	boots++;
 }
 
-/* Opened for reading, then for writing: nothing is lacking, and a key is taken out only if it says so. */
+/*
+ * Opened for reading, then for writing: nothing is lacking, and a key is taken out only if it says
+ * so.
+ */
 static void has_all(const char *path, uint64_t keys, bool torn)
 {
 	for (int write = 0; write < 2; write++) {
@@ -142,7 +149,7 @@ START_TEST(a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys
 END_TEST
 
 /* The marks of blocks lie before the data. */
-START_TEST(what_a_copy_was_found_to_have_when_it_was_synced_it_has_after_a_power_cut_whatever_its_marks_said)
+START_TEST(what_a_copy_had_when_it_was_synced_it_has_after_a_power_cut)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false);
 	uint64_t data = current_view(f)->checkpoint.data;
@@ -207,7 +214,8 @@ START_TEST(a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_
 
 	seen = current_view(f);
 	stands_at = seen->checkpoint.records[BLM_JOURNAL] + BLM_PAGE;
-	ck_assert_uint_gt(blocks_of_part(seen->whole.shape.bytes), BLM_PAGE / sizeof(struct blm_block_record));
+	ck_assert_uint_gt(blocks_of_part(seen->whole.shape.bytes),
+			  BLM_PAGE / sizeof(struct blm_block_record));
 	add_all(f, 0, 20000);
 	OK(blm_sync(f));
 	add_all(f, 20000, 20001);
@@ -225,7 +233,10 @@ END_TEST
 
 static struct blm_filter *adds;
 
-/* He reads all up to the journal's blocks when a sync record is about to be written back; before that somebody adds, if he is to. */
+/*
+ * He reads all up to the journal's blocks when a sync record is about to be written back; before
+ * that somebody adds, if he is to.
+ */
 static void copy_up_to_the_journal(const void *at, size_t bytes)
 {
 	if (bytes > BLM_PAGE && adds) {
@@ -261,10 +272,11 @@ START_TEST(a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing)
 }
 END_TEST
 
-START_TEST(a_copy_of_a_copy_that_is_made_while_that_is_opened_after_a_start_of_the_machine_lacks_nothing)
+START_TEST(a_copy_of_a_copy_made_while_it_is_opened_after_a_boot_lacks_nothing)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false), *copy;
-	uint64_t image = current_view(f)->checkpoint.blocks[BLM_IMAGE] + BLM_BLOCK, journal = current_view(f)->checkpoint.records[BLM_JOURNAL];
+	uint64_t image = current_view(f)->checkpoint.blocks[BLM_IMAGE] + BLM_BLOCK,
+		 journal = current_view(f)->checkpoint.records[BLM_JOURNAL];
 
 	add_all(f, 0, 380000);
 	OK(blm_sync(f));
@@ -324,12 +336,16 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys_up);
-	tcase_add_test(tc, what_a_copy_was_found_to_have_when_it_was_synced_it_has_after_a_power_cut_whatever_its_marks_said);
-	tcase_add_loop_test(tc, a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synced, 0, 2);
-	tcase_add_test(tc, a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_mixture);
-	tcase_add_loop_test(tc, a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing, 0, 2);
-	tcase_add_test(tc, a_copy_of_a_copy_that_is_made_while_that_is_opened_after_a_start_of_the_machine_lacks_nothing);
+	tcase_add_test(tc,
+		       a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys_up);
+	tcase_add_test(tc, what_a_copy_had_when_it_was_synced_it_has_after_a_power_cut);
+	tcase_add_loop_test(
+		tc, a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synced, 0, 2);
+	tcase_add_test(
+		tc, a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_mixture);
+	tcase_add_loop_test(tc, a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing,
+			    0, 2);
+	tcase_add_test(tc, a_copy_of_a_copy_made_while_it_is_opened_after_a_boot_lacks_nothing);
 	tcase_add_test(tc, a_torn_copy_whose_power_fails_in_its_first_sync_is_still_one);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

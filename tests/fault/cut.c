@@ -1,9 +1,10 @@
 /*
  * cut.c - the power goes at a random moment, on ext4 and on XFS
  *
- * Workers use filters on a file system of their own, on a loop device, and tell of each step through a pipe. Then the file
- * system is shut down without a flush, which to it is a power cut: what is not on the disk by then never will be. It is mounted
- * again, which replays its journal, and all that returned before must be there. Some are cut again in the middle of the recovery.
+ * Workers use filters on a file system of their own, on a loop device, and tell of each step
+ * through a pipe. Then the file system is shut down without a flush, which to it is a power cut:
+ * what is not on the disk by then never will be. It is mounted again, which replays its journal,
+ * and all that returned before must be there. Some are cut again in the middle of the recovery.
  */
 #include "disk.h"
 #include "fault.h"
@@ -23,9 +24,12 @@ enum { REPORTS = 65536, RECOVER_EVERY = 5, GO_ON_EVERY = 3 };
 
 static const char *const types[] = { "ext4", "xfs" };
 static const char *const says[WORKS] = {
-	[WORK_NAMES] = "names: what was created, published, renamed, dropped, cleared, rebuilt, sealed or synced is as it was told",
-	[WORK_PATHS] = "paths: what was created, replaced, cleared, rebuilt, sealed or synced is as it was told",
-	[WORK_WRITERS] = "writers: what adders and claimers synced is there, also where the file was replaced under them",
+	[WORK_NAMES] = "names: what was created, published, renamed, dropped, cleared, rebuilt, "
+		       "sealed or synced is as it was told",
+	[WORK_PATHS] = "paths: what was created, replaced, cleared, rebuilt, sealed or synced is "
+		       "as it was told",
+	[WORK_WRITERS] = "writers: what adders and claimers synced is there, also where the file "
+			 "was replaced under them",
 	[WORK_UNSYNCED] = "keys that nobody synced are lost, so a cut is one",
 };
 
@@ -57,8 +61,12 @@ static void reap(pid_t pid)
 		;
 }
 
-/* Work, and a cut at a moment between the first and the 250th millisecond. Return: how many reports came; -1: it failed by itself. */
-static long work_until_cut(struct disk *disk, enum work work, const char *folder, size_t count, uint64_t *random)
+/*
+ * Work, and a cut at a moment between the first and the 250th millisecond. Return: how many reports
+ * came; -1: it failed by itself.
+ */
+static long work_until_cut(struct disk *disk, enum work work, const char *folder, size_t count,
+			   uint64_t *random)
 {
 	uint64_t seed = next_random(random);
 	size_t from;
@@ -83,8 +91,9 @@ static long work_until_cut(struct disk *disk, enum work work, const char *folder
 	disk_cut(disk);
 	if (!failed)
 		reap(pid);
+	/* nobody tells of what failed after the cut */
 	for (from = count, count = read_all(ends[0], count); from < count; from++)
-		failed |= reports[from].op == OP_FAILED;	/* nobody tells of what failed after the cut */
+		failed |= reports[from].op == OP_FAILED;
 	close(ends[0]);
 	work_boots++;
 	disk_unmount(disk);
@@ -118,7 +127,8 @@ static const char *last_words(void)
 	return words;
 }
 
-static void cut(struct disk *disk, enum work work, unsigned number, uint64_t *random, struct tally *t)
+static void cut(struct disk *disk, enum work work, unsigned number, uint64_t *random,
+		struct tally *t)
 {
 	char folder[400];
 	long count;
@@ -138,7 +148,8 @@ static void cut(struct disk *disk, enum work work, unsigned number, uint64_t *ra
 		return;
 	}
 	disk_mount(disk);
-	if ((work == WORK_NAMES || work == WORK_WRITERS) && number % RECOVER_EVERY == RECOVER_EVERY - 1) {
+	if ((work == WORK_NAMES || work == WORK_WRITERS)
+	    && number % RECOVER_EVERY == RECOVER_EVERY - 1) {
 		cut_recovery(disk, folder, random);
 		disk_mount(disk);
 		t->twice++;
@@ -157,19 +168,27 @@ static void cut_often(struct disk *disk, enum work work, unsigned long cuts, uin
 
 	for (unsigned i = 0; i < cuts && t->wrong < 5; i++)
 		cut(disk, work, i, &seed, t);
-	/* on a busy machine a cut may come before the first key, or step, and tells of nothing then */
-	for (unsigned i = 0; !t->keys && (work == WORK_UNSYNCED || !t->steps) && !t->wrong && i < 50; i++)
+	/*
+	 * on a busy machine a cut may come before the first key, or step, and tells of nothing then
+	 */
+	for (unsigned i = 0;
+	     !t->keys && (work == WORK_UNSYNCED || !t->steps) && !t->wrong && i < 50; i++)
 		cut(disk, work, i, &seed, t);
 	if (work == WORK_UNSYNCED)
-		tap(t->lost && !t->wrong, "%s: %s: %llu cuts, %llu of %llu lost", disk->type, says[work], (unsigned long long)t->cuts,
-		    (unsigned long long)t->lost, (unsigned long long)t->keys);
+		tap(t->lost && !t->wrong, "%s: %s: %llu cuts, %llu of %llu lost", disk->type,
+		    says[work], (unsigned long long)t->cuts, (unsigned long long)t->lost,
+		    (unsigned long long)t->keys);
 	else
-		tap(!t->wrong && !t->lost && t->cuts >= cuts && t->steps + t->keys > 0, "%s: %s: %llu cuts (%llu also after work that went on, %llu "
+		tap(!t->wrong && !t->lost && t->cuts >= cuts && t->steps + t->keys > 0,
+		    "%s: %s: %llu cuts (%llu also after work that went on, %llu "
 		    "also in the recovery), %llu steps, "
-		    "%llu synced keys lost of %llu, %llu leftovers taken away, %llu cuts after which something was wrong", disk->type,
-		    says[work], (unsigned long long)t->cuts, (unsigned long long)t->went_on, (unsigned long long)t->twice,
-		    (unsigned long long)t->steps,
-		    (unsigned long long)t->lost, (unsigned long long)t->keys, (unsigned long long)t->findings, (unsigned long long)t->wrong);
+		    "%llu synced keys lost of %llu, %llu leftovers taken away, %llu cuts after "
+		    "which something was wrong",
+		    disk->type, says[work], (unsigned long long)t->cuts,
+		    (unsigned long long)t->went_on, (unsigned long long)t->twice,
+		    (unsigned long long)t->steps, (unsigned long long)t->lost,
+		    (unsigned long long)t->keys, (unsigned long long)t->findings,
+		    (unsigned long long)t->wrong);
 }
 
 /* Said by who made it, read after the power went the moment it was told that it is made. */
@@ -191,7 +210,8 @@ static bool says_that_it_is_named(struct disk *disk)
 		&& blm_create(&f, store, "before", &BLM_PARAMS(.capacity = 10)) == 0;
 	if (!done)
 		return false;
-	done = blm_close(f) == NULL && blm_add(from, "key", 3) == 1 && blm_store_publish(store, "a", from, 0, 0) == 0;
+	done = blm_close(f) == NULL && blm_add(from, "key", 3) == 1
+	    && blm_store_publish(store, "a", from, 0, 0) == 0;
 	disk_cut(disk);
 	blm_close(from);
 	blm_store_close(store);
@@ -201,7 +221,9 @@ static bool says_that_it_is_named(struct disk *disk)
 	if (done) {
 		done = blm_store_find(store, "a", &info) == 0;
 		fd = open(info.path, O_RDONLY | O_CLOEXEC);
-		done = done && fd >= 0 && pread(fd, &state, sizeof(state), offsetof(struct blm_header, live.state)) == sizeof(state);
+		done = done && fd >= 0
+		    && pread(fd, &state, sizeof(state), offsetof(struct blm_header, live.state))
+			       == sizeof(state);
 		if (fd >= 0)
 			close(fd);
 		blm_store_close(store);
@@ -212,7 +234,8 @@ static bool says_that_it_is_named(struct disk *disk)
 
 int main(int argc, char **argv)
 {
-	unsigned long cuts = number_of(argc, argv, "--cuts", 40), seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
+	unsigned long cuts = number_of(argc, argv, "--cuts", 40),
+		      seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
 	const char *why = disks_begin();
 
 	if (why)
@@ -230,8 +253,13 @@ int main(int argc, char **argv)
 			continue;
 		}
 		for (unsigned work = 0; work < WORKS; work++)
-			cut_often(&disk, (enum work)work, work == WORK_UNSYNCED ? 2 : (cuts + 5) / 6, mixed(seed + WORKS * i + work));
-		tap(says_that_it_is_named(&disk), "%s: who made a filter in a store and returned had it written that it has its name", disk.type);
+			cut_often(&disk, (enum work)work,
+				  work == WORK_UNSYNCED ? 2 : (cuts + 5) / 6,
+				  mixed(seed + WORKS * i + work));
+		tap(says_that_it_is_named(&disk),
+		    "%s: who made a filter in a store and returned had it written that it has its "
+		    "name",
+		    disk.type);
 		close(disk.image);
 	}
 	return tap_end();

@@ -45,9 +45,11 @@ static int attach(int image, char device[32])
 			break;
 		snprintf(device, 32, "/dev/loop%d", number);
 		fd = open(device, O_RDWR | O_CLOEXEC);
-		if (fd < 0 && errno == ENOENT && mknod(device, S_IFBLK | 0600, makedev(7, (unsigned)number)) == 0)
+		if (fd < 0 && errno == ENOENT
+		    && mknod(device, S_IFBLK | 0600, makedev(7, (unsigned)number)) == 0)
 			fd = open(device, O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {	/* somebody else was quicker */
+		/* somebody else was quicker */
+		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
 			close(fd);
 			fd = -1;
 			usleep(1000);
@@ -75,7 +77,8 @@ static bool run(char *const argv[])
 		execvp(argv[0], argv);
 		_exit(127);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
+	    && WEXITSTATUS(status) == 0;
 }
 
 /* ---- Disks ---- */
@@ -107,11 +110,13 @@ const char *disk_make(struct disk *ret, const char *type)
 	static unsigned count;
 	bool xfs = !strcmp(type, "xfs");
 	char path[32];
-	struct disk disk = { .type = type, .image = open("/mnt", O_TMPFILE | O_RDWR, 0600) };	/* mkfs inherits it */
+	/* mkfs inherits it */
+	struct disk disk = { .type = type, .image = open("/mnt", O_TMPFILE | O_RDWR, 0600) };
 	char *ext4_argv[] = { (char *)"mkfs.ext4", (char *)"-q", (char *)"-F", path, NULL };
 	char *xfs_argv[] = { (char *)"mkfs.xfs", (char *)"-q", (char *)"-f", path, NULL };
 
-	must(disk.image >= 0 && ftruncate(disk.image, (off_t)(xfs ? 320 : 96) << 20) == 0, "an image");
+	must(disk.image >= 0 && ftruncate(disk.image, (off_t)(xfs ? 320 : 96) << 20) == 0,
+	     "an image");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", disk.image);
 	snprintf(disk.mount, sizeof(disk.mount), "/mnt/disk-%u", count++);
 	must(mkdir(disk.mount, 0700) == 0, disk.mount);

@@ -12,8 +12,9 @@ struct disk {
 };
 
 /*
- * Begin: a mount namespace of our own with a file system in memory on /mnt, where all is that this program makes. So nothing of it is
- * left when it ends, however it ends. Return: NULL, or why that cannot be.
+ * Begin: a mount namespace of our own with a file system in memory on /mnt, where all is that this
+ * program makes. So nothing of it is left when it ends, however it ends. Return: NULL, or why that
+ * cannot be.
  */
 const char *disks_begin(void);
 
@@ -27,7 +28,10 @@ void disk_unmount(struct disk *disk);
 /* Mount, unless the file system is damaged; for images that a test made up. */
 bool disk_try_mount(struct disk *disk);
 
-/* Take the power away: what is not on the disk by now will not be. What is open fails; then unmount it. */
+/*
+ * Take the power away: what is not on the disk by now will not be. What is open fails; then unmount
+ * it.
+ */
 void disk_cut(const struct disk *disk);
 
 /* A new empty folder on it; earlier ones, with what is in them, go. */

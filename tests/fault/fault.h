@@ -58,7 +58,8 @@ static inline unsigned one_of(uint64_t *state, unsigned n)
 }
 
 /* The number after `--name` on the command line; else what is there by default. */
-static inline unsigned long number_of(int argc, char **argv, const char *name, unsigned long otherwise)
+static inline unsigned long number_of(int argc, char **argv, const char *name,
+				      unsigned long otherwise)
 {
 	for (int i = 1; i + 1 < argc; i++)
 		if (!strcmp(argv[i], name))

@@ -1,4 +1,7 @@
-/* files.c - files, sizes, names and rights that nobody should give a filter, and what it says to them */
+/*
+ * files.c - files, sizes, names and rights that nobody should give a filter, and what it says to
+ * them
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -85,9 +88,16 @@ END_TEST
 /* How files begin that are of other programs, and of no format that is known here. */
 START_TEST(the_files_of_other_programs_are_refused)
 {
-	static const struct { const char *bytes; size_t count; } others[] = {
-		{ "\xcb\x1c\xad\xde\x03\0\0\0", 8 }, { "CBLOOM\0", 7 }, { "SQLite format 3\0", 16 },
-		{ "\x1f\x8b\x08", 3 }, { "\x28\xb5\x2f\xfd", 4 }, { "PK\3\4", 4 }, { "REDIS0011", 9 }, { "%PDF-1.7", 8 },
+	static const struct { const char *bytes; size_t count;
+	} others[] = {
+		{ "\xcb\x1c\xad\xde\x03\0\0\0", 8 },
+		{ "CBLOOM\0", 7 },
+		{ "SQLite format 3\0", 16 },
+		{ "\x1f\x8b\x08", 3 },
+		{ "\x28\xb5\x2f\xfd", 4 },
+		{ "PK\3\4", 4 },
+		{ "REDIS0011", 9 },
+		{ "%PDF-1.7", 8 },
 	};
 	char file[BLM_HEADER_BYTES * 2] = { 0 };
 
@@ -131,7 +141,8 @@ static void look_for_block(void *context, const struct blm_finding *found)
 	struct flipped *flipped = context;
 	char words[80];
 
-	snprintf(words, sizeof(words), "part 0, block %llu, bytes ", (unsigned long long)flipped->block);
+	snprintf(words, sizeof(words), "part 0, block %llu, bytes ",
+		 (unsigned long long)flipped->block);
 	*(strstr(found->what, words) ? &flipped->named : &flipped->others) += 1;
 }
 
@@ -150,19 +161,23 @@ START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
 	for (int i = 0; i < 1000; i++) {
 		off_t at = st.st_size - (1 << 17) + random() % (1 << 17);
 		uint8_t bit = (uint8_t)(1 << random() % 8);
-		struct flipped flipped = { .block = (uint64_t)(at - (st.st_size - (1 << 17))) / BLM_BLOCK };
+		struct flipped flipped = { .block = (uint64_t)(at - (st.st_size - (1 << 17)))
+						  / BLM_BLOCK };
 
 		change_bytes("a.blm", at, 1, bit, false);
 		ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, look_for_block, &flipped), 1);
-		ck_assert_msg(flipped.named == 1 && flipped.others == 0, "block %llu was named %u times, others %u", (unsigned long long)flipped.block,
-			      flipped.named, flipped.others);
+		ck_assert_msg(flipped.named == 1 && flipped.others == 0,
+			      "block %llu was named %u times, others %u",
+			      (unsigned long long)flipped.block, flipped.named, flipped.others);
 		if (i % 250 == 0) {
-			ck_assert_int_eq(count_found("a.blm", true), 0);	/* the block is all ones now: nobody is denied */
+			/* the block is all ones now: nobody is denied */
+			ck_assert_int_eq(count_found("a.blm", true), 0);
 			OK(blm_open(&f, NULL, "a.blm", 0));
 			ck_assert(all_there(f));
 			blm_close(f);
 			unlink("a.blm");
-			fill("a.blm", &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .probes = 7));
+			fill("a.blm",
+			     &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .probes = 7));
 			OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 			OK(blm_seal(f));
 			blm_close(f);
@@ -183,7 +198,8 @@ static void swap_halves(const char *path, off_t at)
 	ck_assert_int_eq((int)pread(fd, half, sizeof(half), at), (int)sizeof(half));
 	ck_assert_mem_ne(half[0], half[1], sizeof(half[0]));
 	ck_assert_int_eq((int)pwrite(fd, half[1], sizeof(half[1]), at), (int)sizeof(half[1]));
-	ck_assert_int_eq((int)pwrite(fd, half[0], sizeof(half[0]), at + (off_t)sizeof(half[0])), (int)sizeof(half[0]));
+	ck_assert_int_eq((int)pwrite(fd, half[0], sizeof(half[0]), at + (off_t)sizeof(half[0])),
+			 (int)sizeof(half[0]));
 	close(fd);
 }
 
@@ -215,7 +231,9 @@ START_TEST(every_small_number_of_cells_makes_a_filter_that_finds_its_keys)
 		for (uint32_t probes = 1; probes <= 256; probes += 51) {
 			struct blm_filter *f;
 
-			OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "classic", .cells = cells, .probes = probes)));
+			OK(blm_create(&f, NULL, "a.blm",
+				      &BLM_PARAMS(.kind = "classic", .cells = cells,
+						  .probes = probes)));
 			OK(blm_add(f, "key", 3));
 			ck_assert(blm_contains(f, "key", 3));
 			OK(blm_sync(f));
@@ -228,9 +246,11 @@ END_TEST
 
 START_TEST(sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine)
 {
-	static const uint64_t cells[] = { (UINT64_C(1) << 32) - 64, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 64, UINT64_C(1) << 33,
+	static const uint64_t cells[] = { (UINT64_C(1) << 32) - 64, UINT64_C(1) << 32,
+					  (UINT64_C(1) << 32) + 64, UINT64_C(1) << 33,
 					  UINT64_C(1) << 35 };
-	struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = cells[_i], .probes = 3, .sparse = true, .seeds = &cells[0], .seed_count = 1);
+	struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = cells[_i], .probes = 3,
+					      .sparse = true, .seeds = &cells[0], .seed_count = 1);
 	const uint64_t last = cells[_i] / 8 - 8, top = UINT64_C(1) << 63;
 	struct blm_filter *f, *g;
 	struct blm_estimate e;
@@ -278,9 +298,12 @@ static int make_under_limit(int unused)
 	int r;
 
 	MUST(setrlimit(RLIMIT_AS, &limit) == 0);
-	r = blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 34, .probes = 3, .sparse = true));
+	r = blm_create(&f, NULL, "a.blm",
+		       &BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 34, .probes = 3,
+				   .sparse = true));
 	MUST(r == -ENOMEM && access("a.blm", F_OK) < 0);
-	MUST(blm_create(&f, NULL, "b.blm", &BLM_PARAMS(.capacity = 100)) == 0 && blm_add(f, "key", 3) == 1);
+	MUST(blm_create(&f, NULL, "b.blm", &BLM_PARAMS(.capacity = 100)) == 0
+	     && blm_add(f, "key", 3) == 1);
 	return 0;
 }
 
@@ -294,15 +317,32 @@ END_TEST
 
 START_TEST(keys_may_have_any_length)
 {
-	static const size_t lengths[] = { 0, 1, 7, 8, 15, 16, 17, 128, 129, 240, 241, 1 << 16, (size_t)1 << 24, ((size_t)1 << 31) + 1 };
+	static const size_t lengths[] = { 0,
+					  1,
+					  7,
+					  8,
+					  15,
+					  16,
+					  17,
+					  128,
+					  129,
+					  240,
+					  241,
+					  1 << 16,
+					  (size_t)1 << 24,
+					  ((size_t)1 << 31) + 1 };
 	static const char *const hashes[] = { "xxh3", "siphash", "mm3_64", "murmur3-bip37" };
 	size_t most = lengths[ARRAY_LEN(lengths) - 1];
-	uint8_t *zeros = mmap(NULL, most, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *zeros = mmap(NULL, most, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			      -1, 0);
 	struct blm_filter *f;
 
 	ck_assert(zeros != MAP_FAILED);
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = _i < 2 ? "blocked" : "classic", .hash = hashes[_i], .capacity = 100, .rate = 1e-6)));
-	for (size_t i = 0; i < ARRAY_LEN(lengths) - (_i != 0); i++) {	/* the longest once: it takes a second */
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = _i < 2 ? "blocked" : "classic", .hash = hashes[_i],
+				  .capacity = 100, .rate = 1e-6)));
+	/* the longest once: it takes a second */
+	for (size_t i = 0; i < ARRAY_LEN(lengths) - (_i != 0); i++) {
 		ck_assert(!blm_contains(f, zeros, lengths[i]));
 		ck_assert_int_eq(blm_add(f, zeros, lengths[i]), 1);
 		ck_assert(blm_contains(f, zeros, lengths[i]));
@@ -316,7 +356,8 @@ END_TEST
 
 START_TEST(what_is_no_plain_file_in_a_stores_folder_is_not_followed)
 {
-	static const char *const what[] = { "link", "dangling link", "fifo", "socket", "folder", "link to a folder" };
+	static const char *const what[] = { "link",   "dangling link", "fifo",
+					    "socket", "folder",	       "link to a folder" };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -393,7 +434,8 @@ START_TEST(a_path_may_be_as_long_as_the_system_takes_and_no_longer)
 		name[len] = '\0';
 		snprintf(path, sizeof(path), "./%s", name);
 		r = blm_create(&f, NULL, path, &BLM_PARAMS(.capacity = 10));
-		ck_assert_msg(len <= 255 ? r == 0 : r == -ENAMETOOLONG, "%d bytes: %d, %s", (int)len, r, blm_error_message());
+		ck_assert_msg(len <= 255 ? r == 0 : r == -ENAMETOOLONG, "%d bytes: %d, %s",
+			      (int)len, r, blm_error_message());
 		if (r == 0)
 			blm_close(f);
 		name[len] = 'n';
@@ -433,7 +475,8 @@ START_TEST(a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves)
 		SKIP("only root can be somebody else");
 	if (_i)
 		store = open_store(BLM_STORE_CREATE);
-	OK(blm_create(&f, store, _i ? "a" : "a.blm", &BLM_PARAMS(.capacity = 10, .hash = "siphash")));
+	OK(blm_create(&f, store, _i ? "a" : "a.blm",
+		      &BLM_PARAMS(.capacity = 10, .hash = "siphash")));
 	OK(blm_add(f, "key", 3));
 	blm_close(f);
 	blm_store_close(store);
@@ -444,7 +487,10 @@ START_TEST(a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves)
 }
 END_TEST
 
-/* Is the memory at this address kept out of core dumps? By its "dd" among the flags of /proc/self/smaps. */
+/*
+ * Is the memory at this address kept out of core dumps? By its "dd" among the flags of
+ * /proc/self/smaps.
+ */
 static bool left_out_of_dumps(const void *at)
 {
 	FILE *in = fopen("/proc/self/smaps", "re");
@@ -469,21 +515,27 @@ START_TEST(a_secret_is_kept_out_of_core_dumps_and_messages)
 	struct blm_info *info = info_room();
 	struct blm_filter *f, *g;
 
-	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret)));
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret)));
 	ck_assert_ptr_nonnull(current_view(f)->secret);
 	ck_assert_int_eq(memcmp(current_view(f)->secret, secret, BLM_SECRET_BYTES), 0);
 	ck_assert(left_out_of_dumps(current_view(f)->secret));
 	OK(blm_info(f, info));
 	ck_assert_ptr_null(memmem(info, sizeof(*info), secret, 8));
-	FAILS(blm_open_keyed(&g, NULL, "a.blm", 0, (const uint8_t *)"WXYZ, which is wrong"), -ENOKEY);
+	FAILS(blm_open_keyed(&g, NULL, "a.blm", 0, (const uint8_t *)"WXYZ, which is wrong"),
+	      -ENOKEY);
 	ck_assert(!strstr(blm_error_message(), "WXYZ") && !strstr(blm_error_message(), "5758595a"));
-	ck_assert(!strstr(blm_error_message(), "not to") && !strstr(blm_error_message(), "6e6f7420"));
+	ck_assert(!strstr(blm_error_message(), "not to")
+		  && !strstr(blm_error_message(), "6e6f7420"));
 	blm_close(f);
 	free(info);
 }
 END_TEST
 
-/* ---- A program that runs with its owner's rights does not let its caller's environment choose ---- */
+/*
+ * ---- A program that runs with its owner's rights does not let its caller's environment choose
+ * ----
+ */
 
 static void copy_myself(const char *to)
 {
@@ -518,12 +570,16 @@ START_TEST(a_set_uid_program_does_not_look_at_the_environment)
 	ck_assert_int_eq(chmod("myself", 04755), 0);
 	r = run_apart(run_as_nobody, 0);
 	if (r == 77 || r == 78 || r == 79)
-		SKIP("nobody can be somebody else here, or set-uid programs are not given their owner's rights");
+		SKIP("nobody can be somebody else here, or set-uid programs are not given their "
+		     "owner's rights");
 	ck_assert_int_eq(r, 0);
 }
 END_TEST
 
-/* 0: not scalar although the environment asks for it; 79: these rights were not given (a mount without set-uid) */
+/*
+ * 0: not scalar although the environment asks for it; 79: these rights were not given (a mount
+ * without set-uid)
+ */
 static int which_loops(void)
 {
 	return getuid() == geteuid() ? 79 : strcmp(blm_simd(), "scalar") == 0;
@@ -551,7 +607,8 @@ START_TEST(an_export_beside_writers_holds_every_key_that_was_acknowledged_before
 	struct blm_filter *f, *copy;
 	pid_t writers[WRITERS];
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	fill("a.blm", &BLM_PARAMS(.capacity = 1000000, .rate = 0.01));
 	OK(blm_open(&f, NULL, "a.blm", 0));
 	for (int w = 0; w < WRITERS; w++)
@@ -565,7 +622,8 @@ START_TEST(an_export_beside_writers_holds_every_key_that_was_acknowledged_before
 		for (int w = 0; w < WRITERS; w++)
 			before[w] = shared->next[w];
 		OK(blm_export_bytes(f, &BLM_EXCHANGE(.base64 = round % 2), &bytes, &len));
-		OK(blm_import_bytes(&copy, NULL, NULL, &BLM_EXCHANGE(.base64 = round % 2), bytes, len));
+		OK(blm_import_bytes(&copy, NULL, NULL, &BLM_EXCHANGE(.base64 = round % 2), bytes,
+				    len));
 		for (int w = 0; w < WRITERS; w++)
 			for (int i = w; i <= before[w]; i += WRITERS)
 				missing += !blm_contains(copy, &i, sizeof(i));
@@ -610,7 +668,8 @@ START_TEST(readers_are_not_held_up_by_a_sync)
 	struct timespec a, b;
 	pid_t writer;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	fill("a.blm", &BLM_PARAMS(.capacity = 1000000, .rate = 0.01));
 	OK(blm_open(&f, NULL, "a.blm", 0));
 	writer = spawn(add_and_sync_until_told, 0);
@@ -619,12 +678,15 @@ START_TEST(readers_are_not_held_up_by_a_sync)
 		for (int key = i; key < i + EACH; key++)
 			blm_contains(f, &key, sizeof(key));
 		clock_gettime(CLOCK_MONOTONIC, &b);
-		took[i] = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / EACH;
+		took[i] = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec))
+			/ EACH;
 	}
 	shared->stop = true;
 	ck_assert_int_eq(join(writer), 0);
 	qsort(took, BATCHES, sizeof(*took), by_size);
-	printf("# a question while another process syncs: median %.0f ns, 99th percentile %.0f ns\n", took[BATCHES / 2], took[BATCHES / 100 * 99]);
+	printf("# a question while another process syncs: median %.0f ns, 99th percentile %.0f "
+	       "ns\n",
+	       took[BATCHES / 2], took[BATCHES / 100 * 99]);
 	ck_assert_double_le(took[BATCHES / 100 * 99], 100000);
 	blm_close(f);
 	free(took);
@@ -645,19 +707,23 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, a_header_in_the_other_order_of_bytes_is_refused);
 	tcase_add_loop_test(tc, the_files_of_other_programs_are_refused, 0, 8);
 	tcase_add_test(tc, each_of_1000_bits_flipped_in_a_sealed_filter_is_found);
-	tcase_add_loop_test(tc, a_sector_of_zeros_in_a_synced_filter_is_found_and_its_keys_are_kept, 0, 2);
+	tcase_add_loop_test(tc, a_sector_of_zeros_in_a_synced_filter_is_found_and_its_keys_are_kept,
+			    0, 2);
 	tcase_add_test(tc, every_small_number_of_cells_makes_a_filter_that_finds_its_keys);
-	tcase_add_loop_test(tc, sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine, 0, 5);
+	tcase_add_loop_test(tc, sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine,
+			    0, 5);
 	tcase_add_loop_test(tc, a_rate_that_is_too_small_is_refused_when_the_filter_is_made, 0, 6);
 	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_made_and_nothing_is_left);
 	tcase_add_loop_test(tc, keys_may_have_any_length, 0, 4);
 	tcase_add_loop_test(tc, what_is_no_plain_file_in_a_stores_folder_is_not_followed, 0, 6);
 	tcase_add_test(tc, both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced);
 	tcase_add_test(tc, a_path_may_be_as_long_as_the_system_takes_and_no_longer);
-	tcase_add_loop_test(tc, a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves, 0, 2);
+	tcase_add_loop_test(tc, a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves, 0,
+			    2);
 	tcase_add_test(tc, a_secret_is_kept_out_of_core_dumps_and_messages);
 	tcase_add_test(tc, a_set_uid_program_does_not_look_at_the_environment);
-	tcase_add_test(tc, an_export_beside_writers_holds_every_key_that_was_acknowledged_before_it);
+	tcase_add_test(tc,
+		       an_export_beside_writers_holds_every_key_that_was_acknowledged_before_it);
 	tcase_add_test(tc, readers_are_not_held_up_by_a_sync);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,9 +1,10 @@
 /*
  * images.c - every state in which a power cut may leave the disk is a good one
  *
- * Workers use filters on a disk that remembers. Afterwards disks are made as a cut at a random moment can leave them: what was written
- * before the last flush, and of what came later any sectors of 512 bytes, or any writes, or the first ones. Each is mounted, and what
- * returned before the moment must be there.
+ * Workers use filters on a disk that remembers. Afterwards disks are made as a cut at a random
+ * moment can leave them: what was written before the last flush, and of what came later any sectors
+ * of 512 bytes, or any writes, or the first ones. Each is mounted, and what returned before the
+ * moment must be there.
  */
 #include "fault.h"
 #include "logdisk.h"
@@ -20,9 +21,12 @@ enum { SECTOR = 512, SUPERBLOCK = 1024, CONTROLS = 12 };
 
 static const char *const types[] = { "ext4", "xfs" };
 static const char *const says[WORKS] = {
-	[WORK_NAMES] = "names: any sectors may be lost after the last flush, and what returned is there, what was under way done or not",
-	[WORK_PATHS] = "paths: any sectors may be lost after the last flush, and what returned is there, what was under way done or not",
-	[WORK_WRITERS] = "writers: any sectors may be lost after the last flush, and what was synced is there",
+	[WORK_NAMES] = "names: any sectors may be lost after the last flush, and what returned is "
+		       "there, what was under way done or not",
+	[WORK_PATHS] = "paths: any sectors may be lost after the last flush, and what returned is "
+		       "there, what was under way done or not",
+	[WORK_WRITERS] = "writers: any sectors may be lost after the last flush, and what was "
+			 "synced is there",
 };
 
 static void must(bool good, const char *what)
@@ -47,10 +51,12 @@ static int copy_of(int from)
 	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
 		while (at < end) {
-			size_t most = (size_t)(end - at) < sizeof(piece) ? (size_t)(end - at) : sizeof(piece);
+			size_t most = (size_t)(end - at) < sizeof(piece) ? (size_t)(end - at)
+									 : sizeof(piece);
 			ssize_t got = pread(from, piece, most, at);
 
-			must(got > 0 && pwrite(to, piece, (size_t)got, at) == got, "copying an image");
+			must(got > 0 && pwrite(to, piece, (size_t)got, at) == got,
+			     "copying an image");
 			at += got;
 		}
 	}
@@ -61,7 +67,11 @@ struct recording {
 	const uint8_t *log;
 	size_t log_bytes, count;
 	size_t *record;			/* where each begins */
-	size_t begun;			/* so many came before the work: until the last of them there need not even be a folder to work in */
+	/*
+	 * so many came before the work: until the last of them there need not even be a folder to
+	 * work in
+	 */
+	size_t begun;
 };
 
 static const struct log_record *record_at(const struct recording *r, size_t i)
@@ -103,10 +113,12 @@ struct lost {
 };
 
 /*
- * Of a write that no flush came after, what a cut may leave of it. The two sectors of ext4's superblock stay together: they are under one
- * checksum and in no journal, so ext4 itself does not mount if they are torn apart.
+ * Of a write that no flush came after, what a cut may leave of it. The two sectors of ext4's
+ * superblock stay together: they are under one checksum and in no journal, so ext4 itself does not
+ * mount if they are torn apart.
  */
-static void apply_part(int image, const struct log_record *w, unsigned habit, bool early, uint64_t *random, struct lost *lost)
+static void apply_part(int image, const struct log_record *w, unsigned habit, bool early,
+		       uint64_t *random, struct lost *lost)
 {
 	const uint8_t *data = (const uint8_t *)(w + 1);
 	bool all = habit == 1 ? one_of(random, 2) : early, kept = false;
@@ -118,7 +130,9 @@ static void apply_part(int image, const struct log_record *w, unsigned habit, bo
 		if (at == 0 || w->offset + at != SUPERBLOCK + SECTOR)
 			kept = habit == 0 ? one_of(random, 2) : all;
 		if (kept)
-			must(pwrite(image, data + at, bytes, (off_t)(w->offset + at)) == (ssize_t)bytes, "an image");
+			must(pwrite(image, data + at, bytes, (off_t)(w->offset + at))
+				     == (ssize_t)bytes,
+			     "an image");
 		else
 			lost->dropped++;
 	}
@@ -131,8 +145,8 @@ static void apply(int image, const struct log_record *w)
 
 /* ---- Recording ---- */
 
-static const char *record(struct logdisk *l, const char *type, enum work work, uint64_t seed, char *folder, size_t room, int *ret_base,
-			  size_t *ret_begun)
+static const char *record(struct logdisk *l, const char *type, enum work work, uint64_t seed,
+			  char *folder, size_t room, int *ret_base, size_t *ret_begun)
 {
 	struct disk made;
 	const char *why = disk_make(&made, type);
@@ -155,7 +169,8 @@ static const char *record(struct logdisk *l, const char *type, enum work work, u
 		work_do(work, folder, NULL, 0, seed, work == WORK_WRITERS ? 60 : 150, l->mark);
 	}
 	work_boots = 1;
-	must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "working on a disk that remembers");
+	must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0,
+	     "working on a disk that remembers");
 	disk_unmount(&l->disk);
 	logdisk_end(l);
 	return NULL;
@@ -171,22 +186,25 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * A file system may count on pieces of several sectors that a disk writes whole or not at all, as ext4 does on its superblock; an image
- * that tears one then does not mount, whatever lies in its files. It is none, and another is drawn in its place; but where there are many
- * something else is wrong.
+ * A file system may count on pieces of several sectors that a disk writes whole or not at all, as
+ * ext4 does on its superblock; an image that tears one then does not mount, whatever lies in its
+ * files. It is none, and another is drawn in its place; but where there are many something else is
+ * wrong.
  */
 static bool give_up(const struct disk *disk, struct lost *lost, bool forgetful)
 {
 	if (forgetful)
 		return false;
-	printf("# a %s that does not mount any more, its own metadata torn: %s\n", disk->type, strerror(errno));
+	printf("# a %s that does not mount any more, its own metadata torn: %s\n", disk->type,
+	       strerror(errno));
 	lost->unmountable++;
 	return true;
 }
 
 /* forgetful: nothing is left of what came after the last flush but thirty, which no disk may do. */
-static void cut_at(const struct recording *r, struct disk *disk, int durable, size_t *durable_to, size_t point, bool forgetful,
-		   enum work work, const char *folder, uint64_t *random, struct tally *t, struct lost *lost)
+static void cut_at(const struct recording *r, struct disk *disk, int durable, size_t *durable_to,
+		   size_t point, bool forgetful, enum work work, const char *folder,
+		   uint64_t *random, struct tally *t, struct lost *lost)
 {
 	struct report *reports = malloc((r->count + 1) * sizeof(*reports));
 	size_t flushed = 0, count = 0, flushes = 0;
@@ -203,7 +221,8 @@ static void cut_at(const struct recording *r, struct disk *disk, int durable, si
 	for (; *durable_to < flushed; ++*durable_to)
 		if (record_at(r, *durable_to)->what == LOG_WRITE)
 			apply(durable, record_at(r, *durable_to));
-	prefix = forgetful ? flushed : flushed + (size_t)(next_random(random) % (point - flushed + 1));
+	prefix = forgetful ? flushed
+			   : flushed + (size_t)(next_random(random) % (point - flushed + 1));
 	habit = forgetful ? 2 : habit;
 	disk->image = copy_of(durable);
 	for (size_t i = flushed; i < point; i++)
@@ -224,8 +243,9 @@ static void cut_at(const struct recording *r, struct disk *disk, int durable, si
 	free(reports);
 }
 
-static void cut_often(const struct recording *r, const struct disk *like, int base, bool forgetful, enum work work, const char *folder,
-		      unsigned long images, uint64_t seed, struct tally *t, struct lost *lost)
+static void cut_often(const struct recording *r, const struct disk *like, int base, bool forgetful,
+		      enum work work, const char *folder, unsigned long images, uint64_t seed,
+		      struct tally *t, struct lost *lost)
 {
 	size_t *point = calloc(images + 1, sizeof(*point)), durable_to = 0;
 	struct disk disk = *like;
@@ -234,13 +254,18 @@ static void cut_often(const struct recording *r, const struct disk *like, int ba
 	must(point != NULL, "memory");
 	for (unsigned long i = 0; i < images; i++)
 		point[i] = forgetful ? r->count / 2 + (size_t)(next_random(&seed) % (r->count / 2))
-				     : r->begun + (size_t)(next_random(&seed) % (r->count - r->begun + 1));
+				     : r->begun
+					       + (size_t)(next_random(&seed)
+							  % (r->count - r->begun + 1));
 	qsort(point, images, sizeof(*point), compare);
-	for (unsigned long i = 0; i < images && (forgetful || t->wrong < 5) && lost->unmountable <= 1 + images / 20; i++) {
+	for (unsigned long i = 0;
+	     i < images && (forgetful || t->wrong < 5) && lost->unmountable <= 1 + images / 20;
+	     i++) {
 		uint64_t before = t->cuts;
 
 		while (t->cuts == before && lost->unmountable <= 1 + images / 20)
-			cut_at(r, &disk, durable, &durable_to, point[i], forgetful, work, folder, &seed, t, lost);
+			cut_at(r, &disk, durable, &durable_to, point[i], forgetful, work, folder,
+			       &seed, t, lost);
 	}
 	close(durable);
 	free(point);
@@ -252,7 +277,8 @@ struct tallies {
 	size_t records;
 };
 
-static const char *record_and_cut(const char *type, enum work work, unsigned long images, uint64_t seed, struct tallies *to)
+static const char *record_and_cut(const char *type, enum work work, unsigned long images,
+				  uint64_t seed, struct tallies *to)
 {
 	struct recording r = { 0 };
 	struct lost unused = { 0 };
@@ -268,7 +294,8 @@ static const char *record_and_cut(const char *type, enum work work, unsigned lon
 	to->records += r.count;
 	cut_often(&r, &l.disk, base, false, work, folder, images, mixed(seed), to->good, &to->lost);
 	if (!to->forgetful->cuts)
-		cut_often(&r, &l.disk, base, true, work, folder, CONTROLS, mixed(seed + 1), to->forgetful, &unused);
+		cut_often(&r, &l.disk, base, true, work, folder, CONTROLS, mixed(seed + 1),
+			  to->forgetful, &unused);
 	munmap((void *)r.log, r.log_bytes);
 	free(r.record);
 	close(base);
@@ -280,12 +307,14 @@ static const char *record_and_cut(const char *type, enum work work, unsigned lon
 /* A recording for every hundred images. */
 static void run(const char *type, enum work work, unsigned long images, uint64_t seed)
 {
-	struct tallies to = { .good = work_shared(sizeof(*to.good)), .forgetful = work_shared(sizeof(*to.forgetful)) };
+	struct tallies to = { .good = work_shared(sizeof(*to.good)),
+			      .forgetful = work_shared(sizeof(*to.forgetful)) };
 	struct tally *t = to.good;
 
 	must(t && to.forgetful, "memory");
 	to.forgetful->quiet = true;
-	for (unsigned long done = 0, these; done < images && t->wrong < 5 && t->cuts == done; done += these) {
+	for (unsigned long done = 0, these; done < images && t->wrong < 5 && t->cuts == done;
+	     done += these) {
 		const char *why;
 
 		these = images - done < 100 ? images - done : 100;
@@ -295,17 +324,22 @@ static void run(const char *type, enum work work, unsigned long images, uint64_t
 			return;
 		}
 	}
-	tap(!t->wrong && !t->lost && t->cuts == images, "%s: %s: %llu images from %zu records, %llu of %llu unflushed sectors dropped, "
-	    "%llu steps, %llu synced keys lost of %llu, %llu images in which something was wrong", type, says[work],
-	    (unsigned long long)t->cuts, to.records, (unsigned long long)to.lost.dropped, (unsigned long long)to.lost.sectors,
-	    (unsigned long long)t->steps, (unsigned long long)t->lost, (unsigned long long)t->keys, (unsigned long long)t->wrong);
-	tap(to.forgetful->wrong > 0, "%s: a disk that forgets flushed writes is caught: in %llu of %llu images", type,
+	tap(!t->wrong && !t->lost && t->cuts == images,
+	    "%s: %s: %llu images from %zu records, %llu of %llu unflushed sectors dropped, "
+	    "%llu steps, %llu synced keys lost of %llu, %llu images in which something was wrong",
+	    type, says[work], (unsigned long long)t->cuts, to.records,
+	    (unsigned long long)to.lost.dropped, (unsigned long long)to.lost.sectors,
+	    (unsigned long long)t->steps, (unsigned long long)t->lost, (unsigned long long)t->keys,
+	    (unsigned long long)t->wrong);
+	tap(to.forgetful->wrong > 0,
+	    "%s: a disk that forgets flushed writes is caught: in %llu of %llu images", type,
 	    (unsigned long long)to.forgetful->wrong, (unsigned long long)to.forgetful->cuts);
 }
 
 int main(int argc, char **argv)
 {
-	unsigned long images = number_of(argc, argv, "--images", 24), seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
+	unsigned long images = number_of(argc, argv, "--images", 24),
+		      seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
 	const char *why = disks_begin();
 
 	if (why)

@@ -1,8 +1,9 @@
 /*
  * inject.c - whatever fails under a call of the library: it says so, and all that was there stays
  *
- * Each call of the API is made again and again, in a process of its own, and each time another of the allocations and system
- * calls that it makes fails: once, or that one and all of its kind after it. What must hold then is in check() below.
+ * Each call of the API is made again and again, in a process of its own, and each time another of
+ * the allocations and system calls that it makes fails: once, or that one and all of its kind after
+ * it. What must hold then is in check() below.
  *
  * $BLOOMERY_TEST_SCALE: a share of the runs, or "full" for all of them.
  *
@@ -63,7 +64,8 @@ static int entries_of(const char *folder, bool (*counts)(const char *name))
 	int n = 0;
 
 	for (struct dirent *e; entries && (e = readdir(entries)); )
-		n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && (!counts || counts(e->d_name));
+		n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..")
+		  && (!counts || counts(e->d_name));
 	if (entries)
 		closedir(entries);
 	return n;
@@ -95,7 +97,10 @@ struct owned {
 static struct owned owned(void)
 {
 	return (struct owned){
-		.descriptors = entries_of("/proc/self/fd", NULL), .maps = maps_of_filters(), .allocated = fault.allocated, .mapped = fault.mapped,
+		.descriptors = entries_of("/proc/self/fd", NULL),
+		.maps = maps_of_filters(),
+		.allocated = fault.allocated,
+		.mapped = fault.mapped,
 	};
 }
 
@@ -107,8 +112,10 @@ static void check_owned(const struct owned *before)
 		finding("%d descriptors are open, %d before", now.descriptors, before->descriptors);
 	if (now.allocated != before->allocated)
 		finding("%+ld allocations are left", now.allocated - before->allocated);
-	if ((now.mapped != before->mapped || now.maps != before->maps) && !fault.failed[FAULT_UNMAP])
-		finding("%+ld maps are left, %+d of filters", now.mapped - before->mapped, now.maps - before->maps);
+	if ((now.mapped != before->mapped || now.maps != before->maps)
+	    && !fault.failed[FAULT_UNMAP])
+		finding("%+ld maps are left, %+d of filters", now.mapped - before->mapped,
+			now.maps - before->maps);
 }
 
 static bool failed_at(enum fault_call call)
@@ -178,10 +185,14 @@ static void check_store(const struct one_case *c)
 		blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL);
 	else if (entries_of("s/filters", NULL) != listed)
 		finding("%d files of %d filters", entries_of("s/filters", NULL), listed);
-	if (c->how & LAST_SECRET && !shared->failed && entries_of("s/keys", NULL) != 1)	/* but where it cannot be deleted, or looked for */
+	/* but where it cannot be deleted, or looked for */
+	if (c->how & LAST_SECRET && !shared->failed && entries_of("s/keys", NULL) != 1)
 		finding("%d secrets, where one filter has one", entries_of("s/keys", NULL));
-	/* a damaged file is never deleted but by who drops it, and told of for ever where he cannot */
-	r = blm_store_verify("s", 0, c->how & KEEPS_DAMAGE && failed_at(FAULT_UNLINK) ? NULL : tell, NULL);
+	/*
+	 * a damaged file is never deleted but by who drops it, and told of for ever where he cannot
+	 */
+	r = blm_store_verify("s", 0, c->how & KEEPS_DAMAGE && failed_at(FAULT_UNLINK) ? NULL : tell,
+			     NULL);
 	if (r < 0)
 		finding("the store cannot be verified: %s", blm_error_message());
 	blm_store_close(store);
@@ -189,7 +200,8 @@ static void check_store(const struct one_case *c)
 
 static void check_folders(void)
 {
-	static const char *const folders[] = { ".", "s/filters", "s/catalog", "s/keys", "fresh/s/catalog" };
+	static const char *const folders[] = { ".", "s/filters", "s/catalog", "s/keys",
+					       "fresh/s/catalog" };
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
 		if (entries_of(folders[i], is_temporary) && !failed_at(FAULT_UNLINK))
@@ -208,7 +220,10 @@ static void check_made(const struct one_case *c, struct world *w, int r)
 		finding("the new filter is%s", words_for(what));
 }
 
-/* What the call was to change is as it should be, at the latest since it was made again; all else is as it was. */
+/*
+ * What the call was to change is as it should be, at the latest since it was made again; all else
+ * is as it was.
+ */
 static void check_names(const struct one_case *c, const struct world *w)
 {
 	struct blm_store *store = NULL;
@@ -250,14 +265,16 @@ static void check_handle(const struct one_case *c, struct world *w, int r)
 	if (r < 0 && !never_takes_keys(r))
 		finding("the handle takes no key: %s", blm_error_message());
 	r = r < 0 ? 0 : blm_sync(w->f);
-	if (r < 0 && !(r == -EUCLEAN && found_lost_blocks(w->f)))	/* that were damaged for the case, and are not repaired */
+	/* that were damaged for the case, and are not repaired */
+	if (r < 0 && !(r == -EUCLEAN && found_lost_blocks(w->f)))
 		finding("the handle cannot be synced: %s", blm_error_message());
 }
 
 /* The store's handle, too: a commit that failed must not be the last. */
 static void check_store_handle(const struct one_case *c, struct world *w)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = 4096, .probes = 7);	/* nothing to be searched for */
+	/* nothing to be searched for */
+	const struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = 4096, .probes = 7);
 	int r;
 
 	if (!w->store || c->how & NO_STORE)
@@ -297,9 +314,10 @@ static void check_again(const struct one_case *c, struct world *w, int r)
 	if (c->how & GIVES_STORE)
 		w->store = blm_store_close(w->store);
 	again = c->call(w);
-	if (again < 0 && !(again == -EEXIST && (c->new || c->how & GIVES_FILE)) && !(again == -ENOENT && c->a & GONE)
-	    && !(again == -EROFS && c->how & SEALS))
-		finding("fails again, though nothing does any more: %s (at first: %d)", blm_error_message(), r);
+	if (again < 0 && !(again == -EEXIST && (c->new || c->how &GIVES_FILE))
+	    && !(again == -ENOENT && c->a & GONE) && !(again == -EROFS && c->how & SEALS))
+		finding("fails again, though nothing does any more: %s (at first: %d)",
+			blm_error_message(), r);
 }
 
 static void begin_world(const struct one_case *c, struct world *w)
@@ -339,7 +357,10 @@ static void ignore(int signal)
 {
 }
 
-/* A handler without SA_RESTART: whatever the system interrupts, it leaves to the library to go on with. */
+/*
+ * A handler without SA_RESTART: whatever the system interrupts, it leaves to the library to go on
+ * with.
+ */
 static timer_t begin_storm(void)
 {
 	const struct itimerspec often = { { 0, 50000 }, { 0, 50000 } };
@@ -388,7 +409,8 @@ static void run(const struct one_case *c, enum where where)
 	if (r == -EILSEQ)
 		finding("a wrong answer");
 	if (c->how & NO_CALLS && fault_all_calls())
-		finding("makes %ld calls that can fail, and is said to make none", fault_all_calls());
+		finding("makes %ld calls that can fail, and is said to make none",
+			fault_all_calls());
 	check_made(c, &w, r);
 	check_handle(c, &w, r);
 	check_store_handle(c, &w);
@@ -512,12 +534,15 @@ static const char *error_name(int err)
 static void run_plan(const struct one_case *c, enum where where, const struct fault *plan, long of)
 {
 	if (plan->mode == FAULT_NOW_AND_THEN)
-		snprintf(run_name, sizeof(run_name), "%s %s, one of %ld calls fails, seed %lu", c->name, where_in_words[where], plan->nth, plan->random);
+		snprintf(run_name, sizeof(run_name), "%s %s, one of %ld calls fails, seed %lu",
+			 c->name, where_in_words[where], plan->nth, plan->random);
 	else if (plan->mode)
-		snprintf(run_name, sizeof(run_name), "%s %s, %s, number %ld of %ld%s, %s", c->name, where_in_words[where], fault_name(plan->call),
-			 plan->nth, of, plan->mode == FAULT_ONCE ? "" : " and all after", error_name(plan->err));
+		snprintf(run_name, sizeof(run_name), "%s %s, %s, number %ld of %ld%s, %s", c->name,
+			 where_in_words[where], fault_name(plan->call), plan->nth, of,
+			 plan->mode == FAULT_ONCE ? "" : " and all after", error_name(plan->err));
 	else
-		snprintf(run_name, sizeof(run_name), "%s %s, %s", c->name, where_in_words[where], storm ? "interrupted all the time" : "nothing fails");
+		snprintf(run_name, sizeof(run_name), "%s %s, %s", c->name, where_in_words[where],
+			 storm ? "interrupted all the time" : "nothing fails");
 	if (verbose) {
 		printf("# %s\n", run_name);
 		fflush(stdout);
@@ -549,8 +574,12 @@ static void run_call(const struct one_case *c, enum where where, enum fault_call
 		for (unsigned e = 0; fault_errno(call, e); e++)
 			for (enum fault_mode mode = FAULT_ONCE; mode <= FAULT_FROM_THEN_ON; mode++)
 				if (chosen() || (must && e == 0))
-					run_plan(c, where, &(struct fault){ .mode = mode, .call = call, .nth = n,
-									    .err = fault_errno(call, e) }, calls);
+					run_plan(c, where,
+						 &(struct fault){ .mode = mode,
+								  .call = call,
+								  .nth = n,
+								  .err = fault_errno(call, e) },
+						 calls);
 	}
 }
 
@@ -561,8 +590,9 @@ static unsigned run_case(const struct one_case *c, enum where where)
 
 	told = 0;
 	run_plan(c, where, &(struct fault){ .mode = FAULT_NEVER }, 0);
+	/* the test is wrong, or more than a failure */
 	if (shared->findings > before)
-		return shared->findings - before;	/* the test is wrong, or more than a failure */
+		return shared->findings - before;
 	memcpy(calls, shared->calls, sizeof(calls));
 	storm = true;
 	run_plan(c, where, &(struct fault){ .mode = FAULT_NEVER }, 0);
@@ -571,19 +601,27 @@ static unsigned run_case(const struct one_case *c, enum where where)
 		run_call(c, where, call, calls[call]);
 	for (unsigned long seed = 1; seed <= 24; seed++)
 		if (chosen())
-			run_plan(c, where, &(struct fault){ .mode = FAULT_NOW_AND_THEN, .nth = 3 + (long)seed % 8 * 4, .random = seed * 7919 }, 0);
+			run_plan(c, where,
+				 &(struct fault){ .mode = FAULT_NOW_AND_THEN,
+						  .nth = 3 + (long)seed % 8 * 4,
+						  .random = seed * 7919 },
+				 0);
 	return shared->findings - before;
 }
 
 /* ---- All cases ---- */
 
 static const struct one_case *const tables[] = {
-	filters_cases, forms_cases, stores_cases, lists_cases, exchange_cases, kinds_cases, built_cases, banks_cases,
+	filters_cases,	forms_cases, stores_cases, lists_cases,
+	exchange_cases, kinds_cases, built_cases,  banks_cases,
 };
 
 enum { UNITS_MOST = 1000 };
 
-/* A case at one of its places: what one process works on, in a folder of its own. Several do so at the same time. */
+/*
+ * A case at one of its places: what one process works on, in a folder of its own. Several do so at
+ * the same time.
+ */
 struct unit {
 	const struct one_case *c;
 	enum where where;
@@ -610,7 +648,8 @@ static size_t list_units(struct unit *ret, char **names, size_t count)
 			for (enum where where = PATH; where <= MEMORY; where++)
 				if (c->how & 1u << where && wanted(c->name, names, count)) {
 					FIXTURE(n < UNITS_MOST ? 0 : -ENOBUFS);
-					ret[n++] = (struct unit){ .c = c, .where = where, .pid = 0 };
+					ret[n++] =
+						(struct unit){ .c = c, .where = where, .pid = 0 };
 				}
 	return n;
 }
@@ -669,8 +708,8 @@ static void tell_of(struct unit *u, size_t number)
 	while ((n = fread(words, 1, sizeof(words), u->told)) > 0)
 		fwrite(words, 1, n, stdout);
 	fclose(u->told);
-	printf("%sok %zu - whatever fails under %s %s, it says so and leaves all as it was\n", u->failed ? "not " : "", number, u->c->name,
-	       where_in_words[u->where]);
+	printf("%sok %zu - whatever fails under %s %s, it says so and leaves all as it was\n",
+	       u->failed ? "not " : "", number, u->c->name, where_in_words[u->where]);
 	fflush(stdout);
 }
 
@@ -695,7 +734,9 @@ static unsigned work_through(struct unit *units, size_t count, size_t at_once)
 
 static void go_to_work(void)
 {
-	const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	const char *where = getenv("TMPDIR")		  ? getenv("TMPDIR")
+			  : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+							  : "/tmp";
 	static char folder[300];
 	int status;
 	pid_t pid;
@@ -735,11 +776,13 @@ int main(int argc, char **argv)
 		if (option == '?' || at_once == 0)
 			return EXIT_FAILURE;
 	}
-	mallopt(M_MMAP_THRESHOLD, 1 << 17);	/* fixed: LMDB's tables of megabytes, of which it needs little, come as zeros each time */
+	/* fixed: LMDB's tables of megabytes, of which it needs little, come as zeros each time */
+	mallopt(M_MMAP_THRESHOLD, 1 << 17);
 	fault_begin_sites();
 	go_to_work();
 	count = list_units(units, argv + optind, (size_t)(argc - optind));
-	all = mmap(NULL, (count + 1) * sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	all = mmap(NULL, (count + 1) * sizeof(*all), PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FIXTURE(all == MAP_FAILED ? -errno : 0);
 	for (size_t i = 0; i < count; i++)
 		units[i].shared = &all[i];

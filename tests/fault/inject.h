@@ -1,7 +1,8 @@
 /*
  * inject.h - the cases of inject.c, what they work on, and what they share
  *
- * A case is one call of the API. inject_world.c makes what it finds; the other inject_*.c have the cases, by theme; inject.c runs them.
+ * A case is one call of the API. inject_world.c makes what it finds; the other inject_*.c have the
+ * cases, by theme; inject.c runs them.
  */
 #ifndef BLM_INJECT_H
 #define BLM_INJECT_H
@@ -39,15 +40,23 @@ struct world {
 };
 
 enum {
+	/* "a" is open to write, "b" to read; "a" to read only */
+	/*
+	 * the first half of its work may be done when it fails; a repair, or the same call, ends it
+	 */
+	/* so it is with files, but what a name stands for is as before or as after */
+	/* the call is a child's, which leaves what LMDB has of its parent's */
+	/* ... or a file, which can be there though the call failed */
+	/* it may succeed without having done all: made again, it does */
 	IN_PATH = 1 << PATH, IN_STORE = 1 << STORE, IN_MEMORY = 1 << MEMORY, EVERYWHERE = 7,
-	OPEN_F = 1 << 3, OPEN_G = 1 << 4, READ_F = 1 << 5,	/* "a" is open to write, "b" to read; "a" to read only */
+	OPEN_F = 1 << 3, OPEN_G = 1 << 4, READ_F = 1 << 5,
 	NO_STORE = 1 << 6,		/* no handle of the store is open during the call */
-	TWO_STEPS = 1 << 7,		/* the first half of its work may be done when it fails; a repair, or the same call, ends it */
-	TWO_NAMES = 1 << 8,		/* so it is with files, but what a name stands for is as before or as after */
-	FORKED = 1 << 9,		/* the call is a child's, which leaves what LMDB has of its parent's */
+	TWO_STEPS = 1 << 7,
+	TWO_NAMES = 1 << 8,
+	FORKED = 1 << 9,
 	GIVES_STORE = 1 << 10,		/* what the call gives is the store's handle */
-	GIVES_FILE = 1 << 11,		/* ... or a file, which can be there though the call failed */
-	REPAIRS = 1 << 12,		/* it may succeed without having done all: made again, it does */
+	GIVES_FILE = 1 << 11,
+	REPAIRS = 1 << 12,
 	SEALS = 1 << 13,		/* "a" can be sealed though the call failed */
 	LAST_SECRET = 1 << 14,		/* with "a" goes a secret that no other filter has */
 
@@ -60,10 +69,12 @@ struct one_case {
 	unsigned how;
 	int (*call)(struct world *w);
 	void (*before)(struct world *w);
-	int a, new;		/* what becomes of "a", and of the new filter, if it is done; 0: as before, none */
+	/* what becomes of "a", and of the new filter, if it is done; 0: as before, none */
+	int a, new;
 };
 
-extern const struct one_case filters_cases[], stores_cases[], lists_cases[], forms_cases[], exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
+extern const struct one_case filters_cases[], stores_cases[], lists_cases[], forms_cases[],
+	exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
 
 #define FIXTURE(x) do { \
 	int fixture_ = (int)(x); \
@@ -83,7 +94,8 @@ int add_keys(struct blm_filter *f, int from, int to);
 int holds(const struct blm_filter *f, int from, int to);
 int what_it_holds(const struct blm_filter *f);
 const char *words_for(int what);
-void make_filter(struct blm_store *store, const char *name, const struct blm_params *params, int from, int to);
+void make_filter(struct blm_store *store, const char *name, const struct blm_params *params,
+		 int from, int to);
 void pack_in_gzip(const char *from, const char *to);
 void make_fixture(void);
 int ignore_bytes(void *context, const void *bytes, size_t count);

@@ -63,7 +63,8 @@ static int ask_bank(struct world *w)
 	if (r == 0)
 		r = blm_bank_read_filter(bank, w->f, bits);
 	if (r == 0)
-		r = blm_bank_similar(bank, bits, &(struct blm_likeness){ .threshold = 0.1 }, hits, 2);
+		r = blm_bank_similar(bank, bits, &(struct blm_likeness){ .threshold = 0.1 }, hits,
+				     2);
 	if (r >= 0 && r != 2)
 		r = -EILSEQ;
 	if (r >= 0)

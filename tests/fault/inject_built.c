@@ -1,7 +1,8 @@
 /* inject_built.c - inject.c's cases of kinds that are built from all their keys */
 #include "inject.h"
 
-enum { MORE = 5000, AT_ONCE = 250 };	/* with so many more keys they go through a file where memory is at its least */
+/* with so many more keys they go through a file where memory is at its least */
+enum { MORE = 5000, AT_ONCE = 250 };
 
 /* Keys, with values where the builder wants them. */
 static int gather(struct blm_build *b, bool values, int from, int to)
@@ -25,7 +26,8 @@ static int gather(struct blm_build *b, bool values, int from, int to)
 }
 
 /* A filter of this kind with these keys, and as many more that nobody asks for. */
-static int build_kind(struct world *w, const char *name, struct blm_params params, int from, int to, int more, struct blm_filter **ret)
+static int build_kind(struct world *w, const char *name, struct blm_params params, int from, int to,
+		      int more, struct blm_filter **ret)
 {
 	const struct blm_build_options least = { .memory_bytes = 1 };
 	bool values = !strcmp(params.kind, "bloomier");
@@ -48,22 +50,27 @@ static int build_kind(struct world *w, const char *name, struct blm_params param
 
 static int build_golomb(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "golomb", .rate = 1e-6), COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "golomb", .rate = 1e-6), COMMON, 300,
+			  MORE, &w->made);
 }
 
 static int build_fuse(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "fuse", .rate = 1e-6), COMMON, 300, 0, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "fuse", .rate = 1e-6), COMMON, 300, 0,
+			  &w->made);
 }
 
 static int build_ribbon(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "ribbon", .rate = 1e-6), COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "ribbon", .rate = 1e-6), COMMON, 300,
+			  MORE, &w->made);
 }
 
 static int build_bloomier(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"), COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w),
+			  BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"),
+			  COMMON, 300, MORE, &w->made);
 }
 
 static const struct blm_key *others(void)
@@ -79,11 +86,15 @@ static const struct blm_key *others(void)
 }
 
 /* Of two lists, so that both levels are made. */
-static int build_of_lists(struct world *w, const char *name, int from, int to, bool replace, struct blm_filter **ret)
+static int build_of_lists(struct world *w, const char *name, int from, int to, bool replace,
+			  struct blm_filter **ret)
 {
 	const struct blm_build_options least = { .memory_bytes = 1 };
 	struct blm_build *b;
-	int r = blm_build_begin(&b, name ? w->store : NULL, name, &BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = replace), &least);
+	int r = blm_build_begin(&b, name ? w->store : NULL, name,
+				&BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1,
+					    .seeds = small.seeds, .replace = replace),
+				&least);
 
 	if (r < 0)
 		return r;
@@ -122,7 +133,8 @@ static int update_exact(struct world *w)
 
 		key_of(i, text);
 		key = (struct blm_key){ text, strlen(text) };
-		r = i < COMMON ? blm_update_remove_many(u, &key, 1) : blm_update_add_many(u, &key, 1);
+		r = i < COMMON ? blm_update_remove_many(u, &key, 1)
+			       : blm_update_add_many(u, &key, 1);
 	}
 	if (r == 0)
 		return blm_update_finish(u);
@@ -179,24 +191,29 @@ static int make_delta(struct world *w)
 
 static int build_range(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "range", .rate = 1e-6), COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "range", .rate = 1e-6), COMMON, 300,
+			  MORE, &w->made);
 }
 
 /* Of keys that are counted first; what it was goes. */
 static int build_counted_over(struct world *w)
 {
-	return build_kind(w, "a", BLM_PARAMS(.kind = "cuckoo", .rate = 1e-6, .replace = true), COMMON, 300, MORE, NULL);
+	return build_kind(w, "a", BLM_PARAMS(.kind = "cuckoo", .rate = 1e-6, .replace = true),
+			  COMMON, 300, MORE, NULL);
 }
 
 static int build_scalable(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6), COMMON, 300, 0, &w->made);
+	return build_kind(w, new_name(w),
+			  BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6), COMMON, 300,
+			  0, &w->made);
 }
 
 /* It grows while it is built, and each part wants the secret again. */
 static int build_scalable_keyed(struct world *w)
 {
-	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6, .hash = keyed.hash, .secret = keyed.secret);
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6,
+					      .hash = keyed.hash, .secret = keyed.secret);
 	struct blm_build *b;
 	int r = blm_build_begin(&b, w->store, new_name(w), &params, NULL);
 
@@ -209,7 +226,9 @@ static int build_scalable_keyed(struct world *w)
 	return r;
 }
 
-static const struct blm_params counted_golomb = BLM_PARAMS(.kind = "golomb", .capacity = 600, .rate = 1e-6, .options = "counted=1", .replace = true);
+static const struct blm_params counted_golomb = BLM_PARAMS(.kind = "golomb", .capacity = 600,
+							   .rate = 1e-6, .options = "counted=1",
+							   .replace = true);
 
 static void as_golomb(struct world *w)
 {
@@ -247,7 +266,8 @@ static void as_keyed_golomb(struct world *w)
 
 static int merge(struct world *w)
 {
-	return blm_merge(&w->made, w->store, new_name(w), (const struct blm_filter *const[]){ w->f, w->g }, 2, 0600);
+	return blm_merge(&w->made, w->store, new_name(w),
+			 (const struct blm_filter *const[]){ w->f, w->g }, 2, 0600);
 }
 
 /* What only "a" has goes, and what only "b" has comes. */
@@ -312,7 +332,8 @@ static void as_listed_golomb(struct world *w)
 	blm_close(f);
 }
 
-static const struct blm_params ranges = BLM_PARAMS(.kind = "range", .capacity = 600, .rate = 1e-6, .replace = true);
+static const struct blm_params ranges = BLM_PARAMS(.kind = "range", .capacity = 600, .rate = 1e-6,
+						   .replace = true);
 
 static void both_as_range(struct world *w)
 {
@@ -346,7 +367,9 @@ static int ask_ranges(struct world *w)
 	uint64_t bit;
 	int64_t r = blm_contains_ranges(w->f, &from, &to, 1, &bit);
 
-	return r < 0 ? (int)r : r == 1 && bit == 1 && blm_contains_range(w->f, "l", 1, "l", 1) == 0 ? 0 : -EPROTO;
+	return r < 0								   ? (int)r
+	     : r == 1 && bit == 1 && blm_contains_range(w->f, "l", 1, "l", 1) == 0 ? 0
+										   : -EPROTO;
 }
 
 const struct one_case built_cases[] = {
@@ -360,7 +383,8 @@ const struct one_case built_cases[] = {
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
 	{ "golomb-open-read", IN_PATH | IN_STORE, open_to_read, as_golomb, 0, 0 },
 	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
-	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0, BOTH },
+	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0,
+	  BOTH },
 	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
 	{ "exact-update", IN_PATH | IN_STORE, update_exact, as_exact, SECOND, 0 },
 	{ "exact-delta", IN_PATH | IN_STORE, make_delta, as_exact, 0, 0 },

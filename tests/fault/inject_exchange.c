@@ -22,18 +22,22 @@ static int import_gzip(struct world *w)
 
 static int import_text(struct world *w)
 {
-	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.base64 = true, .allocate = true), "text");
+	return blm_import_file(&w->made, w->store, new_name(w),
+			       &BLM_EXCHANGE(.base64 = true, .allocate = true), "text");
 }
 
 static int import_foreign(struct world *w)
 {
-	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.hash = "mm3-64"), "foreign");
+	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.hash = "mm3-64"),
+			       "foreign");
 }
 
 static int import_foreign_text(struct world *w)
 {
-	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.hash = "mm3-64", .base64 = true,
-		.format = "pybloomfiltermmap"), "foreign.text");
+	return blm_import_file(&w->made, w->store, new_name(w),
+			       &BLM_EXCHANGE(.hash = "mm3-64", .base64 = true,
+					     .format = "pybloomfiltermmap"),
+			       "foreign.text");
 }
 
 static int import_bytes(struct world *w)
@@ -102,7 +106,8 @@ static void write_foreign(const char *format, const char *path)
 {
 	struct blm_filter *f;
 
-	FIXTURE(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = format, .capacity = 600, .rate = 0.0001)));
+	FIXTURE(blm_create(&f, NULL, NULL,
+			   &BLM_PARAMS(.format = format, .capacity = 600, .rate = 0.0001)));
 	FIXTURE(add_keys(f, 0, KEYS));
 	FIXTURE(blm_export_file(f, &BLM_EXCHANGE(.format = format), path));
 	blm_close(f);
@@ -147,7 +152,8 @@ static int import_and_tell(struct world *w)
 /* Bytes through every stage and back. */
 static int stream(struct world *w)
 {
-	static const struct blm_stage *const stages[] = { &blm_stage_base64, &blm_stage_zlib, &blm_stage_zstd };
+	static const struct blm_stage *const stages[] = { &blm_stage_base64, &blm_stage_zlib,
+							  &blm_stage_zstd };
 	static uint8_t from[100000], to[sizeof(from)];
 	struct blm_buffer buffer = { 0 };
 	struct blm_writer *writer;
@@ -188,7 +194,8 @@ const struct one_case exchange_cases[] = {
 	{ "import-json", IN_PATH, import_other, write_json, 0, FIRST },
 	{ "import-longer-and-tell", IN_MEMORY, import_and_tell, write_longer, 0, FIRST },
 	{ "import-bytes", IN_PATH | OPEN_F, import_bytes, export_first, 0, FIRST },
-	{ "import-from-function", EVERYWHERE | OPEN_F, import_from_function, export_first, 0, FIRST },
+	{ "import-from-function", EVERYWHERE | OPEN_F, import_from_function, export_first, 0,
+	  FIRST },
 	{ "export", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, export_file, NULL, 0, 0 },
 	{ "export-to-function", IN_PATH | OPEN_F, export_to_function, NULL, 0, 0 },
 	{ "export-over", IN_PATH | OPEN_G, export_over, NULL, SECOND, 0 },

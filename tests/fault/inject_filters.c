@@ -1,4 +1,7 @@
-/* inject_filters.c - inject.c's cases of filters of bits: made, opened, asked, given keys, combined, replaced */
+/*
+ * inject_filters.c - inject.c's cases of filters of bits: made, opened, asked, given keys,
+ * combined, replaced
+ */
 #include "inject.h"
 #include "interpose.h"
 
@@ -42,12 +45,14 @@ static void leave_line(struct world *w)
 
 static int create_with_new_secret(struct world *w)
 {
-	return blm_create(&w->made, w->store, new_name(w), &BLM_PARAMS(.capacity = 600, .hash = "siphash", .mode = 0640));
+	return blm_create(&w->made, w->store, new_name(w),
+			  &BLM_PARAMS(.capacity = 600, .hash = "siphash", .mode = 0640));
 }
 
 static int create_sparse(struct world *w)
 {
-	return blm_create(&w->made, w->store, new_name(w), &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .sparse = true));
+	return blm_create(&w->made, w->store, new_name(w),
+			  &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .sparse = true));
 }
 
 static int create_many(struct world *w)
@@ -57,7 +62,8 @@ static int create_many(struct world *w)
 
 static int create_over(struct world *w)
 {
-	return blm_create(&w->made, w->store, "a", &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .replace = true));
+	return blm_create(&w->made, w->store, "a",
+			  &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .replace = true));
 }
 
 int open_to_read(struct world *w)
@@ -171,18 +177,21 @@ static int intersect(struct world *w)
 
 int unite_into(struct world *w)
 {
-	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
+	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0,
+				NULL);
 }
 
 /* What it would be is looked at before anything is changed. */
 static int unite_into_judged(struct world *w)
 {
-	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0.5, NULL);
+	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0.5,
+				NULL);
 }
 
 static int intersect_into(struct world *w)
 {
-	return blm_combine_into(w->f, BLM_INTERSECT, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
+	return blm_combine_into(w->f, BLM_INTERSECT, (const struct blm_filter *const[]){ w->g }, 1,
+				0, NULL);
 }
 
 int clear(struct world *w)
@@ -208,7 +217,8 @@ int rebuild(struct world *w)
 /* All keys of b. Cancelled where adding fails, as it must be. */
 static int build_at(struct world *w, const char *name, bool over, struct blm_filter **ret)
 {
-	const struct blm_params params = BLM_PARAMS(.capacity = 600, .rate = 0.0001, .replace = over);
+	const struct blm_params params = BLM_PARAMS(.capacity = 600, .rate = 0.0001,
+						    .replace = over);
 	struct blm_build *b;
 	int r = blm_build_begin(&b, w->store, name, &params, NULL);
 
@@ -253,7 +263,8 @@ void make_replacement(struct world *w)
 	struct blm_filter *f;
 
 	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
-	FIXTURE(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL));
+	FIXTURE(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0,
+				 NULL));
 	blm_close(f);
 }
 
@@ -263,7 +274,9 @@ static void fork_and_replace(struct world *w)
 	make_replacement(w);
 }
 
-/* Another's, whom what takes its place is given to. Only root can; for others it stays their own. */
+/*
+ * Another's, whom what takes its place is given to. Only root can; for others it stays their own.
+ */
 static void give_away(struct world *w)
 {
 	struct blm_info info = BLM_INFO;
@@ -275,16 +288,23 @@ static void give_away(struct world *w)
 
 static const char list_name[] = "system.posix_acl_access";
 
-/* Another user may read and write, the group nothing. Where the file system has no such lists it is as any other. */
+/*
+ * Another user may read and write, the group nothing. Where the file system has no such lists it is
+ * as any other.
+ */
 static void list_rights(struct world *w)
 {
 	const struct {
 		uint32_t version;
 		struct { uint16_t tag, rights; uint32_t id; } of[5];
-	} list = { htole32(2), {
-		{ htole16(1), htole16(6), UINT32_MAX }, { htole16(2), htole16(6), htole32(64001) }, { htole16(4), 0, UINT32_MAX },
-		{ htole16(16), htole16(6), UINT32_MAX }, { htole16(32), 0, UINT32_MAX },
-	} };
+	} list = { htole32(2),
+		   {
+			   { htole16(1), htole16(6), UINT32_MAX },
+			   { htole16(2), htole16(6), htole32(64001) },
+			   { htole16(4), 0, UINT32_MAX },
+			   { htole16(16), htole16(6), UINT32_MAX },
+			   { htole16(32), 0, UINT32_MAX },
+		   } };
 	struct blm_info info = BLM_INFO;
 
 	FIXTURE(blm_info(w->f, &info));
@@ -292,7 +312,10 @@ static void list_rights(struct world *w)
 		FIXTURE(errno == EOPNOTSUPP ? chmod(info.path, 0600) : -errno);
 }
 
-/* With its list, or without anything for the group: the group's bits of the mode are else what the list gives somebody else. */
+/*
+ * With its list, or without anything for the group: the group's bits of the mode are else what the
+ * list gives somebody else.
+ */
 static int clear_with_list(struct world *w)
 {
 	int r = clear(w);
@@ -301,7 +324,8 @@ static int clear_with_list(struct world *w)
 	struct stat st;
 
 	fault.armed = false;
-	if (blm_info(w->f, &info) == 0 && stat(info.path, &st) == 0 && st.st_mode & 070 && getxattr(info.path, list_name, NULL, 0) < 0)
+	if (blm_info(w->f, &info) == 0 && stat(info.path, &st) == 0 && st.st_mode & 070
+	    && getxattr(info.path, list_name, NULL, 0) < 0)
 		r = -EILSEQ;
 	fault.armed = armed;
 	return r;
@@ -328,14 +352,18 @@ const struct one_case filters_cases[] = {
 	{ "claim-in-replaced", IN_PATH | IN_STORE | OPEN_F, claim, make_replacement, 0, 0 },
 	{ "add-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, add, fork_it, 0, 0 },
 	{ "claim-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, claim, fork_it, 0, 0 },
-	{ "add-to-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, add, fork_and_replace, 0, 0 },
-	{ "claim-in-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, claim, fork_and_replace, 0, 0 },
+	{ "add-to-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, add, fork_and_replace,
+	  0, 0 },
+	{ "claim-in-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, claim,
+	  fork_and_replace, 0, 0 },
 	{ "contains", EVERYWHERE | OPEN_F | READ_F, ask, NULL, 0, 0 },
-	{ "contains-in-replaced", IN_PATH | IN_STORE | OPEN_F | READ_F, ask, make_replacement, 0, 0 },
+	{ "contains-in-replaced", IN_PATH | IN_STORE | OPEN_F | READ_F, ask, make_replacement, 0,
+	  0 },
 	{ "load", EVERYWHERE | OPEN_F | READ_F, load, NULL, 0, 0 },
 	{ "sync", EVERYWHERE | OPEN_F, sync_it, NULL, 0, 0 },
 	{ "sync-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, sync_it, fork_it, 0, 0 },
-	{ "sync-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, sync_it, fork_and_replace, 0, 0 },
+	{ "sync-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, sync_it, fork_and_replace,
+	  0, 0 },
 	{ "clear-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, clear, fork_it, EMPTY, 0 },
 	{ "info", EVERYWHERE | OPEN_F, info, NULL, 0, 0 },
 	{ "estimate", EVERYWHERE | OPEN_F, estimate, NULL, 0, 0 },
@@ -351,7 +379,8 @@ const struct one_case filters_cases[] = {
 	{ "intersection-into", EVERYWHERE | OPEN_F | OPEN_G, intersect_into, NULL, SHARED, 0 },
 	{ "clear", EVERYWHERE | OPEN_F, clear, NULL, EMPTY, 0 },
 	{ "clear-anothers", IN_PATH | IN_STORE | OPEN_F, clear, give_away, EMPTY, 0 },
-	{ "clear-with-list-of-rights", IN_PATH | IN_STORE | OPEN_F, clear_with_list, list_rights, EMPTY, 0 },
+	{ "clear-with-list-of-rights", IN_PATH | IN_STORE | OPEN_F, clear_with_list, list_rights,
+	  EMPTY, 0 },
 	{ "seal", EVERYWHERE | OPEN_F | SEALS, seal, NULL, FIRST, 0 },
 	{ "rebuild", IN_PATH | IN_STORE, rebuild, NULL, SECOND, 0 },
 	{ "rebuild-open", IN_STORE | OPEN_F, rebuild, NULL, SECOND, 0 },

@@ -1,4 +1,7 @@
-/* inject_forms.c - inject.c's cases of what other calls do too, in other forms: one key, keys of one length, hashes, values; and of telling */
+/*
+ * inject_forms.c - inject.c's cases of what other calls do too, in other forms: one key, keys of
+ * one length, hashes, values; and of telling
+ */
 #include "inject.h"
 
 enum { WIDTH = 7, SOME = 300 - KEYS };
@@ -77,7 +80,9 @@ static int claim_packed(struct world *w)
 
 static int ask_packed(struct world *w)
 {
-	return blm_contains_packed(w->g, second_keys(), offsets_of_second(), 4, SOME, NULL) == SOME ? 0 : -EILSEQ;
+	return blm_contains_packed(w->g, second_keys(), offsets_of_second(), 4, SOME, NULL) == SOME
+		     ? 0
+		     : -EILSEQ;
 }
 
 static int remove_packed(struct world *w)
@@ -178,7 +183,8 @@ static int build_of_all_forms(struct world *w)
 
 static void with_values(struct world *w)
 {
-	become(w, BLM_PARAMS(.kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3"));
+	become(w, BLM_PARAMS(.kind = "attenuated", .capacity = 600, .rate = 1e-6,
+			     .options = "depth=3"));
 }
 
 static int put_second(struct world *w)
@@ -225,7 +231,8 @@ static int facts(struct world *w)
 
 static int plan(struct world *w)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 600, .rate = 0.01, .options = "growth=2");
+	const struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 600,
+						    .rate = 0.01, .options = "growth=2");
 	struct blm_plan sizes;
 	struct blm_fact fact;
 	int r = blm_plan(&sizes, &params);
@@ -265,9 +272,12 @@ static int tell_what_there_is(struct world *w)
 		;
 	blm_use_threads(1);
 	blm_stop_waiting_if(NULL);
-	if (blm_rate_asymptotic(10, 7) >= 1 || blm_rate_bound(1000, 7, 100) >= 1 || blm_truncated() || strcmp(blm_store_dir(w->store), "s"))
+	if (blm_rate_asymptotic(10, 7) >= 1 || blm_rate_bound(1000, 7, 100) >= 1 || blm_truncated()
+	    || strcmp(blm_store_dir(w->store), "s"))
 		return -EILSEQ;
-	return *blm_simd() && *blm_version() && *blm_strerror(-ESTALE) ? blm_same_template(w->f, w->g) : -EILSEQ;
+	return *blm_simd() && *blm_version() && *blm_strerror(-ESTALE)
+		     ? blm_same_template(w->f, w->g)
+		     : -EILSEQ;
 }
 
 /* A thread's first call makes it known. */
@@ -301,6 +311,7 @@ const struct one_case forms_cases[] = {
 	{ "plan", IN_MEMORY, plan, NULL, 0, 0 },
 	{ "status-of-replaced", IN_PATH | IN_STORE | OPEN_F, status, make_replacement, 0, 0 },
 	{ "survive-truncation", IN_MEMORY, survive, NULL, 0, 0 },
-	{ "what-there-is", IN_STORE | OPEN_F | OPEN_G | NO_CALLS, tell_what_there_is, be_known, 0, 0 },
+	{ "what-there-is", IN_STORE | OPEN_F | OPEN_G | NO_CALLS, tell_what_there_is, be_known, 0,
+	  0 },
 	{ .name = NULL },
 };

@@ -6,13 +6,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* "a" is of this kind from now on, with the keys that it had; those of the second half are not synced. */
+/*
+ * "a" is of this kind from now on, with the keys that it had; those of the second half are not
+ * synced.
+ */
 void become(struct world *w, struct blm_params params)
 {
 	struct blm_filter *f;
 
 	params.replace = true;
-	params.seed_count = strcmp(params.kind, "split-block") && strcmp(params.kind, "redis-cuckoo") ? 1 : 0;	/* whose hashes take none */
+	/* whose hashes take none */
+	params.seed_count =
+		strcmp(params.kind, "split-block") && strcmp(params.kind, "redis-cuckoo") ? 1 : 0;
 	params.seeds = params.seed_count ? small.seeds : NULL;
 	FIXTURE(blm_create(&f, w->store, "a", &params));
 	FIXTURE(add_keys(f, 0, COMMON));
@@ -21,7 +26,10 @@ void become(struct world *w, struct blm_params params)
 	blm_close(f);
 }
 
-/* With cells for few more keys than it will have if some are added once more, so that keys are moved. */
+/*
+ * With cells for few more keys than it will have if some are added once more, so that keys are
+ * moved.
+ */
 static void as_cuckoo(struct world *w)
 {
 	become(w, BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6));
@@ -30,7 +38,9 @@ static void as_cuckoo(struct world *w)
 /* Never synced: the second image is a hole, for which there may be no room. */
 static void as_sparse_cuckoo(struct world *w)
 {
-	struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .sparse = true, .replace = true);
+	struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6,
+					      .seed_count = 1, .seeds = small.seeds, .sparse = true,
+					      .replace = true);
 	struct blm_filter *f;
 
 	FIXTURE(blm_create(&f, w->store, "a", &params));
@@ -40,10 +50,12 @@ static void as_sparse_cuckoo(struct world *w)
 
 static void as_redis_cuckoo(struct world *w)
 {
-	become(w, BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 600, .rate = 0.01, .options = "bucket-size=2"));
+	become(w, BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 600, .rate = 0.01,
+			     .options = "bucket-size=2"));
 }
 
-static const struct blm_params iblt = BLM_PARAMS(.kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24");
+static const struct blm_params iblt = BLM_PARAMS(.kind = "iblt", .capacity = 300, .rate = 1e-4,
+						 .options = "key-bytes=24");
 
 static void as_iblt(struct world *w)
 {
@@ -73,7 +85,9 @@ void as_counting(struct world *w)
 /* "b", too. */
 static void as_two_counting(struct world *w)
 {
-	struct blm_params params = BLM_PARAMS(.kind = "counting", .capacity = 600, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true);
+	struct blm_params params = BLM_PARAMS(.kind = "counting", .capacity = 600, .rate = 1e-6,
+					      .seed_count = 1, .seeds = small.seeds,
+					      .replace = true);
 	struct blm_filter *f;
 
 	as_counting(w);
@@ -84,7 +98,8 @@ static void as_two_counting(struct world *w)
 
 static void as_d_left(struct world *w)
 {
-	become(w, BLM_PARAMS(.kind = "d-left", .capacity = 600, .rate = 1e-6, .options = "spare=2"));
+	become(w,
+	       BLM_PARAMS(.kind = "d-left", .capacity = 600, .rate = 1e-6, .options = "spare=2"));
 }
 
 /* As as_cuckoo(). */
@@ -101,7 +116,9 @@ static void as_scalable(struct world *w)
 /* "b", too, with more parts, as it has more keys, for which nobody asks. */
 static void as_two_scalable(struct world *w)
 {
-	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true);
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6,
+					      .seed_count = 1, .seeds = small.seeds,
+					      .replace = true);
 	struct blm_filter *f;
 
 	as_scalable(w);
@@ -123,12 +140,14 @@ static void as_removable(struct world *w)
 
 static void as_window(struct world *w)
 {
-	become(w, BLM_PARAMS(.kind = "window", .capacity = 600, .rate = 1e-6, .options = "slots=2"));
+	become(w,
+	       BLM_PARAMS(.kind = "window", .capacity = 600, .rate = 1e-6, .options = "slots=2"));
 }
 
 static void as_attenuated(struct world *w)
 {
-	become(w, BLM_PARAMS(.kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3"));
+	become(w, BLM_PARAMS(.kind = "attenuated", .capacity = 600, .rate = 1e-6,
+			     .options = "depth=3"));
 }
 
 static void as_split_block(struct world *w)
@@ -173,12 +192,14 @@ static void cut_power(struct world *w)
 }
 
 /* The call fails where it writes back for the n-th time, with these words. */
-static void fail_writing(struct blm_filter *f, int (*call)(struct blm_filter *f), long nth, const char *words)
+static void fail_writing(struct blm_filter *f, int (*call)(struct blm_filter *f), long nth,
+			 const char *words)
 {
 	struct fault plan = fault;
 	int r;
 
-	fault.mode = FAULT_ONCE, fault.call = FAULT_SYNC, fault.nth = nth, fault.err = EIO, fault.armed = true;
+	fault.mode = FAULT_ONCE, fault.call = FAULT_SYNC, fault.nth = nth, fault.err = EIO,
+	fault.armed = true;
 	r = call(f);
 	FIXTURE(r == -EIO && strstr(blm_error_message(), words) ? 0 : -EPROTO);
 	plan.allocated = fault.allocated;
@@ -192,8 +213,9 @@ static int add_again(struct blm_filter *f)
 }
 
 /*
- * A sync that got so far and failed, as one that is killed leaves it: some blocks are in the journal. And the first change after that
- * could not be announced, so the next sync asks who else is at it.
+ * A sync that got so far and failed, as one that is killed leaves it: some blocks are in the
+ * journal. And the first change after that could not be announced, so the next sync asks who else
+ * is at it.
  */
 static void leave_journal(struct world *w, long nth, const char *words)
 {
@@ -373,7 +395,8 @@ const struct one_case kinds_cases[] = {
 	{ "cuckoo-clear", IN_STORE | OPEN_F, clear, as_cuckoo, EMPTY, 0 },
 	{ "cuckoo-seal", IN_PATH | OPEN_F | SEALS, seal, as_cuckoo, FIRST, 0 },
 	{ "cuckoo-verify", IN_PATH, verify, as_cuckoo, 0, 0 },
-	{ "cuckoo-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_cuckoo, BOTH, 0 },
+	{ "cuckoo-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_cuckoo, BOTH,
+	  0 },
 	{ "cuckoo-export", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, export_file, as_cuckoo, 0, 0 },
 	{ "cuckoo-export-bytes", IN_PATH | OPEN_F, export_bytes, as_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-read", IN_PATH, open_to_read, as_cut_cuckoo, 0, 0 },
@@ -387,13 +410,15 @@ const struct one_case kinds_cases[] = {
 	{ "iblt-sync", IN_PATH | IN_STORE | OPEN_F, sync_it, as_iblt, 0, 0 },
 	{ "iblt-cut-open-read", IN_PATH, open_to_read, as_cut_iblt, 0, 0 },
 	{ "iblt-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_iblt, 0, 0 },
-	{ "iblt-differences", IN_PATH | IN_STORE | OPEN_F | OPEN_G, list_differences, as_two_iblt, 0, 0 },
+	{ "iblt-differences", IN_PATH | IN_STORE | OPEN_F | OPEN_G, list_differences, as_two_iblt,
+	  0, 0 },
 	{ "iblt-difference", IN_PATH | OPEN_F | OPEN_G, estimate_difference, as_two_iblt, 0, 0 },
 	{ "counting-add", IN_PATH | OPEN_F, add_second, as_counting, BOTH, 0 },
 	{ "counting-add-after-sync", IN_PATH | OPEN_F, add_second, as_synced_counting, BOTH, 0 },
 	{ "counting-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_counting, 0, 0 },
 	{ "counting-remove", IN_STORE | OPEN_F, remove_first, as_counting, SHARED, 0 },
-	{ "counting-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_counting, BOTH, 0 },
+	{ "counting-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_counting,
+	  BOTH, 0 },
 	{ "counting-data", IN_PATH | OPEN_F, unite_raw, as_counting, 0, 0 },
 	{ "counting-convert", IN_PATH | IN_STORE | OPEN_F, convert, as_counting, 0, FIRST },
 	{ "d-left-remove", IN_PATH | OPEN_F, remove_first, as_d_left, SHARED, 0 },
@@ -407,8 +432,10 @@ const struct one_case kinds_cases[] = {
 	{ "recent-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_recent, FIRST, 0 },
 	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
 	{ "scalable-contains", IN_PATH | OPEN_F | READ_F, ask, as_scalable, 0, 0 },
-	{ "scalable-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_scalable, BOTH, 0 },
-	{ "scalable-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_scalable, BOTH, 0 },
+	{ "scalable-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_scalable,
+	  BOTH, 0 },
+	{ "scalable-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_scalable,
+	  BOTH, 0 },
 	{ "removable-remove", IN_PATH | OPEN_F, remove_first, as_removable, SHARED, 0 },
 	{ "window-add", IN_PATH | OPEN_F, add_second, as_window, BOTH, 0 },
 	{ "window-rotate", IN_PATH | IN_STORE | OPEN_F, rotate, as_window, FIRST, 0 },

@@ -112,6 +112,7 @@ const struct one_case lists_cases[] = {
 	{ "clear-listed", IN_STORE | OPEN_F, clear, allow_before, EMPTY, 0 },
 	{ "drop-listed", IN_STORE | OPEN_F, drop, allow_before, GONE, 0 },
 	{ "store-verify-listed", IN_STORE | OPEN_F, verify_store, allow_before, 0, 0 },
-	{ "store-repair-listed", IN_STORE | OPEN_F | TWO_STEPS | REPAIRS, repair_store, allow_before, 0, 0 },
+	{ "store-repair-listed", IN_STORE | OPEN_F | TWO_STEPS | REPAIRS, repair_store,
+	  allow_before, 0, 0 },
 	{ .name = NULL },
 };

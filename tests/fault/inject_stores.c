@@ -122,7 +122,8 @@ static void cut_catalog(struct world *w)
 static void copy_file(const char *from, const char *to)
 {
 	static char bytes[1 << 20];
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	ssize_t n = read(in, bytes, sizeof(bytes));
 
 	FIXTURE(n > 0 && write(out, bytes, (size_t)n) == n ? 0 : -EIO);
@@ -130,7 +131,10 @@ static void copy_file(const char *from, const char *to)
 	close(out);
 }
 
-/* An empty filter that the catalog knows, and one with keys that it does not know, since it was put back. */
+/*
+ * An empty filter that the catalog knows, and one with keys that it does not know, since it was put
+ * back.
+ */
 static void put_catalog_back(struct world *w)
 {
 	struct blm_store *store;
@@ -204,11 +208,17 @@ const struct one_case stores_cases[] = {
 	{ "store-open", IN_STORE | NO_STORE | GIVES_STORE, open_store, NULL, 0, 0 },
 	{ "store-open-read", IN_STORE | NO_STORE | GIVES_STORE, open_store_to_read, NULL, 0, 0 },
 	{ "store-verify", IN_STORE | NO_STORE, verify_store, NULL, 0, 0 },
-	{ "store-repair", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, damage, BOTH, 0 },
-	{ "store-repair-stray", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, leave_stray, 0, 0 },
-	{ "store-repair-record", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, spoil_record, 0, 0 },
-	{ "store-repair-lost", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, lose_catalog, 0, 0 },
-	{ "store-repair-cut", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, cut_catalog, 0, 0 },
-	{ "store-repair-old", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, put_catalog_back, 0, FIRST },
+	{ "store-repair", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, damage, BOTH,
+	  0 },
+	{ "store-repair-stray", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store,
+	  leave_stray, 0, 0 },
+	{ "store-repair-record", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store,
+	  spoil_record, 0, 0 },
+	{ "store-repair-lost", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store,
+	  lose_catalog, 0, 0 },
+	{ "store-repair-cut", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store, cut_catalog,
+	  0, 0 },
+	{ "store-repair-old", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store,
+	  put_catalog_back, 0, FIRST },
 	{ .name = NULL },
 };

@@ -46,7 +46,8 @@ int holds(const struct blm_filter *f, int from, int to)
 
 int what_it_holds(const struct blm_filter *f)
 {
-	int first = holds(f, 0, COMMON), shared = holds(f, COMMON, KEYS), second = holds(f, KEYS, 300), all = KEYS - COMMON;
+	int first = holds(f, 0, COMMON), shared = holds(f, COMMON, KEYS),
+	    second = holds(f, KEYS, 300), all = KEYS - COMMON;
 
 	if (first + shared + second == 0)
 		return EMPTY;
@@ -62,18 +63,21 @@ const char *words_for(int what)
 {
 	static char text[100];
 
-	snprintf(text, sizeof(text), "%s%s%s%s%s%s%s", NAMED(GONE, " gone"), NAMED(EMPTY, " empty"), NAMED(FIRST, " as a"),
-		 NAMED(SECOND, " as b"), NAMED(BOTH, " both"), NAMED(SHARED, " shared"), NAMED(OTHER, " something else"));
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s%s", NAMED(GONE, " gone"), NAMED(EMPTY, " empty"),
+		 NAMED(FIRST, " as a"), NAMED(SECOND, " as b"), NAMED(BOTH, " both"),
+		 NAMED(SHARED, " shared"), NAMED(OTHER, " something else"));
 	return text;
 }
 
-const struct blm_params small = BLM_PARAMS(.capacity = 600, .rate = 0.0001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+const struct blm_params small = BLM_PARAMS(.capacity = 600, .rate = 0.0001, .seed_count = 1,
+					   .seeds = (const uint64_t[]){ 7 });
 
-const struct blm_params keyed = BLM_PARAMS(
-	.capacity = 600, .rate = 0.0001, .hash = "siphash", .seed_count = 0, .secret = (const uint8_t *)"sixteen bytes...",
-);
+const struct blm_params keyed = BLM_PARAMS(.capacity = 600, .rate = 0.0001, .hash = "siphash",
+					   .seed_count = 0,
+					   .secret = (const uint8_t *)"sixteen bytes...", );
 
-void make_filter(struct blm_store *store, const char *name, const struct blm_params *params, int from, int to)
+void make_filter(struct blm_store *store, const char *name, const struct blm_params *params,
+		 int from, int to)
 {
 	struct blm_filter *f;
 
@@ -88,7 +92,8 @@ void make_filter(struct blm_store *store, const char *name, const struct blm_par
 void pack_in_gzip(const char *from, const char *to)
 {
 	static uint8_t bytes[UINT16_MAX + 64] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1 };
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	ssize_t n = read(in, bytes + 15, UINT16_MAX);
 	const uint16_t lengths[2] = { htole16((uint16_t)n), htole16((uint16_t)~n) };
 	uint32_t ends[2] = { UINT32_MAX, htole32((uint32_t)n) };
@@ -106,11 +111,16 @@ void pack_in_gzip(const char *from, const char *to)
 	close(out);
 }
 
-/* All that a case may find: filters at paths and in the store "s", another program's file, filters as text. */
+/*
+ * All that a case may find: filters at paths and in the store "s", another program's file, filters
+ * as text.
+ */
 void make_fixture(void)
 {
-	static const struct blm_exchange foreign = BLM_EXCHANGE(.format = "pybloomfiltermmap"), text = BLM_EXCHANGE(.base64 = true),
-		foreign_text = BLM_EXCHANGE(.format = "pybloomfiltermmap", .base64 = true);
+	static const struct blm_exchange foreign = BLM_EXCHANGE(.format = "pybloomfiltermmap"),
+					 text = BLM_EXCHANGE(.base64 = true),
+					 foreign_text = BLM_EXCHANGE(.format = "pybloomfiltermmap",
+								     .base64 = true);
 	struct blm_store *store;
 	struct blm_filter *f;
 
@@ -121,8 +131,9 @@ void make_fixture(void)
 		make_filter(i ? store : NULL, "keyed", &keyed, 0, KEYS);
 	}
 	FIXTURE(blm_store_label(store, "a", "of", "old"));
-	FIXTURE(blm_create(&f, NULL, "c", &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .hash = "mm3-64", .kind = "classic",
-		.seed_count = 0, .probes = 7)));
+	FIXTURE(blm_create(&f, NULL, "c",
+			   &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .hash = "mm3-64",
+				       .kind = "classic", .seed_count = 0, .probes = 7)));
 	FIXTURE(add_keys(f, 0, KEYS));
 	FIXTURE(blm_export_file(f, &foreign, "foreign"));
 	FIXTURE(blm_export_file(f, &foreign_text, "foreign.text"));

@@ -1,26 +1,34 @@
 /*
- * interpose.c - the C library's calls in the places of which ours stand, and fail when they are told to
+ * interpose.c - the C library's calls in the places of which ours stand, and fail when they are
+ * told to
  *
- * The program defines them itself, so the libraries that it is linked with come here as well: LMDB, libsodium, and what the C
- * library itself allocates. Counting is for threads, too; but which thread makes the n-th call is not the same each time.
+ * The program defines them itself, so the libraries that it is linked with come here as well: LMDB,
+ * libsodium, and what the C library itself allocates. Counting is for threads, too; but which
+ * thread makes the n-th call is not the same each time.
  *
- * Of what these libraries call, the following does not come here (calls.py reads the names before the colons, and itself has those of what
- * works in memory only):
- *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid, gettid, geteuid, getpagesize, sigaction, sigpending,
- *     sigtimedwait, pthread_sigmask, raise: cannot fail as they are called, or fail without effect
- *   - pthread_mutex_init, pthread_mutex_destroy, pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_unlock, pthread_cond_init,
- *     pthread_cond_destroy, pthread_cond_wait, pthread_cond_signal, pthread_cond_broadcast, pthread_rwlock_init, pthread_rwlock_destroy,
- *     pthread_rwlock_rdlock, pthread_rwlock_wrlock, pthread_rwlock_unlock, pthread_rwlockattr_init, pthread_rwlockattr_destroy,
- *     pthread_rwlockattr_setkind_np, pthread_once, pthread_join: allocate nothing, and fail only if they are misused
+ * Of what these libraries call, the following does not come here (calls.py reads the names before
+ * the colons, and itself has those of what works in memory only):
+ *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid,
+ * gettid, geteuid, getpagesize, sigaction, sigpending, sigtimedwait, pthread_sigmask, raise: cannot
+ * fail as they are called, or fail without effect
+ *   - pthread_mutex_init, pthread_mutex_destroy, pthread_mutex_lock, pthread_mutex_trylock,
+ * pthread_mutex_unlock, pthread_cond_init, pthread_cond_destroy, pthread_cond_wait,
+ * pthread_cond_signal, pthread_cond_broadcast, pthread_rwlock_init, pthread_rwlock_destroy,
+ *     pthread_rwlock_rdlock, pthread_rwlock_wrlock, pthread_rwlock_unlock, pthread_rwlockattr_init,
+ * pthread_rwlockattr_destroy, pthread_rwlockattr_setkind_np, pthread_once, pthread_join: allocate
+ * nothing, and fail only if they are misused
  *   - newlocale, uselocale: the locale is "C", which is there
- *   - register_atfork: pthread_atfork(), that is; the C library has room for 48 of them, and then allocates
+ *   - register_atfork: pthread_atfork(), that is; the C library has room for 48 of them, and then
+ * allocates
  *   - asprintf, strdup: allocate with malloc(), which comes here
- *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the function fails as a whole
+ *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the
+ * function fails as a whole
  *   - dlopen, dlsym, dlerror: this program is linked with what the library else loads
- *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to say so: the program then ends by the signal,
- *     as it would without the handler
+ *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to
+ * say so: the program then ends by the signal, as it would without the handler
  */
-#undef _FILE_OFFSET_BITS	/* each call is defined under its own name here, and under that for large files */
+#undef _FILE_OFFSET_BITS /* each call is defined under its own name here, and under that for large \
+			    files */
 #include "interpose.h"
 
 #include <dirent.h>
@@ -140,7 +148,10 @@ static void note_site(enum fault_call call)
 		fault_sites[call][fault.calls[call] - 1] = callers();
 }
 
-/* How this call fails: an errno value, FAULT_SHORT; 0: not at all. Who is interrupted for ever would wait for ever: 20 times will do. */
+/*
+ * How this call fails: an errno value, FAULT_SHORT; 0: not at all. Who is interrupted for ever
+ * would wait for ever: 20 times will do.
+ */
 static int failure_of(enum fault_call call)
 {
 	bool hit = false;
@@ -155,7 +166,8 @@ static int failure_of(enum fault_call call)
 		hit = call == fault.call && fault.calls[call] == fault.nth;
 		break;
 	case FAULT_FROM_THEN_ON:
-		hit = call == fault.call && fault.calls[call] >= fault.nth && (err != EINTR || fault.calls[call] < fault.nth + 20);
+		hit = call == fault.call && fault.calls[call] >= fault.nth
+		   && (err != EINTR || fault.calls[call] < fault.nth + 20);
 		break;
 	case FAULT_NOW_AND_THEN:
 		hit = roll() % (unsigned long)fault.nth == 0;
@@ -210,7 +222,10 @@ static ssize_t bytes_of(enum fault_call call, size_t bytes)
 	real_; \
 })
 
-/* The same function also under the name that it has for large files; where this is built the two are one. */
+/*
+ * The same function also under the name that it has for large files; where this is built the two
+ * are one.
+ */
 #define ALSO_64(function) __asm__(".globl " #function "64\n.set " #function "64, " #function)
 
 ALSO_64(open);
@@ -308,7 +323,8 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	if (fails(FAULT_MAP))
 		return MAP_FAILED;
 	map = REAL(mmap)(at, bytes, protection, flags, fd, offset);
-	__atomic_fetch_add(&fault.mapped, map != MAP_FAILED && !(flags & MAP_FIXED), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&fault.mapped, map != MAP_FAILED && !(flags & MAP_FIXED),
+			   __ATOMIC_RELAXED);
 	return map;
 }
 
@@ -469,7 +485,8 @@ int fstatat(int folder, const char *restrict path, struct stat *restrict ret, in
 	return fails(FAULT_STAT) ? -1 : REAL(fstatat)(folder, path, ret, flags);
 }
 
-int statx(int folder, const char *restrict path, int flags, unsigned what, struct statx *restrict ret)
+int statx(int folder, const char *restrict path, int flags, unsigned what,
+	  struct statx *restrict ret)
 {
 	return fails(FAULT_STAT) ? -1 : REAL(statx)(folder, path, flags, what, ret);
 }
@@ -518,7 +535,9 @@ int posix_fallocate(int fd, off_t at, off_t bytes)
 
 int fallocate(int fd, int how, off_t at, off_t bytes)
 {
-	return fails(how & FALLOC_FL_PUNCH_HOLE ? FAULT_HOLE : FAULT_SIZE) ? -1 : REAL(fallocate)(fd, how, at, bytes);
+	return fails(how & FALLOC_FL_PUNCH_HOLE ? FAULT_HOLE : FAULT_SIZE)
+		     ? -1
+		     : REAL(fallocate)(fd, how, at, bytes);
 }
 
 int fchown(int fd, uid_t owner, gid_t group)
@@ -576,7 +595,8 @@ int fcntl(int fd, int what, ...)
 	va_start(ap, what);
 	how = va_arg(ap, void *);
 	va_end(ap);
-	takes = what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK || what == F_OFD_SETLKW || what == F_OFD_GETLK;
+	takes = what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK || what == F_OFD_SETLKW
+	     || what == F_OFD_GETLK;
 	if (takes && ((struct flock *)how)->l_type != F_UNLCK && fails(FAULT_LOCK))
 		return -1;
 	if ((what == F_DUPFD || what == F_DUPFD_CLOEXEC) && fails(FAULT_DUP))
@@ -658,7 +678,8 @@ int getentropy(void *room, size_t bytes)
 	return fails(FAULT_RANDOM) ? -1 : REAL(getentropy)(room, bytes);
 }
 
-int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict how, void *(*work)(void *), void *restrict context)
+int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict how,
+		   void *(*work)(void *), void *restrict context)
 {
 	int err = failure(FAULT_THREAD);
 
@@ -705,5 +726,7 @@ long syscall(long number, ...)
 	first = va_arg(ap, long);
 	second = va_arg(ap, long);
 	va_end(ap);
-	return number == SYS_membarrier && fails(FAULT_MACHINE) ? -1 : REAL(syscall)(number, first, second);
+	return number == SYS_membarrier && fails(FAULT_MACHINE)
+		     ? -1
+		     : REAL(syscall)(number, first, second);
 }

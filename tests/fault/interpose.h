@@ -7,15 +7,36 @@
 
 /* Kinds of calls that may fail; each is counted by itself. */
 enum fault_call {
-	FAULT_ALLOCATE, FAULT_OPEN, FAULT_READ, FAULT_WRITE, FAULT_STAT, FAULT_SIZE, FAULT_MAP, FAULT_UNMAP, FAULT_SYNC, FAULT_DUP,
-	FAULT_LOCK, FAULT_FLOCK, FAULT_NAME, FAULT_RIGHTS, FAULT_UNLINK, FAULT_SEEK, FAULT_FOLDER,
-	FAULT_HOLE, FAULT_PATH, FAULT_RANDOM, FAULT_THREAD, FAULT_WAIT, FAULT_MACHINE,
+	FAULT_ALLOCATE,
+	FAULT_OPEN,
+	FAULT_READ,
+	FAULT_WRITE,
+	FAULT_STAT,
+	FAULT_SIZE,
+	FAULT_MAP,
+	FAULT_UNMAP,
+	FAULT_SYNC,
+	FAULT_DUP,
+	FAULT_LOCK,
+	FAULT_FLOCK,
+	FAULT_NAME,
+	FAULT_RIGHTS,
+	FAULT_UNLINK,
+	FAULT_SEEK,
+	FAULT_FOLDER,
+	FAULT_HOLE,
+	FAULT_PATH,
+	FAULT_RANDOM,
+	FAULT_THREAD,
+	FAULT_WAIT,
+	FAULT_MACHINE,
 	FAULT_CALLS
 };
 
 enum fault_mode { FAULT_NEVER, FAULT_ONCE, FAULT_FROM_THEN_ON, FAULT_NOW_AND_THEN };
 
-enum { FAULT_SHORT = -1 };	/* for an errno value: half of the bytes are read or written, and no more is said */
+/* for an errno value: half of the bytes are read or written, and no more is said */
+enum { FAULT_SHORT = -1 };
 
 extern struct fault {
 	enum fault_mode mode;

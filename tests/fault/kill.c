@@ -1,13 +1,16 @@
 /*
- * kill.c - workers that do everything to one store, killed at any moment: nothing that they were told is ever untrue
+ * kill.c - workers that do everything to one store, killed at any moment: nothing that they were
+ * told is ever untrue
  *
  * usage: test-kill [CYCLES]
  *
- * Four workers; a cycle kills one of them, or all, and looks at what is left. A worker writes what it is about to do, and
- * that it was done, into memory that outlives it. Of the key filters and claim filters, which all workers use and replace (by
- * an AND with ones, which takes nothing out), every acknowledged key must be found, and no key may be claimed twice, nor by
- * nobody, but those of a batch that a kill interrupted. The slots are names of one worker each, so what must be there is known: as before the step that the kill interrupted, or as after
- * it. The common names are everybody's, to get in each other's way.
+ * Four workers; a cycle kills one of them, or all, and looks at what is left. A worker writes what
+ * it is about to do, and that it was done, into memory that outlives it. Of the key filters and
+ * claim filters, which all workers use and replace (by an AND with ones, which takes nothing out),
+ * every acknowledged key must be found, and no key may be claimed twice, nor by nobody, but those
+ * of a batch that a kill interrupted. The slots are names of one worker each, so what must be there
+ * is known: as before the step that the kill interrupted, or as after it. The common names are
+ * everybody's, to get in each other's way.
  */
 #include "processes.h"
 #include "../info.h"
@@ -20,7 +23,16 @@ static unsigned long cycles = 50;
 
 /* ---- What everybody works on ---- */
 
-enum fixed { KEYS_BLOCKED, KEYS_CLASSIC, KEYS_PATH, KEY_FILTERS, CLAIMS_BLOCKED = KEY_FILTERS, CLAIMS_CLASSIC, CLAIMS_PATH, FIXED };
+enum fixed {
+	KEYS_BLOCKED,
+	KEYS_CLASSIC,
+	KEYS_PATH,
+	KEY_FILTERS,
+	CLAIMS_BLOCKED = KEY_FILTERS,
+	CLAIMS_CLASSIC,
+	CLAIMS_PATH,
+	FIXED
+};
 
 static const struct {
 	const char *name, *ones;
@@ -46,7 +58,8 @@ static const uint64_t seed = 7;
 
 static void make_fixed(struct blm_store *store, enum fixed which)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = fixed[which].kind, .cells = 1 << 21, .probes = 7, .seed_count = 1, .seeds = &seed);
+	const struct blm_params params = BLM_PARAMS(.kind = fixed[which].kind, .cells = 1 << 21,
+						    .probes = 7, .seed_count = 1, .seeds = &seed);
 	struct blm_filter *f, *ones;
 	struct blm_info *info = info_room();
 	int r;
@@ -79,7 +92,8 @@ struct slot {
 
 struct log {
 	struct slot slot[2][SLOTS];
-	uint32_t now;			/* 16 * which of the two is true + the step that it is about to do; NOTHING: that is done */
+	/* 16 * which of the two is true + the step that it is about to do; NOTHING: that is done */
+	uint32_t now;
 	struct {
 		unsigned slot, to;
 		uint32_t value;
@@ -89,7 +103,8 @@ struct log {
 		bool under_way;
 		enum fixed which;
 		uint64_t first;
-	} claim;			/* its batch: who is killed in it may have won what nobody was told */
+	/* its batch: who is killed in it may have won what nobody was told */
+	} claim;
 	uint64_t operations;
 	uint32_t value;			/* the last that was used */
 	double longest_start, longest;	/* seconds: to open everything; one operation */
@@ -99,7 +114,8 @@ struct log {
 static struct {
 	struct log log[WORKERS];
 	uint64_t claimed_to[FIXED];
-	uint8_t told[FIXED][CLAIM_ROOM], new[FIXED][CLAIM_ROOM];	/* acknowledged; how often with "new" */
+	/* acknowledged; how often with "new" */
+	uint8_t told[FIXED][CLAIM_ROOM], new[FIXED][CLAIM_ROOM];
 	uint8_t untold[FIXED][CLAIM_ROOM];	/* a kill interrupted a claim of it */
 } *shared;
 
@@ -128,7 +144,9 @@ static void apply(struct slot *slots, enum step step, unsigned at, unsigned to, 
 		*s = (struct slot){ .exists = true };
 		break;
 	case PUBLISH: case REBUILD:
-		*s = (struct slot){ .exists = true, .content = value, .label = s->exists ? s->label : 0 };
+		*s = (struct slot){ .exists = true,
+				    .content = value,
+				    .label = s->exists ? s->label : 0 };
 		break;
 	case CLEAR:
 		s->content = 0;
@@ -208,7 +226,8 @@ static int template(struct blm_store *store, const char *name)
 	return r;
 }
 
-static int do_step(struct blm_store *store, enum step step, const char *name, const char *to, uint32_t value)
+static int do_step(struct blm_store *store, enum step step, const char *name, const char *to,
+		   uint32_t value)
 {
 	struct blm_filter *f;
 	char text[16];
@@ -296,7 +315,8 @@ static void add_some(struct blm_filter *f, unsigned worker, enum fixed which)
 /* At about the place where all are, so that most keys are raced for. */
 static void claim_some(struct blm_filter *f, struct log *log, enum fixed which, uint64_t *random)
 {
-	uint64_t *to = &shared->claimed_to[which], far = __atomic_load_n(to, __ATOMIC_RELAXED), back = one_of(random, 3 * BATCH);
+	uint64_t *to = &shared->claimed_to[which], far = __atomic_load_n(to, __ATOMIC_RELAXED),
+		 back = one_of(random, 3 * BATCH);
 	uint64_t first = far > back ? far - back : 0, room[BATCH], won = 0;
 	struct blm_key keys[BATCH];
 
@@ -321,7 +341,9 @@ static void claim_some(struct blm_filter *f, struct log *log, enum fixed which, 
 		__atomic_store_n(&shared->told[which][first + i], 1, __ATOMIC_SEQ_CST);
 	}
 	__atomic_store_n(&log->claim.under_way, false, __ATOMIC_SEQ_CST);
-	while (far < first + BATCH && !__atomic_compare_exchange_n(to, &far, first + BATCH, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+	while (far < first + BATCH
+	       && !__atomic_compare_exchange_n(to, &far, first + BATCH, false, __ATOMIC_SEQ_CST,
+					       __ATOMIC_RELAXED))
 		;
 }
 
@@ -330,7 +352,9 @@ static void replace_by_itself(struct blm_store *store, struct blm_filter *f, enu
 	struct blm_filter *ones;
 
 	MUST(blm_open(&ones, place_of(which, store), fixed[which].ones, 0) == 0);
-	MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1, 0, NULL) == 0);
+	MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1, 0,
+			      NULL)
+	     == 0);
 	blm_close(ones);
 }
 
@@ -344,7 +368,8 @@ static void note_longest(double *longest, double begun)
 		*longest = took;
 }
 
-static void work_once(struct blm_store *store, struct blm_filter *const *f, unsigned worker, uint64_t *random)
+static void work_once(struct blm_store *store, struct blm_filter *const *f, unsigned worker,
+		      uint64_t *random)
 {
 	enum fixed which = one_of(random, FIXED);
 	unsigned what = one_of(random, 32);
@@ -389,7 +414,8 @@ static int worker_body(int worker)
 
 /* ---- What must be true ---- */
 
-static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsigned slot, const struct slot *before, const struct slot *after)
+static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsigned slot,
+				 const struct slot *before, const struct slot *after)
 {
 	struct blm_info *info = info_room();
 	struct slot found = { 0 };
@@ -410,7 +436,8 @@ static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsig
 		if (after->content && blm_contains(f, &after->content, sizeof(after->content)))
 			found.content = after->content;
 		if (before->content && blm_contains(f, &before->content, sizeof(before->content))) {
-			ck_assert_msg(!found.content || found.content == before->content, "%s: old and new", name);
+			ck_assert_msg(!found.content || found.content == before->content,
+				      "%s: old and new", name);
 			found.content = before->content;
 		}
 		blm_close(f);
@@ -421,10 +448,14 @@ static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsig
 
 static bool same(const struct slot *a, const struct slot *b)
 {
-	return a->exists == b->exists && a->sealed == b->sealed && a->content == b->content && a->label == b->label;
+	return a->exists == b->exists && a->sealed == b->sealed && a->content == b->content
+	    && a->label == b->label;
 }
 
-/* Each worker's names are as before its last step, or all as after it. From then on, that is how it was. */
+/*
+ * Each worker's names are as before its last step, or all as after it. From then on, that is how it
+ * was.
+ */
 static void settle_slots(struct blm_store *store, unsigned worker)
 {
 	struct log *log = &shared->log[worker];
@@ -440,10 +471,14 @@ static void settle_slots(struct blm_store *store, unsigned worker)
 		is_after &= same(&found[i], &after[i]);
 	}
 	for (unsigned i = 0; i < SLOTS && !is_before && !is_after; i++)
-		fprintf(stderr, "# slot %u: found %d/%d/%u/%u, before %d/%d/%u/%u, after %d/%d/%u/%u\n", i, found[i].exists, found[i].sealed,
-			found[i].content, found[i].label, before[i].exists, before[i].sealed, before[i].content, before[i].label,
+		fprintf(stderr,
+			"# slot %u: found %d/%d/%u/%u, before %d/%d/%u/%u, after %d/%d/%u/%u\n", i,
+			found[i].exists, found[i].sealed, found[i].content, found[i].label,
+			before[i].exists, before[i].sealed, before[i].content, before[i].label,
 			after[i].exists, after[i].sealed, after[i].content, after[i].label);
-	ck_assert_msg(is_before || is_after, "worker %u, killed in step %d on slot %u: half of it is done", worker, step, log->next.slot);
+	ck_assert_msg(is_before || is_after,
+		      "worker %u, killed in step %d on slot %u: half of it is done", worker, step,
+		      log->next.slot);
 	memcpy(before, found, sizeof(found));
 	log->now -= step;
 }
@@ -456,7 +491,8 @@ struct checked {
 static void check_keys(struct blm_store *store, struct checked *from)
 {
 	for (enum fixed which = 0; which < FIXED; which++) {
-		uint64_t claimed = __atomic_load_n(&shared->claimed_to[which], __ATOMIC_SEQ_CST), to[WORKERS];
+		uint64_t claimed = __atomic_load_n(&shared->claimed_to[which], __ATOMIC_SEQ_CST),
+			 to[WORKERS];
 		struct blm_filter *f;
 
 		for (unsigned w = 0; w < WORKERS && which < KEY_FILTERS; w++)
@@ -469,12 +505,16 @@ static void check_keys(struct blm_store *store, struct checked *from)
 			from->added[w][which] = to[w];
 		}
 		for (uint64_t i = from->claimed[which]; i < claimed; i++) {
-			ck_assert_msg(!__atomic_load_n(&shared->told[which][i], __ATOMIC_SEQ_CST) || blm_contains(f, &i, sizeof(i)),
-				      "%s: key %llu is lost", fixed[which].name, (unsigned long long)i);
-			ck_assert_msg(shared->new[which][i] <= 1, "%s: key %llu was new %u times", fixed[which].name, (unsigned long long)i,
+			ck_assert_msg(!__atomic_load_n(&shared->told[which][i], __ATOMIC_SEQ_CST)
+					      || blm_contains(f, &i, sizeof(i)),
+				      "%s: key %llu is lost", fixed[which].name,
+				      (unsigned long long)i);
+			ck_assert_msg(shared->new[which][i] <= 1, "%s: key %llu was new %u times",
+				      fixed[which].name, (unsigned long long)i,
 				      shared->new[which][i]);
 		}
-		from->claimed[which] = claimed > 4 * BATCH ? claimed - 4 * BATCH : 0;	/* others may be at work behind it */
+		/* others may be at work behind it */
+		from->claimed[which] = claimed > 4 * BATCH ? claimed - 4 * BATCH : 0;
 		blm_close(f);
 	}
 }
@@ -482,7 +522,8 @@ static void check_keys(struct blm_store *store, struct checked *from)
 static void print_finding(void *context, const struct blm_finding *found)
 {
 	++*(unsigned *)context;
-	fprintf(stderr, "# %s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+	fprintf(stderr, "# %s: %s%s\n", found->file, found->what,
+		found->repaired ? " (repaired)" : "");
 }
 
 static void count_finding(void *context, const struct blm_finding *found)
@@ -498,8 +539,10 @@ static int check_listed(void *context, const struct blm_info *info, int err)
 	ck_assert_msg(access(info->path, R_OK) == 0, "%s: %s is not there", info->name, info->path);
 	++*count;
 	if (sscanf(info->name, "worker %u, slot %u", &worker, &slot) == 2)
-		ck_assert_msg(slots_of(&shared->log[worker])[slot].exists, "%s: nobody made it", info->name);
-	else if (strncmp(info->name, "common ", 7) && strncmp(info->name, "ones-", 5) && strncmp(info->name, "keys-", 5))
+		ck_assert_msg(slots_of(&shared->log[worker])[slot].exists, "%s: nobody made it",
+			      info->name);
+	else if (strncmp(info->name, "common ", 7) && strncmp(info->name, "ones-", 5)
+		 && strncmp(info->name, "keys-", 5))
 		ck_assert_msg(!strncmp(info->name, "claims-", 7), "%s: whose is that?", info->name);
 	return 0;
 }
@@ -523,11 +566,15 @@ static void print_files(struct blm_store *store)
 
 static void check_left(void *context, const struct blm_finding *found)
 {
-	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file, found->what);
+	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file,
+		      found->what);
 	++*(unsigned *)context;
 }
 
-/* Beside a path who dies between giving the new file a name and renaming it leaves that one, and no more; verifying the path finds it. */
+/*
+ * Beside a path who dies between giving the new file a name and renaming it leaves that one, and no
+ * more; verifying the path finds it.
+ */
 static unsigned repair_paths(void)
 {
 	unsigned left = 0, wrong = 0;
@@ -539,14 +586,16 @@ static unsigned repair_paths(void)
 	}
 	ck_assert_uint_eq(wrong, 0);
 	there = files_in("p", NULL);
-	ck_assert_msg(there == (int)(sizeof(paths) / sizeof(paths[0])), "%d files beside each other, of which %zu are filters", there,
+	ck_assert_msg(there == (int)(sizeof(paths) / sizeof(paths[0])),
+		      "%d files beside each other, of which %zu are filters", there,
 		      sizeof(paths) / sizeof(paths[0]));
 	return left;
 }
 
 /*
- * Nobody is at work, and whoever was told of a claimed key was told that somebody else has it, though nobody has: never, but where it
- * seemed to be there before the first claim, which is as likely as the filter says, when it has all keys.
+ * Nobody is at work, and whoever was told of a claimed key was told that somebody else has it,
+ * though nobody has: never, but where it seemed to be there before the first claim, which is as
+ * likely as the filter says, when it has all keys.
  */
 static void check_claims(struct blm_store *store)
 {
@@ -565,12 +614,15 @@ static void check_claims(struct blm_store *store)
 		OK(blm_estimate(f, true, &e));
 		blm_close(f);
 		most = e.rate.value * (double)claimed;
-		ck_assert_msg((double)nobodys <= most + 6 * sqrt(most) + 1, "%s: of %llu claimed keys %llu are nobody's", fixed[which].name,
+		ck_assert_msg((double)nobodys <= most + 6 * sqrt(most) + 1,
+			      "%s: of %llu claimed keys %llu are nobody's", fixed[which].name,
 			      (unsigned long long)claimed, (unsigned long long)nobodys);
 	}
 }
 
-/* Nobody is at work: everything is as was acknowledged, and what the dead left is found and goes. */
+/*
+ * Nobody is at work: everything is as was acknowledged, and what the dead left is found and goes.
+ */
 static unsigned check_at_rest(void)
 {
 	struct checked from_the_first = { 0 };
@@ -644,7 +696,8 @@ static void cycle(pid_t pid[WORKERS], struct checked *checked, uint64_t *random,
 		if (!pid[w])
 			pid[w] = spawn(worker_body, (int)w);
 	usleep(one_of(random, 20000));
-	if (one_of(random, 4) == 0) {		/* in the middle of whatever: the others wait for it, or do not */
+	/* in the middle of whatever: the others wait for it, or do not */
+	if (one_of(random, 4) == 0) {
 		kill(pid[one_of(random, WORKERS)], SIGSTOP);
 		usleep(one_of(random, 5000));
 		for (unsigned w = 0; w < WORKERS; w++)
@@ -660,7 +713,7 @@ static void cycle(pid_t pid[WORKERS], struct checked *checked, uint64_t *random,
 	blm_store_close(store);
 }
 
-START_TEST(of_workers_that_are_killed_at_any_moment_everything_acknowledged_stays_and_nothing_half_done)
+START_TEST(killed_workers_lose_nothing_acknowledged_and_leave_nothing_half_done)
 {
 	pid_t pid[WORKERS] = { 0 };
 	uint64_t random = 1, operations = 0, keys = 0, claims = 0;
@@ -693,10 +746,13 @@ START_TEST(of_workers_that_are_killed_at_any_moment_everything_acknowledged_stay
 		if (shared->log[w].longest_start > longest_start)
 			longest_start = shared->log[w].longest_start;
 	}
-	printf("# %lu cycles, %llu operations, %llu keys and %llu claims, none lost or doubled; %u files left behind, all found\n"
-	       "# the longest, in milliseconds: opening everything after a kill %.0f, looking at everything %.0f, an operation %.0f\n", cycles,
-	       (unsigned long long)operations, (unsigned long long)keys, (unsigned long long)claims, left, longest_start * 1e3,
-	       longest_look * 1e3, longest * 1e3);
+	printf("# %lu cycles, %llu operations, %llu keys and %llu claims, none lost or doubled; %u "
+	       "files left behind, all found\n"
+	       "# the longest, in milliseconds: opening everything after a kill %.0f, looking at "
+	       "everything %.0f, an operation %.0f\n",
+	       cycles, (unsigned long long)operations, (unsigned long long)keys,
+	       (unsigned long long)claims, left, longest_start * 1e3, longest_look * 1e3,
+	       longest * 1e3);
 	fflush(stdout);
 	ck_assert_double_lt(longest_start, TOO_LONG);
 	ck_assert_double_lt(longest_look, TOO_LONG);
@@ -713,7 +769,7 @@ int main(int argc, char **argv)
 	cycles = how_many(argc, argv, cycles);
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, of_workers_that_are_killed_at_any_moment_everything_acknowledged_stays_and_nothing_half_done);
+	tcase_add_test(tc, killed_workers_lose_nothing_acknowledged_and_leave_nothing_half_done);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,12 +1,15 @@
 /*
- * kill_built.c - workers that build, update and merge, killed at any moment: what has the name is always whole
+ * kill_built.c - workers that build, update and merge, killed at any moment: what has the name is
+ * always whole
  *
  * usage: test-kill_built [CYCLES]
  *
- * Each worker brings one set that all share up to date, merges it with another into a filter of its own, and builds a filter of its own, of
- * another kind each time, in the place of the one before. A cycle kills one of them, or all. Of an update that was under way all of it was
- * done or nothing, what comes and what goes; of a build the name has the old filter or the new one, with all its keys and values; a merged
- * filter has all of both. Repair finds nothing but files that somebody left who was at it.
+ * Each worker brings one set that all share up to date, merges it with another into a filter of its
+ * own, and builds a filter of its own, of another kind each time, in the place of the one before. A
+ * cycle kills one of them, or all. Of an update that was under way all of it was done or nothing,
+ * what comes and what goes; of a build the name has the old filter or the new one, with all its
+ * keys and values; a merged filter has all of both. Repair finds nothing but files that somebody
+ * left who was at it.
  */
 #include "kinds.h"
 #include "../info.h"
@@ -16,16 +19,19 @@ enum { WORKERS = 3, BATCH = 40, LIVE = 4, BUILT = 5000, FIXED = 300, ROUND = 25 
 
 static unsigned long cycles = 50;
 
-static const char *const kinds[] = { "golomb", "fuse", "ribbon", "bloomier", "blocked", "cuckoo", "d-left", "split-block", "exact", "range" };
+static const char *const kinds[] = { "golomb", "fuse",	 "ribbon",	"bloomier", "blocked",
+				     "cuckoo", "d-left", "split-block", "exact",    "range" };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static const struct blm_params set_params = BLM_PARAMS(
-	.kind = "golomb", .capacity = 3000, .rate = 1e-9, .options = "counted=1", .seed_count = 1, .seeds = (const uint64_t[]){ 5 }, .replace = true,
-);
+static const struct blm_params set_params =
+	BLM_PARAMS(.kind = "golomb", .capacity = 3000, .rate = 1e-9, .options = "counted=1",
+		   .seed_count = 1, .seeds = (const uint64_t[]){ 5 }, .replace = true, );
 
 struct log {
-	uint64_t update_begun, updates;		/* the i-th puts batch i into the set and takes batch i - LIVE out */
-	uint64_t build_begun, builds;		/* the i-th is of its own keys, and of another kind than the one before */
+	/* the i-th puts batch i into the set and takes batch i - LIVE out */
+	uint64_t update_begun, updates;
+	/* the i-th is of its own keys, and of another kind than the one before */
+	uint64_t build_begun, builds;
 	uint64_t merges, operations;
 };
 
@@ -72,7 +78,8 @@ static void update(struct blm_store *store, struct log *log, unsigned worker)
 
 static struct blm_params params_of_build(uint64_t number)
 {
-	return BLM_PARAMS(.kind = kinds[number % KINDS], .capacity = BUILT, .rate = 1e-6, .replace = true);
+	return BLM_PARAMS(.kind = kinds[number % KINDS], .capacity = BUILT, .rate = 1e-6,
+			  .replace = true);
 }
 
 static uint64_t value_of(uint64_t key)
@@ -106,7 +113,8 @@ static void merge(struct blm_store *store, struct log *log, unsigned worker)
 	name_of(name, "merged", worker);
 	r = blm_store_drop(store, name);
 	MUST(r == 0 || r == -ENOENT);
-	MUST(blm_open(&from[0], store, "fixed", 0) == 0 && blm_open(&from[1], store, "set", 0) == 0);
+	MUST(blm_open(&from[0], store, "fixed", 0) == 0
+	     && blm_open(&from[1], store, "set", 0) == 0);
 	MUST(blm_merge(&merged, store, name, (const struct blm_filter *const *)from, 2, 0600) == 0);
 	MUST(denied(merged, first_key(0, OF_FIXED, 0), FIXED) == 0);
 	blm_close(merged);
@@ -118,7 +126,8 @@ static void merge(struct blm_store *store, struct log *log, unsigned worker)
 static int worker_body(int worker)
 {
 	uint64_t random = (uint64_t)getpid() * 31 + logs[worker].operations;
-	static void (*const all[])(struct blm_store *, struct log *, unsigned) = { update, build, merge };
+	static void (*const all[])(struct blm_store *, struct log *, unsigned) = { update, build,
+										   merge };
 	struct blm_store *store;
 
 	MUST(blm_store_open(&store, "s", 0) == 0);
@@ -134,7 +143,8 @@ static bool has_all(const struct blm_filter *f, uint64_t first, uint64_t count)
 {
 	uint64_t lost = denied(f, first, count);
 
-	ck_assert_msg(lost == 0 || lost > count - 3, "%llu of %llu keys are missing", (unsigned long long)lost, (unsigned long long)count);
+	ck_assert_msg(lost == 0 || lost > count - 3, "%llu of %llu keys are missing",
+		      (unsigned long long)lost, (unsigned long long)count);
 	return lost == 0;
 }
 
@@ -149,10 +159,14 @@ static void check_set(struct blm_store *store, struct log *log, unsigned worker)
 		log->updates++;
 	}
 	log->update_begun = log->updates;
-	for (uint64_t i = log->updates > 3 * LIVE ? log->updates - 3 * LIVE : 0; i < log->updates; i++)
-		ck_assert_msg(has_all(f, first_key(worker, OF_UPDATE, i), BATCH) == (i + LIVE >= log->updates), "batch %llu of %llu",
-			      (unsigned long long)i, (unsigned long long)log->updates);
-	ck_assert(has_all(f, first_key(0, OF_FIXED, 1), FIXED));	/* what was there from the beginning */
+	for (uint64_t i = log->updates > 3 * LIVE ? log->updates - 3 * LIVE : 0; i < log->updates;
+	     i++)
+		ck_assert_msg(has_all(f, first_key(worker, OF_UPDATE, i), BATCH)
+				      == (i + LIVE >= log->updates),
+			      "batch %llu of %llu", (unsigned long long)i,
+			      (unsigned long long)log->updates);
+	/* what was there from the beginning */
+	ck_assert(has_all(f, first_key(0, OF_FIXED, 1), FIXED));
 	blm_close(f);
 }
 
@@ -203,7 +217,8 @@ static void check_merged(struct blm_store *store, unsigned worker)
 	r = blm_open(&f, store, name, 0);
 	ck_assert_msg(r == 0 || r == -ENOENT, "%s", blm_error_message());
 	if (r == 0) {
-		ck_assert(has_all(f, first_key(0, OF_FIXED, 0), FIXED) && has_all(f, first_key(0, OF_FIXED, 1), FIXED));
+		ck_assert(has_all(f, first_key(0, OF_FIXED, 0), FIXED)
+			  && has_all(f, first_key(0, OF_FIXED, 1), FIXED));
 		blm_close(f);
 	}
 }
@@ -217,7 +232,8 @@ static void check_worker(struct blm_store *store, unsigned worker)
 
 static void check_finding(void *context, const struct blm_finding *found)
 {
-	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file, found->what);
+	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file,
+		      found->what);
 }
 
 static void no_finding(void *context, const struct blm_finding *found)
@@ -283,7 +299,7 @@ static void cycle(pid_t pid[WORKERS], uint64_t *random, bool all)
 		check_at_rest();
 }
 
-START_TEST(of_builders_updaters_and_mergers_that_are_killed_at_any_moment_each_did_all_of_a_step_or_nothing)
+START_TEST(killed_builders_updaters_and_mergers_did_all_of_a_step_or_nothing)
 {
 	struct log sum = { 0 };
 	pid_t pid[WORKERS] = { 0 };
@@ -292,13 +308,15 @@ START_TEST(of_builders_updaters_and_mergers_that_are_killed_at_any_moment_each_d
 	logs = shared_memory(WORKERS * sizeof(*logs));
 	start();
 	for (unsigned long c = 0; c < cycles; c++)
-		cycle(pid, &random, c % ROUND == ROUND - 1 || c == cycles - 1 || one_of(&random, 8) == 0);
+		cycle(pid, &random,
+		      c % ROUND == ROUND - 1 || c == cycles - 1 || one_of(&random, 8) == 0);
 	for (unsigned w = 0; w < WORKERS; w++) {
 		sum.updates += logs[w].updates;
 		sum.builds += logs[w].builds;
 		sum.merges += logs[w].merges;
 	}
-	printf("# %lu cycles, %llu updates, %llu builds, %llu merges\n", cycles, (unsigned long long)sum.updates, (unsigned long long)sum.builds,
+	printf("# %lu cycles, %llu updates, %llu builds, %llu merges\n", cycles,
+	       (unsigned long long)sum.updates, (unsigned long long)sum.builds,
 	       (unsigned long long)sum.merges);
 	fflush(stdout);
 	ck_assert(sum.updates && sum.builds && sum.merges);
@@ -313,7 +331,7 @@ int main(int argc, char **argv)
 	cycles = how_many(argc, argv, cycles);
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, of_builders_updaters_and_mergers_that_are_killed_at_any_moment_each_did_all_of_a_step_or_nothing);
+	tcase_add_test(tc, killed_builders_updaters_and_mergers_did_all_of_a_step_or_nothing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,52 +1,88 @@
 /*
- * kill_kinds.c - workers that add, remove, grow and rotate, killed at any moment: no key that must be there is missing
+ * kill_kinds.c - workers that add, remove, grow and rotate, killed at any moment: no key that must
+ * be there is missing
  *
  * usage: test-kill_kinds [CYCLES]
  *
- * Four workers on filters of the kinds that do more than set bits; a cycle kills one of them, or all, and looks. A worker's keys are its
- * own, in batches, and before and after each call it writes what is to become of a batch into memory that outlives it. A batch of which
- * neither is sure, since the worker was killed in between, is never touched again: taking out what may be out would take out others'.
- * Whatever was killed where: a key that is there is found, with the value that it has or one above it; of those that were taken out no more
- * are found than by mistake; repair finds nothing but files that somebody left who grew a filter; and every filter goes on.
+ * Four workers on filters of the kinds that do more than set bits; a cycle kills one of them, or
+ * all, and looks. A worker's keys are its own, in batches, and before and after each call it writes
+ * what is to become of a batch into memory that outlives it. A batch of which neither is sure,
+ * since the worker was killed in between, is never touched again: taking out what may be out would
+ * take out others'. Whatever was killed where: a key that is there is found, with the value that it
+ * has or one above it; of those that were taken out no more are found than by mistake; repair finds
+ * nothing but files that somebody left who grew a filter; and every filter goes on.
  */
 #include "processes.h"
 #include "../info.h"
 
-enum { WORKERS = 4, BATCH = 16, ROUND = 50, BATCHES = 1 << 13, LIVE = 24, SLOTS = 4, SLOT_KEYS = 1000 };
+enum {
+	WORKERS = 4,
+	BATCH = 16,
+	ROUND = 50,
+	BATCHES = 1 << 13,
+	LIVE = 24,
+	SLOTS = 4,
+	SLOT_KEYS = 1000
+};
 
 static unsigned long cycles = 50;
 
-enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, RECENT, D_LEFT, REMOVABLE, SCALABLE, WINDOW, SPLIT_BLOCK, HASH_COMPACT, ATTENUATED, APPROXIMATOR, BITMAP, STABLE, KINDS };
+enum which {
+	COUNTING,
+	CUCKOO,
+	REDIS_CUCKOO,
+	IBLT,
+	RECENT,
+	D_LEFT,
+	REMOVABLE,
+	SCALABLE,
+	WINDOW,
+	SPLIT_BLOCK,
+	HASH_COMPACT,
+	ATTENUATED,
+	APPROXIMATOR,
+	BITMAP,
+	STABLE,
+	KINDS
+};
 
 /*
- * Room for the LIVE batches of all workers, and for what is left of a batch of each that is killed in a round; in cuckoo filters just so,
- * that keys be moved; in an iblt so much more that few that are not there are found. Where a key can be denied for others that were taken out
- * the rate is so small that in all a run none is.
+ * Room for the LIVE batches of all workers, and for what is left of a batch of each that is killed
+ * in a round; in cuckoo filters just so, that keys be moved; in an iblt so much more that few that
+ * are not there are found. Where a key can be denied for others that were taken out the rate is so
+ * small that in all a run none is.
  */
 static const struct blm_params fixed[KINDS] = {
 	[COUNTING] = BLM_PARAMS(.kind = "counting", .capacity = 6000, .rate = 0.001),
 	[CUCKOO] = BLM_PARAMS(.kind = "cuckoo", .capacity = 2500, .rate = 0.001),
 	[REDIS_CUCKOO] = BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 2500, .rate = 0.02),
 	[IBLT] = BLM_PARAMS(.kind = "iblt", .capacity = 30000, .options = "key-bytes=8"),
-	[RECENT] = BLM_PARAMS(.kind = "recent", .capacity = 2500, .rate = 1e-9, .options = "span=1h,tick=0.1,spare=2"),
-	[D_LEFT] = BLM_PARAMS(.kind = "d-left", .capacity = 6000, .rate = 0.001, .options = "spare=2"),
-	[REMOVABLE] = BLM_PARAMS(.kind = "removable", .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9),
+	[RECENT] = BLM_PARAMS(.kind = "recent", .capacity = 2500, .rate = 1e-9,
+			      .options = "span=1h,tick=0.1,spare=2"),
+	[D_LEFT] = BLM_PARAMS(.kind = "d-left", .capacity = 6000, .rate = 0.001,
+			      .options = "spare=2"),
+	[REMOVABLE] = BLM_PARAMS(.kind = "removable",
+				 .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9),
 	[SCALABLE] = BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.001),
-	[WINDOW] = BLM_PARAMS(.kind = "window", .capacity = SLOTS * SLOT_KEYS, .rate = 0.001, .options = "slots=4"),
+	[WINDOW] = BLM_PARAMS(.kind = "window", .capacity = SLOTS * SLOT_KEYS, .rate = 0.001,
+			      .options = "slots=4"),
 	[SPLIT_BLOCK] = BLM_PARAMS(.kind = "split-block", .capacity = 100000, .rate = 0.001),
 	[HASH_COMPACT] = BLM_PARAMS(.kind = "hash-compact", .capacity = 100000, .rate = 0.001),
 	[ATTENUATED] = BLM_PARAMS(.kind = "attenuated", .capacity = 100000, .rate = 0.001),
 	[APPROXIMATOR] = BLM_PARAMS(.kind = "approximator", .capacity = 100000, .rate = 0.001),
 	[BITMAP] = BLM_PARAMS(.kind = "bitmap", .cells = (uint64_t)WORKERS * BATCHES * BATCH),
-	[STABLE] = BLM_PARAMS(.kind = "stable", .cells = 100000, .probes = 3, .rate = 0.01, .options = "bits=2"),
+	[STABLE] = BLM_PARAMS(.kind = "stable", .cells = 100000, .probes = 3, .rate = 0.01,
+			      .options = "bits=2"),
 };
 
 enum state { NEW, ADDING, THERE, REMOVING, GONE };
 
 struct log {
 	uint8_t batch[KINDS][BATCHES];		/* enum state */
-	uint64_t past[BATCHES];			/* of the window: what had ended when the batch began, see must_be_there() */
-	uint64_t begun, ended;			/* keys added to the window; a rotation is SLOT_KEYS of them */
+	/* of the window: what had ended when the batch began, see must_be_there() */
+	uint64_t past[BATCHES];
+	/* keys added to the window; a rotation is SLOT_KEYS of them */
+	uint64_t begun, ended;
 	uint32_t next[KINDS], oldest[KINDS];	/* batches from the oldest on may be there */
 	uint64_t operations;
 };
@@ -65,15 +101,19 @@ struct batch {
 
 static void keys_of_batch(struct batch *ret, unsigned worker, enum which kind, uint32_t batch)
 {
-	number_keys(ret->number, ret->key, (uint64_t)(worker + 1) << 48 | (uint64_t)kind << 40 | (uint64_t)batch * BATCH, BATCH);
+	number_keys(ret->number, ret->key,
+		    (uint64_t)(worker + 1) << 48 | (uint64_t)kind << 40 | (uint64_t)batch * BATCH,
+		    BATCH);
 	for (unsigned i = 0; kind == BITMAP && i < BATCH; i++) {
-		snprintf(ret->text[i], sizeof(ret->text[i]), "%llu", (unsigned long long)((uint64_t)worker * BATCHES + batch) * BATCH + i);
+		snprintf(ret->text[i], sizeof(ret->text[i]), "%llu",
+			 (unsigned long long)((uint64_t)worker * BATCHES + batch) * BATCH + i);
 		ret->key[i] = (struct blm_key){ ret->text[i], strlen(ret->text[i]) };
 	}
 }
 
 /* How many of its keys a filter denies. */
-static unsigned denied_of(const struct blm_filter *f, unsigned worker, enum which kind, uint32_t batch)
+static unsigned denied_of(const struct blm_filter *f, unsigned worker, enum which kind,
+			  uint32_t batch)
 {
 	struct batch keys;
 
@@ -110,7 +150,10 @@ static void begin(struct log *log, uint64_t keys)
 	__atomic_fetch_add(&log->begun, keys, __ATOMIC_SEQ_CST);
 }
 
-/* Whatever its worker began took place by now, or never will: it returned, or the worker died in it. */
+/*
+ * Whatever its worker began took place by now, or never will: it returned, or the worker died in
+ * it.
+ */
 static void end(struct log *log)
 {
 	__atomic_store_n(&log->ended, log->begun, __ATOMIC_SEQ_CST);
@@ -153,8 +196,12 @@ static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, en
 	log->next[kind]++;
 	set(&log->batch[kind][batch], ADDING);
 	values_of(values, kind, batch);
-	r = has_values(kind) ? blm_put_many(f, keys.key, values, BATCH, NULL) : blm_add_many(f, keys.key, BATCH, NULL);
-	MUST(r >= 0 || (r == -EXFULL && (kind == CUCKOO || kind == REDIS_CUCKOO || kind == RECENT || kind == D_LEFT || kind == HASH_COMPACT)));
+	r = has_values(kind) ? blm_put_many(f, keys.key, values, BATCH, NULL)
+			     : blm_add_many(f, keys.key, BATCH, NULL);
+	MUST(r >= 0
+	     || (r == -EXFULL
+		 && (kind == CUCKOO || kind == REDIS_CUCKOO || kind == RECENT || kind == D_LEFT
+		     || kind == HASH_COMPACT)));
 	if (r >= 0)
 		set(&log->batch[kind][batch], THERE);
 	if (kind == WINDOW)
@@ -191,7 +238,8 @@ static void rotate(struct blm_filter *f, struct log *log)
 	end(log);
 }
 
-static void work_once(struct blm_filter *const *f, struct log *log, unsigned worker, uint64_t *random)
+static void work_once(struct blm_filter *const *f, struct log *log, unsigned worker,
+		      uint64_t *random)
 {
 	enum which kind = one_of(random, KINDS);
 	unsigned what = one_of(random, 100);
@@ -231,18 +279,21 @@ static int worker_body(int worker)
 /* ---- What must be true ---- */
 
 /*
- * Asked before: is it still so? The slot that the batch is in may have been full but for it, and is dropped when SLOTS + 1 more have
- * begun, each of the others after SLOT_KEYS keys at the earliest, or by rotate(). What came since the batch began is at most what was
- * begun by now and had not ended then: others were in the middle of a rotation, or had keys in that were not counted yet. A stable one
- * forgets any key at any time: of that it matters only that it goes on.
+ * Asked before: is it still so? The slot that the batch is in may have been full but for it, and is
+ * dropped when SLOTS + 1 more have begun, each of the others after SLOT_KEYS keys at the earliest,
+ * or by rotate(). What came since the batch began is at most what was begun by now and had not
+ * ended then: others were in the middle of a rotation, or had keys in that were not counted yet. A
+ * stable one forgets any key at any time: of that it matters only that it goes on.
  */
 static bool must_be_there(const struct log *log, enum which kind, uint32_t batch)
 {
-	return kind != STABLE && get(&log->batch[kind][batch]) == THERE && (kind != WINDOW || begun_by_all() - log->past[batch] < SLOTS * SLOT_KEYS);
+	return kind != STABLE && get(&log->batch[kind][batch]) == THERE
+	    && (kind != WINDOW || begun_by_all() - log->past[batch] < SLOTS * SLOT_KEYS);
 }
 
 /* A distance seldom is less than it was put, a value seldom more. */
-static bool values_are_right(const struct blm_filter *f, unsigned worker, enum which kind, uint32_t batch)
+static bool values_are_right(const struct blm_filter *f, unsigned worker, enum which kind,
+			     uint32_t batch)
 {
 	uint64_t put[BATCH], got[BATCH];
 	struct batch keys;
@@ -268,8 +319,9 @@ static void check_gone(const struct blm_filter *f, enum which kind)
 				gone += BATCH;
 				found += BATCH - denied_of(f, w, kind, batch);
 			}
-	ck_assert_msg(found <= gone / 50 + 10, "%s: of %llu keys that were taken out %llu are found", fixed[kind].kind, (unsigned long long)gone,
-		      (unsigned long long)found);
+	ck_assert_msg(found <= gone / 50 + 10,
+		      "%s: of %llu keys that were taken out %llu are found", fixed[kind].kind,
+		      (unsigned long long)gone, (unsigned long long)found);
 }
 
 /* Its next writer finds nothing that is in its way. */
@@ -281,7 +333,8 @@ static void check_that_it_goes_on(struct blm_store *store, enum which kind)
 
 	OK(blm_open(&f, store, fixed[kind].kind, BLM_OPEN_WRITE));
 	r = has_values(kind) ? blm_put(f, "99999", 5, 1) : blm_add(f, "99999", 5);
-	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind, blm_error_message());
+	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind,
+		      blm_error_message());
 	ck_assert(r < 0 || blm_contains(f, "99999", 5));
 	if (kind <= D_LEFT && r == 1)
 		ck_assert_int_eq(blm_remove(f, "99999", 5), 1);
@@ -299,10 +352,14 @@ static void check_kind(const struct blm_filter *f, enum which kind, uint32_t new
 		uint32_t next = __atomic_load_n(&log->next[kind], __ATOMIC_SEQ_CST);
 
 		for (uint32_t batch = next > newest ? next - newest : 0; batch < next; batch++)
-			if (must_be_there(log, kind, batch) && denied_of(f, w, kind, batch) && must_be_there(log, kind, batch))
-				ck_abort_msg("%s: keys of batch %u of worker %u are missing", fixed[kind].kind, batch, w);
-			else if (has_values(kind) && must_be_there(log, kind, batch) && !values_are_right(f, w, kind, batch))
-				ck_abort_msg("%s: values of batch %u of worker %u are wrong", fixed[kind].kind, batch, w);
+			if (must_be_there(log, kind, batch) && denied_of(f, w, kind, batch)
+			    && must_be_there(log, kind, batch))
+				ck_abort_msg("%s: keys of batch %u of worker %u are missing",
+					     fixed[kind].kind, batch, w);
+			else if (has_values(kind) && must_be_there(log, kind, batch)
+				 && !values_are_right(f, w, kind, batch))
+				ck_abort_msg("%s: values of batch %u of worker %u are wrong",
+					     fixed[kind].kind, batch, w);
 	}
 }
 
@@ -321,15 +378,20 @@ static void check_all(struct blm_store *store, uint32_t newest)
 static void print_finding(void *context, const struct blm_finding *found)
 {
 	++*(unsigned *)context;
-	fprintf(stderr, "# %s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+	fprintf(stderr, "# %s: %s%s\n", found->file, found->what,
+		found->repaired ? " (repaired)" : "");
 }
 
 static void check_finding(void *context, const struct blm_finding *found)
 {
-	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file, found->what);
+	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file,
+		      found->what);
 }
 
-/* Nobody is at work. Nothing but files that somebody left who grew a filter is found, and those only once; all can go on. */
+/*
+ * Nobody is at work. Nothing but files that somebody left who grew a filter is found, and those
+ * only once; all can go on.
+ */
 static uint64_t check_at_rest(void)
 {
 	struct blm_store *store = open_store(0);
@@ -400,7 +462,7 @@ static void cycle(pid_t pid[WORKERS], uint64_t *random)
 	blm_store_close(store);
 }
 
-START_TEST(of_adders_removers_growers_and_rotators_that_are_killed_at_any_moment_no_key_that_must_be_there_is_missing)
+START_TEST(killed_adders_removers_growers_and_rotators_lose_no_key)
 {
 	pid_t pid[WORKERS] = { 0 };
 	uint64_t random = 1, operations = 0;
@@ -417,7 +479,8 @@ START_TEST(of_adders_removers_growers_and_rotators_that_are_killed_at_any_moment
 				kill_workers(pid, w, 1);
 		operations += check_at_rest();
 	}
-	printf("# %lu cycles, %llu operations, no key missing\n", cycles, (unsigned long long)operations);
+	printf("# %lu cycles, %llu operations, no key missing\n", cycles,
+	       (unsigned long long)operations);
 	fflush(stdout);
 }
 END_TEST
@@ -430,7 +493,7 @@ int main(int argc, char **argv)
 	cycles = how_many(argc, argv, cycles);
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, of_adders_removers_growers_and_rotators_that_are_killed_at_any_moment_no_key_that_must_be_there_is_missing);
+	tcase_add_test(tc, killed_adders_removers_growers_and_rotators_lose_no_key);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -31,17 +31,21 @@ static inline struct blm_kind_info kind_named(const char *name)
 	return kind;
 }
 
-static inline int build_with(struct blm_store *store, const char *name, const struct blm_params *params, const struct blm_key *keys,
+static inline int build_with(struct blm_store *store, const char *name,
+			     const struct blm_params *params, const struct blm_key *keys,
 			     const uint64_t *values, size_t count)
 {
-	const struct blm_build_options least = { .memory_bytes = 1 };	/* so that more than a few go through a file */
+	/* so that more than a few go through a file */
+	const struct blm_build_options least = { .memory_bytes = 1 };
 	struct blm_build *b;
 	int r = blm_build_begin(&b, store, name, params, &least);
 
 	if (r < 0)
 		return r;
-	r = kind_named(params->kind).can & BLM_CAN_GET ? blm_build_put_many(b, keys, values, count) : blm_build_add_many(b, keys, count);
-	if (r == 0 && kind_named(params->kind).can & BLM_CAN_EXCLUDE)	/* these are keys; others make no key go */
+	r = kind_named(params->kind).can & BLM_CAN_GET ? blm_build_put_many(b, keys, values, count)
+						       : blm_build_add_many(b, keys, count);
+	/* these are keys; others make no key go */
+	if (r == 0 && kind_named(params->kind).can & BLM_CAN_EXCLUDE)
 		r = blm_build_exclude_many(b, &(struct blm_key){ "other", 5 }, 1);
 	if (r == 0)
 		return blm_build_finish(b, NULL);
@@ -49,7 +53,8 @@ static inline int build_with(struct blm_store *store, const char *name, const st
 	return r;
 }
 
-static inline int create_with(struct blm_store *store, const char *name, const struct blm_params *params, const struct blm_key *keys,
+static inline int create_with(struct blm_store *store, const char *name,
+			      const struct blm_params *params, const struct blm_key *keys,
 			      const uint64_t *values, size_t count)
 {
 	struct blm_filter *f;
@@ -57,7 +62,8 @@ static inline int create_with(struct blm_store *store, const char *name, const s
 
 	if (r < 0)
 		return (int)r;
-	r = kind_named(params->kind).can & BLM_CAN_PUT ? blm_put_many(f, keys, values, count, NULL) : blm_add_many(f, keys, count, NULL);
+	r = kind_named(params->kind).can & BLM_CAN_PUT ? blm_put_many(f, keys, values, count, NULL)
+						       : blm_add_many(f, keys, count, NULL);
 	if (r >= 0)
 		r = blm_sync(f);
 	blm_close(f);
@@ -65,10 +71,12 @@ static inline int create_with(struct blm_store *store, const char *name, const s
 }
 
 /* values: as many as keys, for kinds that hold some. Return: 0, or a negative errno. */
-static inline int make_of_kind(struct blm_store *store, const char *name, const struct blm_params *params, const struct blm_key *keys,
+static inline int make_of_kind(struct blm_store *store, const char *name,
+			       const struct blm_params *params, const struct blm_key *keys,
 			       const uint64_t *values, size_t count)
 {
-	return (kind_named(params->kind).can & BLM_CAN_BUILD ? build_with : create_with)(store, name, params, keys, values, count);
+	return (kind_named(params->kind).can & BLM_CAN_BUILD ? build_with : create_with)(
+		store, name, params, keys, values, count);
 }
 
 #endif

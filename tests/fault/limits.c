@@ -9,7 +9,10 @@
 
 enum { KEYS = 300 };
 
-/* Bits; a second image, which a sync writes; cells; parts that come when they are needed; what grows when it is told to. */
+/*
+ * Bits; a second image, which a sync writes; cells; parts that come when they are needed; what
+ * grows when it is told to.
+ */
 static const struct blm_params kinds[] = {
 	BLM_PARAMS(.capacity = 1000, .rate = 0.001),
 	BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.001),
@@ -86,7 +89,25 @@ static int count(void *context, const struct blm_info *info, int err)
 
 /* ---- Whatever takes a new file, or makes one longer, at a path or in a store ---- */
 
-enum way { COPY, UNITE, IMPORT, EXPORT, PUBLISH, CREATE, SEAL, INTERSECT, SYNC, LABEL, CLEAR, REBUILD, DROP, GROW, ADD, WAYS, NONE = WAYS };
+enum way {
+	COPY,
+	UNITE,
+	IMPORT,
+	EXPORT,
+	PUBLISH,
+	CREATE,
+	SEAL,
+	INTERSECT,
+	SYNC,
+	LABEL,
+	CLEAR,
+	REBUILD,
+	DROP,
+	GROW,
+	ADD,
+	WAYS,
+	NONE = WAYS
+};
 static int added;		/* by ADD: keys that were said to be in */
 
 static int fill_fresh(struct blm_filter *fresh, void *unused)
@@ -122,13 +143,23 @@ static int make_new(enum way how, struct blm_store *store)
 		return r;
 	switch (how) {
 	case COPY: r = blm_copy(&f, store, "new", a, 0); break;
-	case UNITE: r = blm_combine(&f, store, "new", BLM_UNION, (const struct blm_filter *const[]){ a, a }, 2, 0, NULL); break;
-	case IMPORT: r = blm_import_file(&f, store, "new", &BLM_EXCHANGE(.base64 = true), "text"); break;
+	case UNITE:
+		r = blm_combine(&f, store, "new", BLM_UNION,
+				(const struct blm_filter *const[]){ a, a }, 2, 0, NULL);
+		break;
+	case IMPORT:
+		r = blm_import_file(&f, store, "new", &BLM_EXCHANGE(.base64 = true), "text");
+		break;
 	case EXPORT: r = store ? 0 : blm_export_file(a, NULL, "new"); break;
-	case PUBLISH: r = store ? blm_store_publish(store, "new", a, 0, BLM_PUBLISH_WRITABLE) : 0; break;
+	case PUBLISH:
+		r = store ? blm_store_publish(store, "new", a, 0, BLM_PUBLISH_WRITABLE) : 0;
+		break;
 	case CREATE: r = blm_create(&f, store, "new", &kinds[kind]); break;
 	case SEAL: r = blm_seal(a); break;
-	case INTERSECT: r = blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ a }, 1, 0, NULL); break;
+	case INTERSECT:
+		r = blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ a }, 1,
+				     0, NULL);
+		break;
 	case SYNC: r = blm_sync(a); break;
 	case LABEL: r = store ? blm_store_label(store, "a", "key", "value") : 0; break;
 	case CLEAR: r = blm_clear(a); break;
@@ -162,18 +193,23 @@ static void check_a(struct blm_store *store, enum way how, int r)
 /* Nothing of it, or all. */
 static void check_new(struct blm_store *store, enum way how, int r)
 {
-	bool makes = how == COPY || how == UNITE || how == IMPORT || how == (store ? PUBLISH : EXPORT) || how == CREATE;
+	bool makes = how == COPY || how == UNITE || how == IMPORT
+		  || how == (store ? PUBLISH : EXPORT) || how == CREATE;
 	struct blm_filter *f;
 	int opened = blm_open(&f, store, "new", BLM_OPEN_WRITE);
 
-	ck_assert_msg(opened == (makes && r >= 0 ? 0 : -ENOENT), "way %d: %d, new: %d, %s", (int)how, r, opened, blm_error_message());
+	ck_assert_msg(opened == (makes && r >= 0 ? 0 : -ENOENT), "way %d: %d, new: %d, %s",
+		      (int)how, r, opened, blm_error_message());
 	if (opened < 0)
 		return;
 	ck_assert_int_eq(keys_in(f, 0, KEYS), how == CREATE ? 0 : KEYS);
 	blm_close(f);
 }
 
-/* What is at paths and in the store is as it should be after that, done or not, in one of them; nothing else is left. */
+/*
+ * What is at paths and in the store is as it should be after that, done or not, in one of them;
+ * nothing else is left.
+ */
 static void check_all(enum way how, int r, bool in_store)
 {
 	struct blm_store *store = open_store(0);
@@ -196,7 +232,8 @@ static void find_what_it_cannot(void)
 	for (int how = 0; how < WAYS; how++) {
 		int r = make_new(how, NULL);
 
-		ck_assert_msg(r >= 0 || r == -EOPNOTSUPP, "way %d: %d, %s", how, r, blm_error_message());
+		ck_assert_msg(r >= 0 || r == -EOPNOTSUPP, "way %d: %d, %s", how, r,
+			      blm_error_message());
 		cannot[how] = r < 0;
 		check_all(how, r, false);
 		make_anew(NULL);
@@ -206,10 +243,12 @@ static void find_what_it_cannot(void)
 /* Is that what must come? LMDB calls a write that was cut short EIO. */
 static bool fits(enum way how, int r, int err, bool in_store)
 {
-	bool fit = cannot[how] ? r == -EOPNOTSUPP || r == err : r >= 0 || r == err || (in_store && r == -EIO && err != -EMFILE);
+	bool fit = cannot[how] ? r == -EOPNOTSUPP || r == err
+			       : r >= 0 || r == err || (in_store && r == -EIO && err != -EMFILE);
 
 	if (!fit)
-		fprintf(stderr, "way %d%s: %d, %s\n", (int)how, in_store ? " in a store" : "", r, blm_error_message());
+		fprintf(stderr, "way %d%s: %d, %s\n", (int)how, in_store ? " in a store" : "", r,
+			blm_error_message());
 	return fit;
 }
 
@@ -217,7 +256,8 @@ static bool fits(enum way how, int r, int err, bool in_store)
 
 static int with_small_files(int kib)
 {
-	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY }, limit = { (rlim_t)kib << 10, RLIM_INFINITY };
+	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY },
+		      limit = { (rlim_t)kib << 10, RLIM_INFINITY };
 
 	MUST(signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
 	for (int in_store = 0; in_store < 2; in_store++) {
@@ -251,18 +291,20 @@ END_TEST
 
 static int make_catalog(int kib)
 {
-	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY }, limit = { (rlim_t)kib << 10, RLIM_INFINITY };
+	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY },
+		      limit = { (rlim_t)kib << 10, RLIM_INFINITY };
 	int r;
 
 	MUST(signal(SIGXFSZ, SIG_DFL) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	r = blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL);
 	MUST(setrlimit(RLIMIT_FSIZE, &none) == 0);
-	MUST(r == 0 || r == -EFBIG || r == -EIO || r == -ENOSPC);	/* so LMDB calls writes that were cut short */
+	/* so LMDB calls writes that were cut short */
+	MUST(r == 0 || r == -EFBIG || r == -EIO || r == -ENOSPC);
 	MUST(r == 0 || blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL) == 0);
 	return 0;
 }
 
-START_TEST(past_the_limit_of_file_sizes_a_lost_catalog_is_made_anew_or_stays_lost_without_a_signal)
+START_TEST(past_the_file_size_limit_a_lost_catalog_is_made_anew_or_stays_lost)
 {
 	make_all();
 	for (int kib = 0; kib < 64; kib = next_kib(kib)) {
@@ -275,7 +317,8 @@ END_TEST
 
 static int drop_damaged(int kib)
 {
-	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY }, limit = { (rlim_t)kib << 10, RLIM_INFINITY };
+	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY },
+		      limit = { (rlim_t)kib << 10, RLIM_INFINITY };
 	struct blm_info *info = info_room();
 	struct blm_store *store;
 	int r;
@@ -303,7 +346,8 @@ START_TEST(past_the_limit_of_file_sizes_a_damaged_filter_is_dropped_or_stays_wit
 		path_of(store, "a", path);
 		blm_store_close(store);
 		fd = open(path, O_RDWR | O_CLOEXEC);
-		ck_assert(fd >= 0 && pwrite(fd, "Z", 1, 4000) == 1);	/* in the page that its checksum is of */
+		/* in the page that its checksum is of */
+		ck_assert(fd >= 0 && pwrite(fd, "Z", 1, 4000) == 1);
 		close(fd);
 		ck_assert_int_eq(run_apart(drop_damaged, kib), 0);
 	}
@@ -358,7 +402,9 @@ static int with_few_addresses(int unused)
 	struct blm_filter *f;
 
 	MUST(setrlimit(RLIMIT_AS, &limit) == 0);
-	MUST(blm_create(&f, NULL, "large", &BLM_PARAMS(.cells = UINT64_C(1) << 34, .probes = 5, .sparse = true)) == -ENOMEM);
+	MUST(blm_create(&f, NULL, "large",
+			&BLM_PARAMS(.cells = UINT64_C(1) << 34, .probes = 5, .sparse = true))
+	     == -ENOMEM);
 	MUST(*blm_error_message());
 	MUST(access("large", F_OK) < 0 && errno == ENOENT);
 	MUST(blm_open(&f, NULL, "there", 0) == -ENOMEM);
@@ -372,7 +418,8 @@ START_TEST(a_filter_larger_than_the_address_space_is_not_made_and_not_opened)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "there", &BLM_PARAMS(.cells = UINT64_C(1) << 34, .probes = 5, .sparse = true)));
+	OK(blm_create(&f, NULL, "there",
+		      &BLM_PARAMS(.cells = UINT64_C(1) << 34, .probes = 5, .sparse = true)));
 	blm_close(f);
 	ck_assert_int_eq(run_apart(with_few_addresses, 0), 0);
 }
@@ -394,17 +441,24 @@ static void fill_disk(int but)
 	close(fd);
 }
 
-/* Mounts of this process's own: not for other users than root, nor in a chroot whose / is no mount point. */
+/*
+ * Mounts of this process's own: not for other users than root, nor in a chroot whose / is no mount
+ * point.
+ */
 static int own_mounts(int unused)
 {
 	(void)unused;
-	return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : 77;
+	return geteuid() == 0 && unshare(CLONE_NEWNS) == 0
+			    && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+		     ? 0
+		     : 77;
 }
 
 static void go_to_a_small_disk(void)
 {
 	MUST(own_mounts(0) == 0);
-	MUST(mkdir("disk", 0700) == 0 && mount("none", "disk", "tmpfs", 0, "size=4m") == 0 && chdir("disk") == 0);
+	MUST(mkdir("disk", 0700) == 0 && mount("none", "disk", "tmpfs", 0, "size=4m") == 0
+	     && chdir("disk") == 0);
 }
 
 static int on_a_full_disk(int in_store)
@@ -440,7 +494,10 @@ START_TEST(on_a_full_disk_nothing_is_half_made_and_nothing_is_killed)
 }
 END_TEST
 
-/* The space of a next part is taken when it is begun: until then keys go in, and from then on the disk is told of, by the key that needed it. */
+/*
+ * The space of a next part is taken when it is begun: until then keys go in, and from then on the
+ * disk is told of, by the key that needed it.
+ */
 static int grow_on_a_full_disk(int but)
 {
 	struct blm_filter *f;
@@ -460,7 +517,8 @@ static int grow_on_a_full_disk(int but)
 		MUST(blm_open(&f, NULL, "f", BLM_OPEN_WRITE) == 0);
 	}
 	MUST(blm_verify(NULL, "f", 0, NULL, NULL) == 0);
-	MUST(unlink("ballast") == 0 && blm_add(f, &keys, sizeof(keys)) >= 0 && keys_in(f, 0, keys + 1) == keys + 1);
+	MUST(unlink("ballast") == 0 && blm_add(f, &keys, sizeof(keys)) >= 0
+	     && keys_in(f, 0, keys + 1) == keys + 1);
 	blm_close(f);
 	return 0;
 }
@@ -487,15 +545,18 @@ static int sync_on_a_full_disk(int which)
 	struct blm_filter *f;
 
 	MUST(own_mounts(0) == 0);
-	MUST(mkdir("disk", 0700) == 0 && mount("none", "disk", "tmpfs", 0, "size=64m") == 0 && chdir("disk") == 0);
+	MUST(mkdir("disk", 0700) == 0 && mount("none", "disk", "tmpfs", 0, "size=64m") == 0
+	     && chdir("disk") == 0);
 	MUST(blm_create(&f, NULL, "f", &with_image[which]) == 0);
 	fill_disk(0);
-	for (int round = 1; round <= 3; round++) {	/* keys come to all blocks, and each sync uses all of the journal */
+	/* keys come to all blocks, and each sync uses all of the journal */
+	for (int round = 1; round <= 3; round++) {
 		for (int i = KEYS * 10 * (round - 1); i < KEYS * 10 * round; i++)
 			MUST(blm_add(f, &i, sizeof(i)) >= 0);
 		MUST(blm_sync(f) == 0);
 	}
-	MUST(keys_in(f, 0, KEYS * 30) == KEYS * 30 || which == 2);	/* an iblt answers no questions */
+	/* an iblt answers no questions */
+	MUST(keys_in(f, 0, KEYS * 30) == KEYS * 30 || which == 2);
 	blm_close(f);
 	return 0;
 }
@@ -533,7 +594,8 @@ START_TEST(a_new_file_that_is_not_sparse_has_all_of_its_space)
 		return;		/* it comes of all its keys at once */
 	OK(r);
 	ck_assert_uint_ge(bytes_on_disk("full", &size), size);
-	OK(blm_add(f, "1234", 4) >= 0 || !(info.can & BLM_CAN_ADD) ? 0 : -1);	/* a number for bitmap */
+	/* a number for bitmap */
+	OK(blm_add(f, "1234", 4) >= 0 || !(info.can & BLM_CAN_ADD) ? 0 : -1);
 	OK(blm_sync(f));
 	ck_assert_uint_ge(bytes_on_disk("full", &size), size);
 	blm_close(f);
@@ -556,15 +618,21 @@ int main(void)
 	TCase *tc = tcase_create("limits");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, past_the_limit_of_file_sizes_all_calls_fail_without_a_signal, 0, KINDS);
-	tcase_add_test(tc, past_the_limit_of_file_sizes_a_lost_catalog_is_made_anew_or_stays_lost_without_a_signal);
-	tcase_add_test(tc, past_the_limit_of_file_sizes_a_damaged_filter_is_dropped_or_stays_without_a_signal);
+	tcase_add_loop_test(tc, past_the_limit_of_file_sizes_all_calls_fail_without_a_signal, 0,
+			    KINDS);
+	tcase_add_test(tc, past_the_file_size_limit_a_lost_catalog_is_made_anew_or_stays_lost);
+	tcase_add_test(
+		tc,
+		past_the_limit_of_file_sizes_a_damaged_filter_is_dropped_or_stays_without_a_signal);
 	tcase_add_test(tc, without_descriptors_all_calls_fail_and_none_is_left_open);
 	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_made_and_not_opened);
-	tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_made_and_nothing_is_killed, 0, 2 * KINDS);
+	tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_made_and_nothing_is_killed, 0,
+			    2 * KINDS);
 	tcase_add_loop_test(tc, a_filter_that_was_made_syncs_on_a_full_disk, 0, 4);
-	tcase_add_loop_test(tc, a_new_file_that_is_not_sparse_has_all_of_its_space, 0, kinds_there_are());
-	tcase_add_loop_test(tc, a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys, 0, 6);
+	tcase_add_loop_test(tc, a_new_file_that_is_not_sparse_has_all_of_its_space, 0,
+			    kinds_there_are());
+	tcase_add_loop_test(tc, a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys,
+			    0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,9 +1,11 @@
 /*
- * locks.c - holders of locks that stop, die or fork; containers; users and mounts that only read; copies made at any moment
+ * locks.c - holders of locks that stop, die or fork; containers; users and mounts that only read;
+ * copies made at any moment
  *
- * What is waited for, and what is not, is lib/file/ofd_lock.h's and lib/catalog/flock.h's promise: a question never waits, adding
- * and claiming only for a replacement (a claim without a slot, lib/file/presence.h, for the gate, too); the catalog's lock is waited for
- * by changes only, while it moves. A dead holder holds nothing.
+ * What is waited for, and what is not, is lib/file/ofd_lock.h's and lib/catalog/flock.h's promise:
+ * a question never waits, adding and claiming only for a replacement (a claim without a slot,
+ * lib/file/presence.h, for the gate, too); the catalog's lock is waited for by changes only, while
+ * it moves. A dead holder holds nothing.
  */
 #include "processes.h"
 #include "../info.h"
@@ -59,7 +61,8 @@ static bool runs_after(pid_t pid, unsigned milliseconds)
 /* ---- Holders of a filter's locks ---- */
 
 enum what { ASK, OPEN_TO_READ, ADD, CLAIM, SYNC, CLEAR, WHATS };
-static const char *const whats[] = { "asking", "opening", "adding", "claiming", "syncing", "clearing" };
+static const char *const whats[] = { "asking",	 "opening", "adding",
+				     "claiming", "syncing", "clearing" };
 
 static const struct {
 	const char *name;
@@ -71,15 +74,19 @@ static const struct {
 	bool present;		/* in a slot, instead of holding the lock */
 } holders[] = {
 	{ "a replacer", BLM_LOCK_REPLACE, true, BLM_REPLACING, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
-	{ "a replacer at its last step", BLM_LOCK_REPLACE, true, BLM_YIELDING, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
+	{ "a replacer at its last step", BLM_LOCK_REPLACE, true, BLM_YIELDING,
+	  1 << ADD | 1 << CLAIM | 1 << CLEAR },
 	{ "a dropper", BLM_LOCK_REPLACE, true, BLM_DROPPED, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
 	{ "a claimer", BLM_LOCK_REPLACE, false, BLM_LIVE, 1 << CLEAR },
-	{ "a claimer that is present", BLM_LOCK_REPLACE, false, BLM_LIVE, 1 << CLEAR, .present = true },
+	{ "a claimer that is present", BLM_LOCK_REPLACE, false, BLM_LIVE, 1 << CLEAR,
+	  .present = true },
 	{ "a holder of the gate", BLM_LOCK_GATE, true, BLM_LIVE, 1 << CLEAR },
-	{ "a holder of the gate, of a kind whose claims take the lock", BLM_LOCK_GATE, true, BLM_LIVE, 1 << ADD | 1 << CLAIM | 1 << CLEAR, "counting" },
+	{ "a holder of the gate, of a kind whose claims take the lock", BLM_LOCK_GATE, true,
+	  BLM_LIVE, 1 << ADD | 1 << CLAIM | 1 << CLEAR, "counting" },
 	{ "a syncer", BLM_LOCK_SYNC, true, BLM_LIVE, 1 << SYNC },
 	{ "a writer where there are many", BLM_LOCK_WRITE, true, BLM_LIVE, 0 },
-	{ "the one writer", BLM_LOCK_WRITE, true, BLM_LIVE, 1 << ADD | 1 << CLAIM | 1 << SYNC | 1 << CLEAR, "cuckoo" },
+	{ "the one writer", BLM_LOCK_WRITE, true, BLM_LIVE,
+	  1 << ADD | 1 << CLAIM | 1 << SYNC | 1 << CLEAR, "cuckoo" },
 	{ "one who makes room", BLM_LOCK_GROW, true, BLM_LIVE, 0, "scalable" },
 };
 
@@ -94,9 +101,11 @@ static int hold_and_stop(int which)
 	MUST(blm_open(&f, the_store, "a", BLM_OPEN_WRITE) == 0);
 	view = current_view(f);
 	if (holders[which].present)
-		MUST(blm_claim(f, "key", 3) >= 0 && blm_change_begin_held(f, &view) == 0 && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE));
+		MUST(blm_claim(f, "key", 3) >= 0 && blm_change_begin_held(f, &view) == 0
+		     && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE));
 	else
-		MUST(blm_ofd_lock(view->image.fd, holders[which].lock, holders[which].exclusive) == 0);
+		MUST(blm_ofd_lock(view->image.fd, holders[which].lock, holders[which].exclusive)
+		     == 0);
 	if (holders[which].state != BLM_LIVE)
 		set_state(view, holders[which].state);
 	raise(SIGSTOP);
@@ -110,8 +119,8 @@ static bool answers(const struct blm_filter *f)
 	struct blm_info info = BLM_INFO;
 	uint64_t bits = 0;
 
-	return has(f, "key") && !has(f, "no key") && blm_contains_many(f, keys, 2, &bits) == 1 && bits == 1 && blm_info(f, &info) == 0
-	       && blm_status(f) == 0;
+	return has(f, "key") && !has(f, "no key") && blm_contains_many(f, keys, 2, &bits) == 1
+	    && bits == 1 && blm_info(f, &info) == 0 && blm_status(f) == 0;
 }
 
 /* In a child, through the handle that its parent had open before. */
@@ -139,7 +148,8 @@ static void make_a_of(const char *kind, bool in_store)
 	struct blm_filter *f;
 
 	the_store = in_store ? open_store(BLM_STORE_CREATE) : NULL;
-	OK(blm_create(&f, the_store, "a", &BLM_PARAMS(.kind = kind, .capacity = 1000, .rate = 1e-6)));
+	OK(blm_create(&f, the_store, "a",
+		      &BLM_PARAMS(.kind = kind, .capacity = 1000, .rate = 1e-6)));
 	OK(blm_add(f, "key", 3));
 	OK(blm_sync(f));
 	blm_close(f);
@@ -169,7 +179,7 @@ static pid_t stopped(int (*body)(int), int arg)
 }
 
 /* _i: the holder, and whether in a store */
-START_TEST(a_stopped_holder_is_waited_for_by_those_who_need_its_lock_only_and_a_dead_one_by_nobody)
+START_TEST(a_stopped_holder_stops_only_those_who_need_its_lock_and_a_dead_one_nobody)
 {
 	int which = _i / 2;
 	pid_t holder, waiting[WHATS] = { 0 };
@@ -177,25 +187,32 @@ START_TEST(a_stopped_holder_is_waited_for_by_those_who_need_its_lock_only_and_a_
 
 	make_a_of(holders[which].kind, _i % 2);
 	holder = stopped(hold_and_stop, which);
-	ck_assert(answers(the_filter));		/* here, where the handle has its descriptor, which a child opens anew */
+	/* here, where the handle has its descriptor, which a child opens anew */
+	ck_assert(answers(the_filter));
 	for (int what = 0; what < CLEAR; what++) {
 		pid_t pid = spawn(do_it, what);
 		bool waits = holders[which].waits >> what & 1;
 
-		ck_assert_msg(runs_after(pid, waits ? 200 : 500 * TOO_LONG) == waits, "%s is stopped: %s %s", holders[which].name, whats[what],
+		ck_assert_msg(runs_after(pid, waits ? 200 : 500 * TOO_LONG) == waits,
+			      "%s is stopped: %s %s", holders[which].name, whats[what],
 			      waits ? "does not wait" : "waits");
 		waiting[what] = waits ? pid : 0;
 	}
-	ck_assert(holds(the_store, "b", "key"));		/* the other filters are nobody's business */
-	if (holders[which].waits >> CLEAR & 1) {		/* last: claims without a slot wait for who waits to replace, and for who excludes */
+	/* the other filters are nobody's business */
+	ck_assert(holds(the_store, "b", "key"));
+	/* last: claims without a slot wait for who waits to replace, and for who excludes */
+	if (holders[which].waits >> CLEAR & 1) {
 		waiting[CLEAR] = spawn(do_it, CLEAR);
-		ck_assert_msg(runs_after(waiting[CLEAR], 200), "%s is stopped: clearing does not wait", holders[which].name);
+		ck_assert_msg(runs_after(waiting[CLEAR], 200),
+			      "%s is stopped: clearing does not wait", holders[which].name);
 	}
 	killed = seconds();
 	kill_it(holder);
 	for (int what = 0; what < WHATS; what++)
 		if (waiting[what])
-			ck_assert_msg(!runs_after(waiting[what], 1000 * TOO_LONG), "%s was killed: %s still waits", holders[which].name, whats[what]);
+			ck_assert_msg(!runs_after(waiting[what], 1000 * TOO_LONG),
+				      "%s was killed: %s still waits", holders[which].name,
+				      whats[what]);
 	ck_assert_double_lt(seconds() - killed, TOO_LONG);
 	OK(blm_add(the_filter, "afterwards", 10));
 	ck_assert(has(the_filter, "afterwards"));
@@ -260,14 +277,17 @@ START_TEST(a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile)
 	make_a(true);
 	OK(blm_open(&reader, the_store, "a", 0));
 	catalog = open("s/catalog/lock", O_RDONLY | O_CLOEXEC);
-	ck_assert(catalog >= 0 && flock(catalog, LOCK_SH) == 0);	/* look-ups go on, the commit waits */
+	/* look-ups go on, the commit waits */
+	ck_assert(catalog >= 0 && flock(catalog, LOCK_SH) == 0);
 	dropper = spawn(drop_a, 0);
 	while (state_of(load_acquire(&live_of(reader->view)->state.word)) != BLM_DROPPED)
 		usleep(100);
-	ck_assert(has(reader, "key") && has(the_filter, "key"));	/* both look the name up, and it is there */
+	/* both look the name up, and it is there */
+	ck_assert(has(reader, "key") && has(the_filter, "key"));
 	OK(blm_open(&late, the_store, "a", 0));
 	ck_assert_int_eq(blm_status(reader), 0);
-	ck_assert_int_eq(flock(catalog, LOCK_UN), 0);	/* the dropper has a copy of the descriptor */
+	/* the dropper has a copy of the descriptor */
+	ck_assert_int_eq(flock(catalog, LOCK_UN), 0);
 	ck_assert_int_eq(join(dropper), 0);
 	close(catalog);
 	alarm(TOO_LONG);
@@ -330,7 +350,8 @@ static int lock_with_a_child(int unused)
 			;
 		_exit(0);
 	}
-	MUST(child > 0 && blm_view_fd(the_filter, view) >= 0 && blm_lock_exclusive(&view->lock, view->image.fd) == 0);
+	MUST(child > 0 && blm_view_fd(the_filter, view) >= 0
+	     && blm_lock_exclusive(&view->lock, view->image.fd) == 0);
 	say(told[1]);
 	pause();
 	return 0;
@@ -354,14 +375,19 @@ START_TEST(an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held)
 }
 END_TEST
 
-/* Opened anew each time, since a handle keeps every file that it ever had; the others' handles need descriptors enough. */
+/*
+ * Opened anew each time, since a handle keeps every file that it ever had; the others' handles need
+ * descriptors enough.
+ */
 static int replace_for_ever(int unused)
 {
 	struct blm_filter *f;
 
 	for (;;) {
 		MUST(blm_open(&f, the_store, "a", BLM_OPEN_WRITE) == 0);
-		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) == 0);
+		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1,
+				      0, NULL)
+		     == 0);
 		blm_close(f);
 	}
 }
@@ -377,7 +403,8 @@ static void take_all_descriptors(void)
 
 static int add_and_claim(int i)
 {
-	MUST((i % 2 ? blm_add(the_filter, &i, sizeof(i)) : blm_claim(the_filter, &i, sizeof(i))) >= 0);
+	MUST((i % 2 ? blm_add(the_filter, &i, sizeof(i)) : blm_claim(the_filter, &i, sizeof(i)))
+	     >= 0);
 	MUST(blm_contains(the_filter, &i, sizeof(i)));
 	return 0;
 }
@@ -396,7 +423,7 @@ static int add_at_once(int unused)
 	return 0;
 }
 
-START_TEST(a_child_that_inherits_a_handle_adds_again_what_it_added_to_a_file_that_was_replaced_meanwhile)
+START_TEST(a_child_with_an_inherited_handle_adds_again_to_a_replaced_file)
 {
 	pid_t replacer;
 
@@ -404,7 +431,8 @@ START_TEST(a_child_that_inherits_a_handle_adds_again_what_it_added_to_a_file_tha
 	OK(blm_create(&the_filter, NULL, "a", &BLM_PARAMS(.capacity = AT_ONCE, .rate = 0.001)));
 	replacer = spawn(replace_for_ever, 0);
 	for (int i = 0; i < 10; i++) {
-		ck_assert(!has(the_filter, "no key"));	/* so the child begins with the file that is current */
+		/* so the child begins with the file that is current */
+		ck_assert(!has(the_filter, "no key"));
 		ck_assert_int_eq(run_apart(add_at_once, 0), 0);
 	}
 	kill_it(replacer);
@@ -503,8 +531,10 @@ static int read_along(int as)
 
 	if (as == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
 		return SKIPPED;
-	if (as == 1 && (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
-			|| mount("s", "s", NULL, MS_BIND, NULL) < 0 || mount(NULL, "s", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
+	if (as == 1
+	    && (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+		|| mount("s", "s", NULL, MS_BIND, NULL) < 0
+		|| mount(NULL, "s", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
 		return SKIPPED;
 	MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
 	MUST(blm_open(&f, store, "a", 0) == 0);
@@ -577,9 +607,12 @@ static int in_overlay(int unused)
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
 	    || mount("tmpfs", "layers", "tmpfs", 0, NULL) < 0)
 		return SKIPPED;
-	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0 && mkdir("layers/work", 0755) == 0);
+	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0
+	     && mkdir("layers/work", 0755) == 0);
 	make_with(NULL, "layers/lower/a.blm", "key");
-	if (mount("overlay", "merged", "overlay", 0, "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work") < 0)
+	if (mount("overlay", "merged", "overlay", 0,
+		  "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work")
+	    < 0)
 		return SKIPPED;
 	MUST(blm_open(&reader, NULL, "merged/a.blm", 0) == 0);
 	MUST(has(reader, "key") && !has(reader, "added"));
@@ -597,7 +630,10 @@ static int replace_in_overlay(int unused)
 	return 0;
 }
 
-/* Somebody who may not write, so that no opening of his brings the copy about. dirty: nothing of the first page of words changes. */
+/*
+ * Somebody who may not write, so that no opening of his brings the copy about. dirty: nothing of
+ * the first page of words changes.
+ */
 static int in_overlay_as_nobody(int dirty)
 {
 	struct blm_filter *reader, *f;
@@ -605,14 +641,20 @@ static int in_overlay_as_nobody(int dirty)
 	pid_t writer;
 	char c;
 
-	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0
+	    || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
 	    || mount("tmpfs", "layers", "tmpfs", 0, NULL) < 0)
 		return SKIPPED;
-	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0 && mkdir("layers/work", 0755) == 0);
-	MUST(blm_create(&f, NULL, "layers/lower/a.blm", &BLM_PARAMS(.capacity = 100, .rate = 0.001)) == 0 && blm_add(f, "key", 3) == 1);
+	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0
+	     && mkdir("layers/work", 0755) == 0);
+	MUST(blm_create(&f, NULL, "layers/lower/a.blm", &BLM_PARAMS(.capacity = 100, .rate = 0.001))
+		     == 0
+	     && blm_add(f, "key", 3) == 1);
 	MUST(dirty || blm_sync(f) == 0);
 	blm_close(f);
-	if (mount("overlay", "merged", "overlay", 0, "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work") < 0)
+	if (mount("overlay", "merged", "overlay", 0,
+		  "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work")
+	    < 0)
 		return SKIPPED;
 	MUST(pipe(to_writer) == 0 && pipe(to_reader) == 0);
 	writer = fork();
@@ -667,7 +709,9 @@ static uint64_t *acknowledged;
 static int add_for_ever(int unused)
 {
 	for (uint64_t i = 0;; i++) {
-		MUST((i % 2 ? blm_add(the_filter, &i, sizeof(i)) : blm_claim(the_filter, &i, sizeof(i))) >= 0);
+		MUST((i % 2 ? blm_add(the_filter, &i, sizeof(i))
+			    : blm_claim(the_filter, &i, sizeof(i)))
+		     >= 0);
 		__atomic_store_n(acknowledged, i + 1, __ATOMIC_SEQ_CST);
 		if (i % 64 == 0)
 			MUST(blm_sync(the_filter) == 0);
@@ -683,7 +727,8 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 
 	take_all_descriptors();
 	acknowledged = shared_memory(sizeof(*acknowledged));
-	OK(blm_create(&the_filter, NULL, "a", &BLM_PARAMS(.kind = "classic", .cells = 1 << 21, .probes = 7)));
+	OK(blm_create(&the_filter, NULL, "a",
+		      &BLM_PARAMS(.kind = "classic", .cells = 1 << 21, .probes = 7)));
 	pid[0] = spawn(add_for_ever, 0);
 	pid[1] = spawn(replace_for_ever, 0);
 	/* on a busy machine the replacer may have all of its time for a while */
@@ -720,10 +765,17 @@ uint64_t __wrap_blm_boot_number(void)
 	return __real_blm_boot_number() + 2 * boots;	/* odd as it is: not 0 */
 }
 
-/* All that keys come to one by one, but for bitmap, which wants numbers, and is bits that are set as those of classic are. */
+/*
+ * All that keys come to one by one, but for bitmap, which wants numbers, and is bits that are set
+ * as those of classic are.
+ */
 static const struct {
 	struct blm_params params;
-	double may_lack;	/* a copy by bytes may lack what was moved meanwhile: its caveat says so; stable forgets that share of the oldest */
+	/*
+	 * a copy by bytes may lack what was moved meanwhile: its caveat says so; stable forgets
+	 * that share of the oldest
+	 */
+	double may_lack;
 } copied[] = {
 	{ BLM_PARAMS(.kind = "blocked", .capacity = 40000, .rate = 0.001), 0 },
 	{ BLM_PARAMS(.kind = "split-block", .capacity = 40000, .rate = 0.001), 0 },
@@ -767,7 +819,10 @@ static void count_found(void *context, const struct blm_finding *found)
 	++*(unsigned *)context;
 }
 
-/* A copy that has its data from the moment of copying says so, both when it is verified and when a key is to be taken out. */
+/*
+ * A copy that has its data from the moment of copying says so, both when it is verified and when a
+ * key is to be taken out.
+ */
 static void check_what_is_said(struct blm_filter *copy, const char *kind)
 {
 	unsigned found = 0;
@@ -778,8 +833,11 @@ static void check_what_is_said(struct blm_filter *copy, const char *kind)
 	ck_assert_int_eq(blm_remove(copy, "nobody's", 8) == -EUCLEAN, found > 0);
 }
 
-/* _i: the kind. Every other copy is opened after a start of the machine. The last ones are of a file that has keys. */
-START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_to_and_has_every_key_synced_before)
+/*
+ * _i: the kind. Every other copy is opened after a start of the machine. The last ones are of a
+ * file that has keys.
+ */
+START_TEST(a_copy_of_any_kind_made_at_any_moment_has_every_key_synced_before)
 {
 	struct blm_params params = copied[_i].params;
 	uint64_t lacking = 0, asked_for = 0;
@@ -789,7 +847,8 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 	OK(blm_create(&the_filter, NULL, "a", &params));
 	pid = spawn(add_and_sync_for_ever, (int)params.capacity);
 	for (int i = 0; i < (is_share() ? 20 : 60) || !asked_for; i++) {
-		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST), after = 2 * params.capacity + (uint64_t)i;
+		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST),
+			 after = 2 * params.capacity + (uint64_t)i;
 		struct blm_filter *copy;
 
 		copy_file("a", "copy");
@@ -816,8 +875,9 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 		boots = 0;
 	}
 	kill_it(pid);
-	ck_assert_msg((double)lacking <= (double)asked_for * copied[_i].may_lack, "%s: %llu of %llu keys are lacking", params.kind,
-		      (unsigned long long)lacking, (unsigned long long)asked_for);
+	ck_assert_msg((double)lacking <= (double)asked_for * copied[_i].may_lack,
+		      "%s: %llu of %llu keys are lacking", params.kind, (unsigned long long)lacking,
+		      (unsigned long long)asked_for);
 	blm_close(the_filter);
 }
 END_TEST
@@ -829,20 +889,29 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 600);	/* only what hangs takes so long, on any machine */
-	tcase_add_loop_test(tc, a_stopped_holder_is_waited_for_by_those_who_need_its_lock_only_and_a_dead_one_by_nobody, 0, 2 * (int)ARRAY_LEN(holders));
+	tcase_add_loop_test(
+		tc, a_stopped_holder_stops_only_those_who_need_its_lock_and_a_dead_one_nobody, 0,
+		2 * (int)ARRAY_LEN(holders));
 	tcase_add_loop_test(tc, a_stopped_holder_of_the_catalog_stops_changes_only, 0, 2);
 	tcase_add_test(tc, a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile);
-	tcase_add_loop_test(tc, a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone, 0, 2);
-	tcase_add_loop_test(tc, an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held, 0, 2);
-	tcase_add_loop_test(tc, children_that_inherit_a_handle_go_on_while_its_file_is_replaced, 0, 2);
-	tcase_add_test(tc, a_child_that_inherits_a_handle_adds_again_what_it_added_to_a_file_that_was_replaced_meanwhile);
+	tcase_add_loop_test(
+		tc, a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone, 0,
+		2);
+	tcase_add_loop_test(tc, an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held,
+			    0, 2);
+	tcase_add_loop_test(tc, children_that_inherit_a_handle_go_on_while_its_file_is_replaced, 0,
+			    2);
+	tcase_add_test(tc, a_child_with_an_inherited_handle_adds_again_to_a_replaced_file);
 	tcase_add_test(tc, two_containers_whose_processes_have_equal_numbers_share_a_store);
 	tcase_add_loop_test(tc, who_may_only_read_sees_keys_publications_and_drops_at_once, 0, 2);
 	tcase_add_test(tc, a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it);
-	tcase_add_loop_test(tc, a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace, 0, 2);
-	tcase_add_test(tc, a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before);
-	tcase_add_loop_test(tc, a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_to_and_has_every_key_synced_before, 0,
-			    (int)ARRAY_LEN(copied));
+	tcase_add_loop_test(
+		tc, a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace, 0,
+		2);
+	tcase_add_test(
+		tc, a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before);
+	tcase_add_loop_test(tc, a_copy_of_any_kind_made_at_any_moment_has_every_key_synced_before,
+			    0, (int)ARRAY_LEN(copied));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

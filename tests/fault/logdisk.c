@@ -1,4 +1,7 @@
-/* logdisk.c - a disk that remembers every write and every flush in their order, and fails writes or reads on request */
+/*
+ * logdisk.c - a disk that remembers every write and every flush in their order, and fails writes or
+ * reads on request
+ */
 #define FUSE_USE_VERSION 31
 #include "logdisk.h"
 #include "work.h"
@@ -51,14 +54,16 @@ static bool is_at_fault(bool read, off_t from, size_t bytes)
 	struct faults *faults = served->faults;
 
 	for (uint64_t i = 0; i < faults->count && faults->of_reads == read; i++)
-		if ((uint64_t)from < faults->at[i].to && faults->at[i].from < (uint64_t)from + bytes) {
+		if ((uint64_t)from < faults->at[i].to
+		    && faults->at[i].from < (uint64_t)from + bytes) {
 			faults->hits++;
 			return true;
 		}
 	return false;
 }
 
-static int read_file(const char *path, char *to, size_t bytes, off_t offset, struct fuse_file_info *fi)
+static int read_file(const char *path, char *to, size_t bytes, off_t offset,
+		     struct fuse_file_info *fi)
 {
 	ssize_t got;
 
@@ -75,17 +80,20 @@ static bool remember(enum logged what, const void *data, size_t bytes, off_t off
 {
 	struct log_record r = { .what = what, .offset = (uint64_t)offset, .bytes = bytes };
 
-	return write(served->log, &r, sizeof(r)) == (ssize_t)sizeof(r) && write(served->log, data, bytes) == (ssize_t)bytes;
+	return write(served->log, &r, sizeof(r)) == (ssize_t)sizeof(r)
+	    && write(served->log, data, bytes) == (ssize_t)bytes;
 }
 
-static int write_file(const char *path, const char *data, size_t bytes, off_t offset, struct fuse_file_info *fi)
+static int write_file(const char *path, const char *data, size_t bytes, off_t offset,
+		      struct fuse_file_info *fi)
 {
 	(void)fi;
 	if (is_mark(path))
 		return remember(LOG_MARK, data, bytes, 0) ? (int)bytes : -EIO;
 	if (is_at_fault(false, offset, bytes))
 		return -EIO;
-	if (!remember(LOG_WRITE, data, bytes, offset) || pwrite(served->image, data, bytes, offset) != (ssize_t)bytes)
+	if (!remember(LOG_WRITE, data, bytes, offset)
+	    || pwrite(served->image, data, bytes, offset) != (ssize_t)bytes)
 		return -EIO;
 	return (int)bytes;
 }
@@ -97,7 +105,11 @@ static int flush_file(const char *path, int data_only, struct fuse_file_info *fi
 }
 
 static const struct fuse_operations operations = {
-	.getattr = get_attributes, .open = open_file, .read = read_file, .write = write_file, .fsync = flush_file,
+	.getattr = get_attributes,
+	.open = open_file,
+	.read = read_file,
+	.write = write_file,
+	.fsync = flush_file,
 };
 
 static void __attribute__((noreturn)) serve(struct logdisk *l)
@@ -109,7 +121,9 @@ static void __attribute__((noreturn)) serve(struct logdisk *l)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(null, 2);
 	served = l;
-	_exit(fstat(l->image, &st) == 0 && (served_bytes = st.st_size) > 0 ? fuse_main(4, argv, &operations, NULL) : EXIT_FAILURE);
+	_exit(fstat(l->image, &st) == 0 && (served_bytes = st.st_size) > 0
+		      ? fuse_main(4, argv, &operations, NULL)
+		      : EXIT_FAILURE);
 }
 
 /* ---- Its owner ---- */
@@ -136,7 +150,9 @@ const char *logdisk_begin(struct logdisk *ret, const struct disk *made)
 	struct logdisk *l = ret;
 	char path[80];
 
-	*l = (struct logdisk){ .disk = *made, .image = made->image, .log = open("/mnt", O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600),
+	*l = (struct logdisk){ .disk = *made,
+			       .image = made->image,
+			       .log = open("/mnt", O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600),
 			       .faults = work_shared(sizeof(*l->faults)) };
 	snprintf(l->folder, sizeof(l->folder), "/mnt/logged-%u", count++);
 	l->disk.image = -1;
@@ -163,7 +179,8 @@ void logdisk_mount(struct logdisk *l)
 	if (l->disk.image >= 0)
 		close(l->disk.image);
 	snprintf(path, sizeof(path), "%s/disk", l->folder);
-	l->disk.image = open(path, O_RDWR | O_CLOEXEC);		/* the system forgets what it knew of a file that is opened anew */
+	/* the system forgets what it knew of a file that is opened anew */
+	l->disk.image = open(path, O_RDWR | O_CLOEXEC);
 	disk_mount(&l->disk);
 }
 

@@ -1,8 +1,10 @@
 /*
- * logdisk.h - a disk that remembers every write and every flush in their order, and fails writes or reads on request
+ * logdisk.h - a disk that remembers every write and every flush in their order, and fails writes or
+ * reads on request
  *
- * A file system of one file, in user space (FUSE), under the loop device. From what it remembers, every state can be made in which a
- * power cut may leave a disk: all that was written before the last flush, and of what came after it any sectors.
+ * A file system of one file, in user space (FUSE), under the loop device. From what it remembers,
+ * every state can be made in which a power cut may leave a disk: all that was written before the
+ * last flush, and of what came after it any sectors.
  */
 #ifndef BLM_LOGDISK_H
 #define BLM_LOGDISK_H

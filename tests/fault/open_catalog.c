@@ -1,4 +1,7 @@
-/* open_catalog.c - what befalls a catalog while it is open: forks, cuts, no more addresses, a lock that is not to be had, rights */
+/*
+ * open_catalog.c - what befalls a catalog while it is open: forks, cuts, no more addresses, a lock
+ * that is not to be had, rights
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -42,7 +45,10 @@ static int tell_and_wait(struct blm_entry *entry, void *context)
 	return 0;
 }
 
-/* Has an idle child, and is killed in the middle of a change. early: the child was there before the change began. */
+/*
+ * Has an idle child, and is killed in the middle of a change. early: the child was there before the
+ * change began.
+ */
 static int hold_with_a_child(int unused)
 {
 	struct blm_store *store;
@@ -133,14 +139,19 @@ static void make_more(int count)
 static bool to_be_cut;
 
 #if !SANITIZED	/* they have one of their own */
-/* As somebody who cuts data.mdb in the moment in which LMDB has mapped it, by the name under which that knows the call. */
-void *map_and_cut(void *at, size_t bytes, int protection, int flags, int fd, off_t offset) __asm__("mmap");
+/*
+ * As somebody who cuts data.mdb in the moment in which LMDB has mapped it, by the name under which
+ * that knows the call.
+ */
+void *map_and_cut(void *at, size_t bytes, int protection, int flags, int fd,
+		  off_t offset) __asm__("mmap");
 void *map_and_cut(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	void *map = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
 	struct stat mapped, data;
 
-	if (to_be_cut && fd >= 0 && fstat(fd, &mapped) == 0 && stat("s/catalog/data.mdb", &data) == 0 && mapped.st_ino == data.st_ino) {
+	if (to_be_cut && fd >= 0 && fstat(fd, &mapped) == 0
+	    && stat("s/catalog/data.mdb", &data) == 0 && mapped.st_ino == data.st_ino) {
 		MUST(ftruncate(fd, 0) == 0);
 		to_be_cut = false;
 	}
@@ -152,7 +163,9 @@ static int cut_and_read(struct blm_catalog *c, struct blm_snapshot *p, void *con
 {
 	struct blm_table filters;
 	struct blm_found at;
-	int code = truncate("s/catalog/data.mdb", *(const off_t *)context) < 0 ? errno : blm_snapshot_table(p, "filters", &filters);
+	int code = truncate("s/catalog/data.mdb", *(const off_t *)context) < 0
+			 ? errno
+			 : blm_snapshot_table(p, "filters", &filters);
 
 	if (code == 0)
 		code = blm_snapshot_seek(p, &filters, "", 0, &at);
@@ -165,7 +178,9 @@ static int cut_and_put(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
 	MDB_val key = { 3, (void *)"new" };
 
-	return truncate("s/catalog/data.mdb", *(const off_t *)context) < 0 ? errno : mdb_put(txn, c->filters, &key, &key, 0);
+	return truncate("s/catalog/data.mdb", *(const off_t *)context) < 0
+		     ? errno
+		     : mdb_put(txn, c->filters, &key, &key, 0);
 }
 
 /* A reader copies pages, so no cut is a signal for it; LMDB has them mapped. */
@@ -181,7 +196,9 @@ START_TEST(a_catalog_that_is_cut_while_it_is_read_is_an_error)
 		struct blm_store *store;
 
 		OK(blm_store_open(&store, "s", 0));
-		FAILS(blm_catalog_look(store->catalog, cut_and_read, (void *)&lengths[i], "walking"), -EUCLEAN);
+		FAILS(blm_catalog_look(store->catalog, cut_and_read, (void *)&lengths[i],
+				       "walking"),
+		      -EUCLEAN);
 		FAILS(find(store, "a"), -EUCLEAN);
 		write_all("s/catalog/data.mdb", good, bytes);
 		OK(find(store, "a"));
@@ -207,18 +224,21 @@ static int cut_while_it_is_changed(int how)
 	for (int i = 0; i < 6; i++) {
 		MUST(blm_store_open(&store, "s", 0) == 0 && find(store, "f7") == 0);
 		if (how == 0) {
-			r = blm_catalog_transact(store->catalog, cut_and_put, (void *)&lengths[i % 3]);
+			r = blm_catalog_transact(store->catalog, cut_and_put,
+						 (void *)&lengths[i % 3]);
 		} else {
 			to_be_cut = true;
 			r = blm_store_label(store, "f7", "k", "v");
 			MUST(!to_be_cut);
 		}
 		if (r != -EUCLEAN)
-			fprintf(stderr, "way %d, cut to %d: %d, %s\n", how, (int)lengths[i % 3], r, blm_error_message());
+			fprintf(stderr, "way %d, cut to %d: %d, %s\n", how, (int)lengths[i % 3], r,
+				blm_error_message());
 		MUST(r == -EUCLEAN && strstr(blm_error_message(), "s/catalog"));
 		MUST(find(store, "a") == -EUCLEAN);
 		write_all("s/catalog/data.mdb", good, bytes);
-		MUST((find(store, "a") == 0 && find(store, "f7") == 0 && blm_store_label(store, "f7", "k", "v") == 0));
+		MUST((find(store, "a") == 0 && find(store, "f7") == 0
+		      && blm_store_label(store, "f7", "k", "v") == 0));
 		blm_store_close(store);
 		write_all("s/catalog/data.mdb", good, bytes);
 	}
@@ -229,7 +249,8 @@ static int cut_while_it_is_changed(int how)
 START_TEST(a_catalog_cut_while_LMDB_has_it_is_an_error_or_a_signal)
 {
 	make_more(60);
-	ck_assert_int_eq(run_apart(cut_while_it_is_changed, _i), _i / CUTS ? 0 : SIGNALLED + SIGBUS);
+	ck_assert_int_eq(run_apart(cut_while_it_is_changed, _i),
+			 _i / CUTS ? 0 : SIGNALLED + SIGBUS);
 }
 END_TEST
 
@@ -304,7 +325,8 @@ static struct blm_entry *an_entry(struct blm_store *store)
 	struct blm_entry *entry = malloc(sizeof(*entry));
 
 	MUST(blm_catalog_get(store->catalog, "a", entry) == 0);
-	entry->constant.template.seed_count = htole32(BLM_FORMAT_SEEDS);	/* as large as it can be */
+	/* as large as it can be */
+	entry->constant.template.seed_count = htole32(BLM_FORMAT_SEEDS);
 	entry->labels_bytes = BLM_FORMAT_LABELS - 1;
 	memset(entry->labels, 'l', entry->labels_bytes);
 	return entry;
@@ -360,7 +382,7 @@ static int outgrow_the_addresses(int unused)
 	return 0;
 }
 
-START_TEST(a_catalog_that_outgrows_the_addresses_of_its_process_is_an_error_and_goes_on_answering)
+START_TEST(a_catalog_that_outgrows_the_addresses_is_an_error_and_still_answers)
 {
 	struct blm_store *store;
 
@@ -447,7 +469,8 @@ static int read_on_a_mount(int unused)
 {
 	struct blm_store *store;
 
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("s", "s", NULL, MS_BIND, NULL) < 0
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+	    || mount("s", "s", NULL, MS_BIND, NULL) < 0
 	    || mount(NULL, "s", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
 		return SKIPPED;
 	MUST(setgid(65534) == 0 && setuid(65534) == 0);
@@ -472,8 +495,10 @@ END_TEST
 
 START_TEST(a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_that_is_meant)
 {
-	static const struct { const char *path; unsigned before; } open_to_all[] = {
-		{ "s", 0755 }, { "s/catalog", 0755 }, { "s/filters", 0755 }, { "s/keys", 0700 }, { "s/catalog/data.mdb", 0644 },
+	static const struct { const char *path; unsigned before;
+	} open_to_all[] = {
+		{ "s", 0755 },	    { "s/catalog", 0755 },	    { "s/filters", 0755 },
+		{ "s/keys", 0700 }, { "s/catalog/data.mdb", 0644 },
 	};
 	struct blm_store *store = store_with("a");
 
@@ -481,7 +506,8 @@ START_TEST(a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_th
 	for (size_t i = 0; i < ARRAY_LEN(open_to_all); i++) {
 		ck_assert_int_eq(chmod(open_to_all[i].path, open_to_all[i].before | S_IWOTH), 0);
 		FAILS(blm_store_open(&store, "s", 0), -EPERM);
-		ck_assert_msg(strstr(blm_error_message(), open_to_all[i].path), "%s", blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), open_to_all[i].path), "%s",
+			      blm_error_message());
 		FAILS(blm_store_open(&store, "s", BLM_STORE_READ), -EPERM);
 		OK(blm_store_open(&store, "s", BLM_STORE_ANYONE));
 		blm_store_close(store);
@@ -499,17 +525,25 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, an_idle_child_keeps_nothing_of_what_its_killed_parent_had_locked);
-	tcase_add_loop_test(tc, a_catalog_that_is_cut_while_it_is_open_is_said_to_be_damaged_and_kills_nobody, 0, 5);
+	tcase_add_loop_test(
+		tc, a_catalog_that_is_cut_while_it_is_open_is_said_to_be_damaged_and_kills_nobody,
+		0, 5);
 	if (!SANITIZED)		/* they take all signals for themselves */
-		tcase_add_loop_test(tc, a_catalog_cut_while_LMDB_has_it_is_an_error_or_a_signal, 0, 2 * CUTS);
+		tcase_add_loop_test(tc, a_catalog_cut_while_LMDB_has_it_is_an_error_or_a_signal, 0,
+				    2 * CUTS);
 	tcase_add_test(tc, a_catalog_that_is_cut_while_it_is_read_is_an_error);
 	tcase_add_test(tc, a_shorter_catalog_that_is_copied_over_one_that_is_open_is_gone_on_with);
-	tcase_add_test(tc, a_catalog_that_others_made_longer_and_somebody_cut_is_said_to_be_damaged);
-	tcase_add_test(tc, a_catalog_that_outgrows_the_addresses_of_its_process_is_an_error_and_goes_on_answering);
-	tcase_add_test(tc, a_reader_without_addresses_for_what_others_made_larger_is_told_and_finds_it_later);
+	tcase_add_test(tc,
+		       a_catalog_that_others_made_longer_and_somebody_cut_is_said_to_be_damaged);
+	tcase_add_test(tc, a_catalog_that_outgrows_the_addresses_is_an_error_and_still_answers);
+	tcase_add_test(
+		tc,
+		a_reader_without_addresses_for_what_others_made_larger_is_told_and_finds_it_later);
 	tcase_add_test(tc, a_reader_needs_no_lock_file);
 	tcase_add_test(tc, on_a_read_only_mount_no_lock_is_needed);
-	tcase_add_test(tc, a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_that_is_meant);
+	tcase_add_test(
+		tc,
+		a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_that_is_meant);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,12 +1,14 @@
 /*
  * pageloss.c - whatever subset of a filter's pages reached the disk, no synced key is lost
  *
- * A filter is put through a life of adds, syncs, unions and clears while every version of each of its pages is kept, and which of
- * them msync() and fsync() have promised. Then power cuts are made up: each page, or sector, or cache line of it, is taken at random from
- * the versions since the one that the last completed flush of it promised, and so is the length of a file that grows. Every such file
- * must open as it is, hold the keys of the last sync that returned and those that its own sync record tells of, and show no damage. Of
- * kinds that forget, those keys that had not got too old for them by the cut. Of some, what a program does with it next is recorded
- * again, and cut again.
+ * A filter is put through a life of adds, syncs, unions and clears while every version of each of
+ * its pages is kept, and which of them msync() and fsync() have promised. Then power cuts are made
+ * up: each page, or sector, or cache line of it, is taken at random from the versions since the one
+ * that the last completed flush of it promised, and so is the length of a file that grows. Every
+ * such file must open as it is, hold the keys of the last sync that returned and those that its own
+ * sync record tells of, and show no damage. Of kinds that forget, those keys that had not got too
+ * old for them by the cut. Of some, what a program does with it next is recorded again, and cut
+ * again.
  */
 #include "bloomery.h"
 #include "../info.h"
@@ -22,7 +24,8 @@
 #include <unistd.h>
 
 enum { FILES = 8, SEQUENCES = 256, PROBLEMS_SHOWN = 5 };
-enum { STATES = 2000, STATES_EACH = 200 };	/* who asks for so many or more gets at least so many of each life */
+/* who asks for so many or more gets at least so many of each life */
+enum { STATES = 2000, STATES_EACH = 200 };
 
 /* ---- What is known of the disk ---- */
 
@@ -52,7 +55,8 @@ struct file {
 	unsigned lengths;
 	size_t pages;
 	struct page *page;
-	struct keys claims[SEQUENCES];	/* of the sync record with that sequence: the keys added before that sync began */
+	/* of the sync record with that sequence: the keys added before that sync began */
+	struct keys claims[SEQUENCES];
 };
 
 enum what { FLUSHED, SYNCED, NAMED, NAME_FLUSHED, REMOVED };
@@ -62,7 +66,8 @@ struct event {
 	unsigned moment, file;
 	size_t from, to;		/* FLUSHED: pages, as they were at `moment` */
 	bool length;			/* FLUSHED: and the length of the file */
-	struct keys keys;		/* SYNCED, NAMED: promised from now on; REMOVED: no more than these */
+	/* SYNCED, NAMED: promised from now on; REMOVED: no more than these */
+	struct keys keys;
 	unsigned now;			/* the moment of the event itself */
 	uint64_t added;			/* the first key that was not added by then */
 };
@@ -74,7 +79,8 @@ struct turn {
 
 struct history {
 	struct file file[FILES];
-	unsigned files, named;		/* named: the file that has the name, for all who are alive */
+	/* named: the file that has the name, for all who are alive */
+	unsigned files, named;
 	struct event *event;
 	size_t events;
 	unsigned moment;
@@ -82,13 +88,18 @@ struct history {
 	uint64_t counted;		/* before */
 	struct turn *turn;		/* of a window */
 	size_t turns;
-	uint64_t before, base;		/* after a cut: the keys that had been added by then end before `before`, and go on from `base` */
+	/*
+	 * after a cut: the keys that had been added by then end before `before`, and go on from
+	 * `base`
+	 */
+	uint64_t before, base;
 	struct blm_filter *f;
 	uint64_t random;
 };
 
 static struct history *watched;		/* NULL: nobody is watching */
-static struct history *adding;		/* a key is being added: what is flushed then counts, and nobody else adds */
+/* a key is being added: what is flushed then counts, and nobody else adds */
+static struct history *adding;
 static bool flushes_are_ignored;	/* a disk that lies */
 
 static void die(const char *what)
@@ -140,7 +151,8 @@ static void look_at_length(struct history *h, struct file *file)
 	if (file->lengths && file->length[file->lengths - 1].bytes == (uint64_t)st.st_size)
 		return;
 	file->length = grown(file->length, file->lengths, sizeof(*file->length));
-	file->length[file->lengths++] = (struct length){ .moment = h->moment, .bytes = (uint64_t)st.st_size };
+	file->length[file->lengths++] = (struct length){ .moment = h->moment,
+							 .bytes = (uint64_t)st.st_size };
 	pages = ((size_t)st.st_size + BLM_PAGE - 1) / BLM_PAGE;
 	if (pages <= file->pages)
 		return;
@@ -198,7 +210,11 @@ static unsigned watch_file(struct history *h, int fd)
 static void all_flushed(struct history *h, unsigned i)
 {
 	look(h);
-	happened(h, (struct event){ .what = FLUSHED, .moment = h->moment, .file = i, .to = h->file[i].pages, .length = true });
+	happened(h, (struct event){ .what = FLUSHED,
+				    .moment = h->moment,
+				    .file = i,
+				    .to = h->file[i].pages,
+				    .length = true });
 }
 
 static void forget(struct history *h)
@@ -242,7 +258,8 @@ static bool find_mapping(uint64_t at, ino_t *ret_inode, uint64_t *ret_offset)
 
 	must(maps != NULL, "/proc/self/maps");
 	while (!found && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%llx-%llx %*s %llx %*s %lu", &from, &to, &offset, &inode) == 4 && at >= from && at < to) {
+		if (sscanf(line, "%llx-%llx %*s %llx %*s %lu", &from, &to, &offset, &inode) == 4
+		    && at >= from && at < to) {
 			*ret_inode = inode;
 			*ret_offset = offset + at - from;
 			found = true;
@@ -277,8 +294,12 @@ int __wrap_msync(void *at, size_t bytes, int flags)
 	must(find_mapping((uint64_t)(uintptr_t)at, &inode, &offset), "finding a mapping");
 	for (unsigned i = 0; i < h->files && !flushes_are_ignored; i++)
 		if (h->file[i].inode == inode)
-			happened(h, (struct event){ .what = FLUSHED, .moment = begun, .file = i, .from = (size_t)(offset / BLM_PAGE),
-						    .to = (size_t)((offset + bytes + BLM_PAGE - 1) / BLM_PAGE) });
+			happened(h, (struct event){ .what = FLUSHED,
+						    .moment = begun,
+						    .file = i,
+						    .from = (size_t)(offset / BLM_PAGE),
+						    .to = (size_t)((offset + bytes + BLM_PAGE - 1)
+								   / BLM_PAGE) });
 	return 0;
 }
 
@@ -333,45 +354,80 @@ struct life {
 	const char *name;
 	struct blm_params params;
 	unsigned rounds, batch;
-	bool unite, clear, remove, goes_back;	/* goes_back: to the last sync, with what was removed since */
+	/* goes_back: to the last sync, with what was removed since */
+	bool unite, clear, remove, goes_back;
 	bool announces;			/* of a kind that minds cuts */
 	bool numbers, values;		/* keys are numbers below 4 million; are put */
-	unsigned slots;			/* of a window: the keys of so many and one more are there, and none of before */
-	bool forgets;			/* of its last keys, as many as its capacity, some may be missing: see forgotten() */
+	/* of a window: the keys of so many and one more are there, and none of before */
+	unsigned slots;
+	/* of its last keys, as many as its capacity, some may be missing: see forgotten() */
+	bool forgets;
 };
 static const struct life *living;	/* which one it is */
 
 static const struct life lives[] = {
-	{ "blocked, one block", BLM_PARAMS(.kind = "blocked", .capacity = 5000, .rate = 0.001), 8, 150 },
-	{ "classic, one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7), 8, 150 },
-	{ "blocked, several blocks", BLM_PARAMS(.kind = "blocked", .capacity = 150000, .rate = 0.001), 8, 1500 },
-	{ "classic, several blocks", BLM_PARAMS(.kind = "classic", .cells = 2000003, .probes = 5), 8, 1500 },
-	{ "sparse, above 2 MiB", BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true), 5, 40 },
-	{ "hash-compact", BLM_PARAMS(.kind = "hash-compact", .capacity = 20000, .rate = 0.0001), 8, 300 },
-	{ "split-block", BLM_PARAMS(.kind = "split-block", .capacity = 100000, .rate = 0.001), 6, 1000 },
-	{ "union in place", BLM_PARAMS(.kind = "blocked", .capacity = 20000, .rate = 0.001), 7, 200, .unite = true },
-	{ "counting", BLM_PARAMS(.kind = "counting", .capacity = 30000, .rate = 0.01), 8, 300, .announces = true },
-	{ "counting, down again", BLM_PARAMS(.kind = "counting", .capacity = 30000, .rate = 0.01), 8, 300, .announces = true, .remove = true },
-	{ "cuckoo, one block", BLM_PARAMS(.kind = "cuckoo", .capacity = 4000, .rate = 1e-8), 8, 1000, .remove = true, .goes_back = true },
-	{ "cuckoo, several blocks", BLM_PARAMS(.kind = "cuckoo", .capacity = 40000, .rate = 1e-8), 8, 8000, .remove = true, .goes_back = true },
-	{ "cuckoo, sparse", BLM_PARAMS(.kind = "cuckoo", .capacity = 300000, .rate = 1e-8, .sparse = true), 5, 200, .remove = true, .goes_back = true },
-	{ "recent", BLM_PARAMS(.kind = "recent", .capacity = 40000, .rate = 1e-8, .options = "span=1h,tick=0.1"), 8, 8000, .remove = true, .goes_back = true },
-	{ "redis-cuckoo", BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 60000, .rate = 0.02), 8, 3000, .remove = true, .goes_back = true },
-	{ "iblt, one block", BLM_PARAMS(.kind = "iblt", .capacity = 600, .options = "key-bytes=8"), 8, 150, .remove = true, .goes_back = true },
-	{ "iblt, several blocks", BLM_PARAMS(.kind = "iblt", .capacity = 12000, .options = "key-bytes=8"), 8, 1500, .remove = true, .goes_back = true },
-	{ "d-left, several blocks", BLM_PARAMS(.kind = "d-left", .capacity = 40000, .rate = 1e-6), 8, 8000, .remove = true },
-	{ "removable", BLM_PARAMS(.kind = "removable", .capacity = 100000, .rate = 0.001), 8, 1000 },
-	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .capacity = 50000, .rate = 0.001), 8, 600 },
-	{ "scalable, growing", BLM_PARAMS(.kind = "scalable", .capacity = 400, .rate = 0.001), 8, 1200 },
-	{ "window, turning", BLM_PARAMS(.kind = "window", .capacity = 8000, .rate = 0.001, .options = "slots=4"), 8, 4000, .slots = 4 },
+	{ "blocked, one block", BLM_PARAMS(.kind = "blocked", .capacity = 5000, .rate = 0.001), 8,
+	  150 },
+	{ "classic, one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7), 8,
+	  150 },
+	{ "blocked, several blocks",
+	  BLM_PARAMS(.kind = "blocked", .capacity = 150000, .rate = 0.001), 8, 1500 },
+	{ "classic, several blocks", BLM_PARAMS(.kind = "classic", .cells = 2000003, .probes = 5),
+	  8, 1500 },
+	{ "sparse, above 2 MiB",
+	  BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true), 5, 40 },
+	{ "hash-compact", BLM_PARAMS(.kind = "hash-compact", .capacity = 20000, .rate = 0.0001), 8,
+	  300 },
+	{ "split-block", BLM_PARAMS(.kind = "split-block", .capacity = 100000, .rate = 0.001), 6,
+	  1000 },
+	{ "union in place", BLM_PARAMS(.kind = "blocked", .capacity = 20000, .rate = 0.001), 7, 200,
+	  .unite = true },
+	{ "counting", BLM_PARAMS(.kind = "counting", .capacity = 30000, .rate = 0.01), 8, 300,
+	  .announces = true },
+	{ "counting, down again", BLM_PARAMS(.kind = "counting", .capacity = 30000, .rate = 0.01),
+	  8, 300, .announces = true, .remove = true },
+	{ "cuckoo, one block", BLM_PARAMS(.kind = "cuckoo", .capacity = 4000, .rate = 1e-8), 8,
+	  1000, .remove = true, .goes_back = true },
+	{ "cuckoo, several blocks", BLM_PARAMS(.kind = "cuckoo", .capacity = 40000, .rate = 1e-8),
+	  8, 8000, .remove = true, .goes_back = true },
+	{ "cuckoo, sparse",
+	  BLM_PARAMS(.kind = "cuckoo", .capacity = 300000, .rate = 1e-8, .sparse = true), 5, 200,
+	  .remove = true, .goes_back = true },
+	{ "recent",
+	  BLM_PARAMS(.kind = "recent", .capacity = 40000, .rate = 1e-8,
+		     .options = "span=1h,tick=0.1"),
+	  8, 8000, .remove = true, .goes_back = true },
+	{ "redis-cuckoo", BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 60000, .rate = 0.02), 8,
+	  3000, .remove = true, .goes_back = true },
+	{ "iblt, one block", BLM_PARAMS(.kind = "iblt", .capacity = 600, .options = "key-bytes=8"),
+	  8, 150, .remove = true, .goes_back = true },
+	{ "iblt, several blocks",
+	  BLM_PARAMS(.kind = "iblt", .capacity = 12000, .options = "key-bytes=8"), 8, 1500,
+	  .remove = true, .goes_back = true },
+	{ "d-left, several blocks", BLM_PARAMS(.kind = "d-left", .capacity = 40000, .rate = 1e-6),
+	  8, 8000, .remove = true },
+	{ "removable", BLM_PARAMS(.kind = "removable", .capacity = 100000, .rate = 0.001), 8,
+	  1000 },
+	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .capacity = 50000, .rate = 0.001), 8,
+	  600 },
+	{ "scalable, growing", BLM_PARAMS(.kind = "scalable", .capacity = 400, .rate = 0.001), 8,
+	  1200 },
+	{ "window, turning",
+	  BLM_PARAMS(.kind = "window", .capacity = 8000, .rate = 0.001, .options = "slots=4"), 8,
+	  4000, .slots = 4 },
 	{ "bitmap", BLM_PARAMS(.kind = "bitmap", .cells = 4000000), 8, 3000, .numbers = true },
-	{ "approximator", BLM_PARAMS(.kind = "approximator", .capacity = 20000, .rate = 0.001), 8, 600, .values = true },
-	{ "stable", BLM_PARAMS(.kind = "stable", .capacity = 3000, .rate = 0.01, .options = "bits=2"), 8, 600, .forgets = true },
-	{ "cleared again and again", BLM_PARAMS(.kind = "classic", .capacity = 8000, .rate = 0.001), 8, 150, .clear = true },
+	{ "approximator", BLM_PARAMS(.kind = "approximator", .capacity = 20000, .rate = 0.001), 8,
+	  600, .values = true },
+	{ "stable",
+	  BLM_PARAMS(.kind = "stable", .capacity = 3000, .rate = 0.01, .options = "bits=2"), 8, 600,
+	  .forgets = true },
+	{ "cleared again and again", BLM_PARAMS(.kind = "classic", .capacity = 8000, .rate = 0.001),
+	  8, 150, .clear = true },
 };
 enum { LIVES = sizeof(lives) / sizeof(lives[0]) };
 
-enum { MANY = 100000 };						/* keys to ask for where any of them will do */
+/* keys to ask for where any of them will do */
+enum { MANY = 100000 };
 enum { NEW_KEYS = 3999000, NEW_KEYS_END = 3999100 };		/* which no life comes to */
 
 static int add_key(struct blm_filter *f, uint64_t key)
@@ -416,15 +472,17 @@ static bool has_room(const struct history *h, unsigned count)
 {
 	const struct blm_view *view = current_view(h->f);
 
-	return !view->whole.kind->room || view->whole.kind->room(&view->whole, blm_counted_keys(view)) > count;
+	return !view->whole.kind->room
+	    || view->whole.kind->room(&view->whole, blm_counted_keys(view)) > count;
 }
 
 static void add_keys(struct history *h, unsigned count)
 {
 	struct history *watching = watched, *before = adding;
 
+	/* a flush is running, and who needs more room then waits for it: here for ever */
 	if (before && !has_room(h, count))
-		return;			/* a flush is running, and who needs more room then waits for it: here for ever */
+		return;
 	watched = NULL;
 	adding = watching || before ? h : NULL;
 	for (; count; count--) {
@@ -463,8 +521,11 @@ static void sync_keys(struct history *h)
 	struct keys promised = h->keys;
 	uint64_t sequence;
 
-	must(header && pread(file->fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header), "reading the header");
-	sequence = blm_last_sync(&header->live, header->constant.uuid, &last) ? le64toh(last.sequence) + 1 : 1;
+	must(header && pread(file->fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header),
+	     "reading the header");
+	sequence = blm_last_sync(&header->live, header->constant.uuid, &last)
+			 ? le64toh(last.sequence) + 1
+			 : 1;
 	free(header);
 	must(sequence < SEQUENCES, "counting syncs");
 	file->claims[sequence] = promised;
@@ -484,7 +545,10 @@ static void unite_keys(struct history *h, unsigned count)
 
 		must(blm_add(other, &key, sizeof(key)) >= 0, "adding");
 	}
-	must(blm_combine_into(h->f, BLM_UNION, (const struct blm_filter *const[]){ other }, 1, 0, NULL) == 0, "uniting");
+	must(blm_combine_into(h->f, BLM_UNION, (const struct blm_filter *const[]){ other }, 1, 0,
+			      NULL)
+		     == 0,
+	     "uniting");
 	blm_close(other);
 	watched = h;
 }
@@ -581,8 +645,12 @@ static unsigned choose(uint64_t *random, unsigned oldest, unsigned newest, unsig
 	return oldest + one_of(random, newest - oldest + 1);
 }
 
-/* The power goes right after the event: which file has the name, and since when is each page of it promised? */
-static struct cut what_is_promised(struct history *h, size_t last, unsigned *since, uint64_t *random)
+/*
+ * The power goes right after the event: which file has the name, and since when is each page of it
+ * promised?
+ */
+static struct cut what_is_promised(struct history *h, size_t last, unsigned *since,
+				   uint64_t *random)
 {
 	struct cut cut = { 0 };
 	struct keys promised[FILES] = { { 0 } };
@@ -621,7 +689,8 @@ static struct cut what_is_promised(struct history *h, size_t last, unsigned *sin
 		if (h->event[e].what == FLUSHED && h->event[e].file == cut.file) {
 			if (h->event[e].length && h->event[e].moment > cut.since)
 				cut.since = h->event[e].moment;
-			for (size_t p = h->event[e].from; p < h->event[e].to && p < h->file[cut.file].pages; p++)
+			for (size_t p = h->event[e].from;
+			     p < h->event[e].to && p < h->file[cut.file].pages; p++)
 				if (h->event[e].moment > since[p])
 					since[p] = h->event[e].moment;
 		}
@@ -650,18 +719,21 @@ static struct cut cut_at_random(struct history *h, const char *path, size_t unit
 	uint64_t end;
 	int fd;
 
+	/* the first tell what was there before */
 	if (last < 2)
-		last = 2 < h->events ? 2 : h->events - 1;	/* the first tell what was there before */
+		last = 2 < h->events ? 2 : h->events - 1;
 	for (unsigned i = 0; i < h->files; i++)
 		most = h->file[i].pages > most ? h->file[i].pages : most;
 	since = malloc(most * sizeof(*since));
 	must(since != NULL, "memory");
 	cut = what_is_promised(h, last, since, random);
-	now = last + 1 < h->events ? h->event[last + 1].now : h->moment;	/* up to the next event, which did not happen */
+	/* up to the next event, which did not happen */
+	now = last + 1 < h->events ? h->event[last + 1].now : h->moment;
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	file = &h->file[cut.file];
-	end = file->length[choose(random, length_at(file, cut.since), length_at(file, now), habit)].bytes;
+	end = file->length[choose(random, length_at(file, cut.since), length_at(file, now), habit)]
+		      .bytes;
 	must(fd >= 0 && ftruncate(fd, (off_t)end) == 0, path);
 	for (size_t i = 0; i < file->pages && i * BLM_PAGE < end; i++) {
 		const struct page *p = &file->page[i];
@@ -673,10 +745,12 @@ static struct cut cut_at_random(struct history *h, const char *path, size_t unit
 		if (newest < oldest)
 			newest = oldest;
 		for (size_t at = 0; at < BLM_PAGE; at += unit)
-			memcpy(bytes + at, p->version[choose(random, oldest, newest, habit)].bytes + at, unit);
+			memcpy(bytes + at,
+			       p->version[choose(random, oldest, newest, habit)].bytes + at, unit);
 		left = left < BLM_PAGE ? left : BLM_PAGE;
 		if (memcmp(bytes, zeros, BLM_PAGE))
-			must(pwrite(fd, bytes, left, (off_t)(i * BLM_PAGE)) == (ssize_t)left, "writing what the cut left");
+			must(pwrite(fd, bytes, left, (off_t)(i * BLM_PAGE)) == (ssize_t)left,
+			     "writing what the cut left");
 		written++;
 	}
 	boot_again(fd, random);
@@ -727,15 +801,18 @@ static struct keys remembered(struct keys keys, const struct cut *cut, const str
 	if (cut->added - cut->base >= most)
 		oldest = cut->added - most;
 	else
-		oldest = cut->before > most - (cut->added - cut->base) ? cut->before - (most - (cut->added - cut->base)) : 0;
+		oldest = cut->before > most - (cut->added - cut->base)
+			       ? cut->before - (most - (cut->added - cut->base))
+			       : 0;
 	if (keys.from < oldest)
 		keys.from = oldest < keys.to ? oldest : keys.to;
 	return keys;
 }
 
 /*
- * How many of these a stable filter may have forgotten: at least d-th fading of one of a key's cells, each cell P/m times with each
- * key that came since, as in lib/kind/stable.c; twice that and 10, since each file is held to it.
+ * How many of these a stable filter may have forgotten: at least d-th fading of one of a key's
+ * cells, each cell P/m times with each key that came since, as in lib/kind/stable.c; twice that and
+ * 10, since each file is held to it.
  */
 static uint64_t forgotten(const struct blm_filter *f, struct keys keys, const struct cut *cut)
 {
@@ -743,7 +820,8 @@ static uint64_t forgotten(const struct blm_filter *f, struct keys keys, const st
 	double sum = 0;
 
 	for (uint64_t key = keys.from; key < keys.to; key++) {
-		double mean = (double)age(cut, key) * (double)s->args[1] / (double)s->cells, term = exp(-mean), below = 0;
+		double mean = (double)age(cut, key) * (double)s->args[1] / (double)s->cells,
+		       term = exp(-mean), below = 0;
 
 		for (unsigned v = 0; v < (1u << s->cell_bits) - 1; v++, term *= mean / v)
 			below += term;
@@ -753,7 +831,8 @@ static uint64_t forgotten(const struct blm_filter *f, struct keys keys, const st
 }
 
 /* How many of these keys are not there that should be? */
-static uint64_t lost_of(const struct blm_filter *f, struct keys promised, const struct cut *cut, const struct life *life)
+static uint64_t lost_of(const struct blm_filter *f, struct keys promised, const struct cut *cut,
+			const struct life *life)
 {
 	struct keys keys = remembered(promised, cut, life);
 	uint64_t count = missing(f, keys), may = life->forgets ? forgotten(f, keys, cut) : 0;
@@ -764,13 +843,18 @@ static uint64_t lost_of(const struct blm_filter *f, struct keys promised, const 
 /* Keys from before a clear: none is there, but for false positives. */
 static uint64_t half_cleared(const struct blm_filter *f, uint64_t before)
 {
-	uint64_t asked = before < MANY ? before : MANY, there = asked - missing(f, (struct keys){ before - asked, before });
+	uint64_t asked = before < MANY ? before : MANY,
+		 there = asked - missing(f, (struct keys){ before - asked, before });
 
 	return there > 10 + asked / 20 ? there : 0;
 }
 
-/* Of a window, keys that have left it, going by the newest slot that the file tells of: those of the two slots that went last. */
-static uint64_t come_back(const struct blm_filter *f, const struct cut *cut, const struct life *life)
+/*
+ * Of a window, keys that have left it, going by the newest slot that the file tells of: those of
+ * the two slots that went last.
+ */
+static uint64_t come_back(const struct blm_filter *f, const struct cut *cut,
+			  const struct life *life)
 {
 	uint64_t word = life->slots && !cut->base ? newest_slot(f) : 0, asked, there;
 	size_t i = cut->turns;
@@ -788,7 +872,8 @@ static uint64_t come_back(const struct blm_filter *f, const struct cut *cut, con
 static void complain(struct tally *t, const char *what, uint64_t count, const struct life *life)
 {
 	if (count && !flushes_are_ignored && t->display++ < PROBLEMS_SHOWN)
-		printf("# %s: %s: %llu (%s)\n", life->name, what, (unsigned long long)count, blm_error_message());
+		printf("# %s: %s: %llu (%s)\n", life->name, what, (unsigned long long)count,
+		       blm_error_message());
 }
 
 static uint64_t counted_less(const struct blm_header *header, uint64_t keys)
@@ -801,13 +886,15 @@ static uint64_t counted_less(const struct blm_header *header, uint64_t keys)
 }
 
 /* What the file's own sync record tells of must be there too, whoever was told of that sync. */
-static void check_claims(const char *path, const struct blm_filter *f, const struct cut *cut, struct tally *t, const struct life *life)
+static void check_claims(const char *path, const struct blm_filter *f, const struct cut *cut,
+			 struct tally *t, const struct life *life)
 {
 	struct blm_header *header = malloc(sizeof(*header));
 	struct blm_sync_record last = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	must(header && fd >= 0 && read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header), "reading the header");
+	must(header && fd >= 0 && read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header),
+	     "reading the header");
 	if (blm_last_sync(&header->live, header->constant.uuid, &last)) {
 		struct keys claimed = cut->claims[le64toh(last.sequence) % SEQUENCES];
 		uint64_t lost;
@@ -816,11 +903,13 @@ static void check_claims(const char *path, const struct blm_filter *f, const str
 			claimed.from = cut->promised.from;
 		lost = lost_of(f, claimed, cut, life);
 
-		if (!header->live.inexact.word && !life->remove && le64toh(last.keys) > cut->counted + claimed.to - claimed.from)
+		if (!header->live.inexact.word && !life->remove
+		    && le64toh(last.keys) > cut->counted + claimed.to - claimed.from)
 			lost += le64toh(last.keys) - (cut->counted + claimed.to - claimed.from);
 		complain(t, "the sync record claims keys that are not there", lost, life);
 		t->denied += lost;
-		lost = life->remove ? 0 : counted_less(header, le64toh(last.keys));	/* a second image has its count from the record */
+		/* a second image has its count from the record */
+		lost = life->remove ? 0 : counted_less(header, le64toh(last.keys));
 		complain(t, "the sync record claims keys that are not counted", lost, life);
 		t->denied += lost;
 	} else {
@@ -830,8 +919,12 @@ static void check_claims(const char *path, const struct blm_filter *f, const str
 	free(header);
 }
 
-/* Of kinds that mind cuts: one that looks clean is exactly the filter of the keys that its sync record tells of. */
-static void check_clean(const struct blm_filter *f, const struct cut *cut, struct tally *t, const struct life *life)
+/*
+ * Of kinds that mind cuts: one that looks clean is exactly the filter of the keys that its sync
+ * record tells of.
+ */
+static void check_clean(const struct blm_filter *f, const struct cut *cut, struct tally *t,
+			const struct life *life)
 {
 	struct blm_info *info = info_room();
 	struct blm_filter *twin;
@@ -843,7 +936,9 @@ static void check_clean(const struct blm_filter *f, const struct cut *cut, struc
 		must(a && b && blm_template(&twin, NULL, NULL, f, 0) == 0, "making a twin");
 		for (uint64_t key = cut->promised.from; key < cut->promised.to; key++)
 			must(blm_add(twin, &key, sizeof(key)) == 1, "adding");
-		must(blm_data_read(f, 0, a, info->data_bytes) == 0 && blm_data_read(twin, 0, b, info->data_bytes) == 0, "reading");
+		must(blm_data_read(f, 0, a, info->data_bytes) == 0
+			     && blm_data_read(twin, 0, b, info->data_bytes) == 0,
+		     "reading");
 		complain(t, "a torn file looks clean", memcmp(a, b, info->data_bytes) != 0, life);
 		t->torn += memcmp(a, b, info->data_bytes) != 0;
 		t->clean++;
@@ -871,8 +966,12 @@ static void check(const char *path, const struct cut *cut, struct tally *t, cons
 	complain(t, "synced keys lost", lost, life);
 	t->lost += lost;
 	t->keys += keys.to - keys.from;
-	/* a slot of a window may take more keys after a cut than it is for, and then says yes to more */
-	lost = life->remove || life->forgets || life->slots ? 0 : half_cleared(f, cut->promised.from);
+	/*
+	 * a slot of a window may take more keys after a cut than it is for, and then says yes to
+	 * more
+	 */
+	lost = life->remove || life->forgets || life->slots ? 0
+							    : half_cleared(f, cut->promised.from);
 	complain(t, "keys there that were cleared", lost, life);
 	t->denied += lost;
 	lost = come_back(f, cut, life);
@@ -887,8 +986,12 @@ static void check(const char *path, const struct cut *cut, struct tally *t, cons
 	}
 }
 
-/* The promise of the last sync that returned is that of the file, unless the next one's record was on the disk already. */
-static void check_last(const char *path, const struct cut *cut, struct tally *t, const struct life *life)
+/*
+ * The promise of the last sync that returned is that of the file, unless the next one's record was
+ * on the disk already.
+ */
+static void check_last(const char *path, const struct cut *cut, struct tally *t,
+		       const struct life *life)
 {
 	struct cut last = *cut;
 	struct blm_header *header = malloc(sizeof(*header));
@@ -896,7 +999,8 @@ static void check_last(const char *path, const struct cut *cut, struct tally *t,
 	struct blm_filter *f;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	must(header && fd >= 0 && read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header), "reading the header");
+	must(header && fd >= 0 && read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header),
+	     "reading the header");
 	if (blm_last_sync(&header->live, header->constant.uuid, &record))
 		last.promised = cut->claims[le64toh(record.sequence) % SEQUENCES];
 	close(fd);
@@ -907,8 +1011,8 @@ static void check_last(const char *path, const struct cut *cut, struct tally *t,
 }
 
 /*
- * Adds one of the new keys and tells which; an error of the last that was tried. A filter that was nearly full at the cut may have
- * no room for a key and still have it for most others.
+ * Adds one of the new keys and tells which; an error of the last that was tried. A filter that was
+ * nearly full at the cut may have no room for a key and still have it for most others.
  */
 static int add_new_key(struct blm_filter *f, uint64_t *key)
 {
@@ -923,8 +1027,9 @@ static int add_new_key(struct blm_filter *f, uint64_t *key)
 }
 
 /*
- * Of a kind that minds cuts, keys that came since the last sync: it may have them in part, and giving those up would take from others. It
- * gives none up. (Where nothing was lost it is as it was synced, and who takes out what is not there does so at his own risk.)
+ * Of a kind that minds cuts, keys that came since the last sync: it may have them in part, and
+ * giving those up would take from others. It gives none up. (Where nothing was lost it is as it was
+ * synced, and who takes out what is not there does so at his own risk.)
  */
 static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut *cut)
 {
@@ -936,7 +1041,10 @@ static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut 
 	free(info);
 }
 
-/* So that a key finds room where it was full. A kind that minds cuts gives nothing up after one, or the very keys. Returns how many went. */
+/*
+ * So that a key finds room where it was full. A kind that minds cuts gives nothing up after one, or
+ * the very keys. Returns how many went.
+ */
 static uint64_t make_room(struct blm_filter *f, const struct cut *cut, const struct life *life)
 {
 	uint64_t key = cut->promised.from, most = life->remove ? key + 100 : key;
@@ -955,7 +1063,8 @@ static uint64_t make_room(struct blm_filter *f, const struct cut *cut, const str
 }
 
 /* It goes on: opened for writing, synced, all there, no damage. */
-static void check_after(const char *path, const struct cut *cut, struct tally *t, const struct life *life)
+static void check_after(const char *path, const struct cut *cut, struct tally *t,
+			const struct life *life)
 {
 	struct cut after = *cut;
 	struct blm_filter *f;
@@ -983,13 +1092,15 @@ static void check_after(const char *path, const struct cut *cut, struct tally *t
 		t->refused++;
 }
 
-static void cut_again(const char *path, const char *second, const struct cut *cut, struct tally *t, const struct life *life, size_t unit,
-		      uint64_t *random)
+static void cut_again(const char *path, const char *second, const struct cut *cut, struct tally *t,
+		      const struct life *life, size_t unit, uint64_t *random)
 {
 	static struct history h;
 	struct life quiet = *life;
 
-	watch(&h, path, (struct keys){ .from = cut->promised.from, .to = cut->promised.to + 1000000 }, next_random(random));
+	watch(&h, path,
+	      (struct keys){ .from = cut->promised.from, .to = cut->promised.to + 1000000 },
+	      next_random(random));
 	memcpy(h.file[0].claims, cut->claims, sizeof(h.file[0].claims));
 	/* keys that were there in part are no promise; those of before still are */
 	h.keys.from = h.keys.to;
@@ -1013,7 +1124,8 @@ static void cut_again(const char *path, const char *second, const struct cut *cu
 	forget(&h);
 }
 
-static void run(const struct life *life, const char *folder, unsigned long states, uint64_t seed, struct tally *t)
+static void run(const struct life *life, const char *folder, unsigned long states, uint64_t seed,
+		struct tally *t)
 {
 	static const size_t units[] = { 4096, 512, 64 };
 	static struct history h;
@@ -1065,8 +1177,11 @@ static unsigned long states_of(unsigned i, unsigned long states)
 
 int main(int argc, char **argv)
 {
-	unsigned long states = number_of(argc, argv, "--states", 218), seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
-	const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	unsigned long states = number_of(argc, argv, "--states", 218),
+		      seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
+	const char *where = getenv("TMPDIR")		  ? getenv("TMPDIR")
+			  : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+							  : "/tmp";
 	struct tally all = { 0 }, lying = { 0 };
 	char folder[256];
 
@@ -1078,13 +1193,18 @@ int main(int argc, char **argv)
 
 		run(&lives[i], folder, states_of(i, states), mixed(seed + i), &t);
 		if (lives[i].announces)
-			tap(!t.torn && t.clean, "%s: of %llu files that look clean, %llu are not as they were synced", lives[i].name,
-			    (unsigned long long)t.clean, (unsigned long long)t.torn);
+			tap(!t.torn && t.clean,
+			    "%s: of %llu files that look clean, %llu are not as they were synced",
+			    lives[i].name, (unsigned long long)t.clean, (unsigned long long)t.torn);
 		tap(!t.lost && !t.denied && !t.false_damage && !t.refused,
-		    "%s: no subset of pages loses a synced key: %llu states (%llu of them cut twice), %llu of %llu synced keys lost, "
-		    "%llu that a sync record claimed, %llu false reports of damage, %llu not opened", lives[i].name,
-		    (unsigned long long)t.states, (unsigned long long)t.twice, (unsigned long long)t.lost, (unsigned long long)t.keys,
-		    (unsigned long long)t.denied, (unsigned long long)t.false_damage, (unsigned long long)t.refused);
+		    "%s: no subset of pages loses a synced key: %llu states (%llu of them cut "
+		    "twice), %llu of %llu synced keys lost, "
+		    "%llu that a sync record claimed, %llu false reports of damage, %llu not "
+		    "opened",
+		    lives[i].name, (unsigned long long)t.states, (unsigned long long)t.twice,
+		    (unsigned long long)t.lost, (unsigned long long)t.keys,
+		    (unsigned long long)t.denied, (unsigned long long)t.false_damage,
+		    (unsigned long long)t.refused);
 		all.states += t.states;
 		all.keys += t.keys;
 		all.lost += t.lost;
@@ -1092,11 +1212,13 @@ int main(int argc, char **argv)
 	flushes_are_ignored = true;
 	run(&lives[0], folder, 30, mixed(seed + LIVES), &lying);
 	run(&lives[3], folder, 60, mixed(seed + LIVES + 1), &lying);
-	tap(lying.lost && lying.denied && lying.false_damage, "a disk that ignores flushes is caught: %llu of %llu synced keys lost, "
-	    "%llu that a sync record claimed, %llu blocks that their record rightly calls damaged", (unsigned long long)lying.lost,
-	    (unsigned long long)lying.keys, (unsigned long long)lying.denied, (unsigned long long)lying.false_damage);
+	tap(lying.lost && lying.denied && lying.false_damage,
+	    "a disk that ignores flushes is caught: %llu of %llu synced keys lost, "
+	    "%llu that a sync record claimed, %llu blocks that their record rightly calls damaged",
+	    (unsigned long long)lying.lost, (unsigned long long)lying.keys,
+	    (unsigned long long)lying.denied, (unsigned long long)lying.false_damage);
 	rmdir(folder);
-	printf("# %llu states, %llu of %llu synced keys lost\n", (unsigned long long)all.states, (unsigned long long)all.lost,
-	       (unsigned long long)all.keys);
+	printf("# %llu states, %llu of %llu synced keys lost\n", (unsigned long long)all.states,
+	       (unsigned long long)all.lost, (unsigned long long)all.keys);
 	return tap_end();
 }

@@ -1,4 +1,7 @@
-/* processes.h - what the tests of many processes share: memory that outlives them, time, numbers that look random, keys */
+/*
+ * processes.h - what the tests of many processes share: memory that outlives them, time, numbers
+ * that look random, keys
+ */
 #ifndef BLM_FAULT_PROCESSES_H
 #define BLM_FAULT_PROCESSES_H
 
@@ -9,7 +12,8 @@
 
 static inline void *shared_memory(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	ck_assert_ptr_ne(p, MAP_FAILED);
 	return p;
@@ -77,7 +81,9 @@ static inline int is_file_of(void *context, const struct blm_info *info, int err
 	return err < 0 ? err : file && !strcmp(file + 1, context);
 }
 
-/* Of a store with no keyed filter: nothing is in any of its folders that its catalog does not know. */
+/*
+ * Of a store with no keyed filter: nothing is in any of its folders that its catalog does not know.
+ */
 static inline void only_known_files(struct blm_store *store)
 {
 	static const char *const folders[] = { "s", "s/catalog", "s/filters", "s/keys" };
@@ -86,15 +92,18 @@ static inline void only_known_files(struct blm_store *store)
 	for (unsigned i = 0; i < 4; i++) {
 		DIR *list = opendir(folders[i]);
 
-		ck_assert_msg(list || i == 3, "%s: %s", folders[i], strerror(errno));	/* keys/ is made with the first of them */
+		/* keys/ is made with the first of them */
+		ck_assert_msg(list || i == 3, "%s: %s", folders[i], strerror(errno));
 		for (struct dirent *e; list && (e = readdir(list)); ) {
 			bool knows = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
 
 			for (unsigned k = i < 1 ? 0 : 3; i < 2 && k < (i < 1 ? 3 : 5); k++)
 				knows |= !strcmp(e->d_name, known[k]);
 			if (i == 2)
-				knows = knows || blm_store_list(store, NULL, is_file_of, e->d_name) == 1;
-			ck_assert_msg(knows, "%s/%s is left: nobody knows it", folders[i], e->d_name);
+				knows = knows
+				     || blm_store_list(store, NULL, is_file_of, e->d_name) == 1;
+			ck_assert_msg(knows, "%s/%s is left: nobody knows it", folders[i],
+				      e->d_name);
 		}
 		if (list)
 			closedir(list);

@@ -103,7 +103,8 @@ int tell_time(clockid_t clock, struct timespec *ret)
 {
 	if (!fake_time || clock != CLOCK_MONOTONIC)
 		return (int)syscall(SYS_clock_gettime, clock, ret);
-	*ret = (struct timespec){ .tv_sec = fake_time / 1000000000, .tv_nsec = fake_time % 1000000000 };
+	*ret = (struct timespec){ .tv_sec = fake_time / 1000000000,
+				  .tv_nsec = fake_time % 1000000000 };
 	return 0;
 }
 
@@ -174,7 +175,8 @@ static int read_all_ways(int reader)
 
 static int by_time(const void *a, const void *b)
 {
-	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+	return (*(const double *)a > *(const double *)b)
+	     - (*(const double *)a < *(const double *)b);
 }
 
 START_TEST(readers_go_on_while_a_writer_is_stopped_in_its_commit)
@@ -201,8 +203,10 @@ START_TEST(readers_go_on_while_a_writer_is_stopped_in_its_commit)
 	for (int i = 0; i < READERS; i++)
 		ck_assert_int_eq(join(reader[i]), 0);
 	qsort(took, READERS * LOOKS, sizeof(*took), by_time);
-	printf("# %d look-ups by %d readers beside a stopped writer: half within %.0f us, 99%% within %.0f us\n", READERS * LOOKS,
-	       READERS, took[READERS * LOOKS / 2] * 1e6, took[READERS * LOOKS * 99 / 100] * 1e6);
+	printf("# %d look-ups by %d readers beside a stopped writer: half within %.0f us, 99%% "
+	       "within %.0f us\n",
+	       READERS * LOOKS, READERS, took[READERS * LOOKS / 2] * 1e6,
+	       took[READERS * LOOKS * 99 / 100] * 1e6);
 	kill(writer, SIGCONT);		/* it was not harmed either */
 	while (waitpid(writer, &status, WUNTRACED) == writer && WIFSTOPPED(status))
 		kill(writer, SIGCONT);
@@ -357,8 +361,9 @@ START_TEST(a_holder_that_never_lets_go_is_named_with_who_waits)
 	fake_time = 0;
 	if (access("/proc/locks", R_OK) == 0) {
 		snprintf(text, sizeof(text), " %d ", (int)getpid());
-		ck_assert_msg(strstr(blm_error_message(), text) && strstr(blm_error_message(), "waiting: 3"), "%s",
-			      blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), text)
+				      && strstr(blm_error_message(), "waiting: 3"),
+			      "%s", blm_error_message());
 	}
 	for (int i = 0; i < 2; i++)
 		kill_it(other[i]);

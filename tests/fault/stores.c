@@ -1,4 +1,7 @@
-/* stores.c - catalogs and folders as others leave them: unreadable, foreign, copied, open to anyone, large, read by many at once */
+/*
+ * stores.c - catalogs and folders as others leave them: unreadable, foreign, copied, open to
+ * anyone, large, read by many at once
+ */
 #include "kinds.h"
 #include "../info.h"
 
@@ -20,18 +23,25 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Filters are of one kind after the other, all that there are, and have their number as their key: a bitmap takes no other. */
+/*
+ * Filters are of one kind after the other, all that there are, and have their number as their key:
+ * a bitmap takes no other.
+ */
 static void some_filters(int count)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char name[16];
 
 	for (int i = 0; i < count; i++) {
-		struct blm_params params = BLM_PARAMS(.kind = kind_number((size_t)i % how_many_kinds()).name, .capacity = 100, .rate = 0.001);
+		struct blm_params params =
+			BLM_PARAMS(.kind = kind_number((size_t)i % how_many_kinds()).name,
+				   .capacity = 100, .rate = 0.001);
 		struct blm_key key = { name + 1, 0 };
 
 		key.len = (size_t)snprintf(name, sizeof(name), "f%d", i) - 1;
-		ck_assert_msg(make_of_kind(store, name, &params, &key, (const uint64_t[]){ 1 }, 1) == 0, "%s: %s", params.kind, blm_error_message());
+		ck_assert_msg(make_of_kind(store, name, &params, &key, (const uint64_t[]){ 1 }, 1)
+				      == 0,
+			      "%s: %s", params.kind, blm_error_message());
 	}
 	blm_store_close(store);
 }
@@ -64,7 +74,7 @@ static int all_kinds(void)
 
 /* ---- Catalogs of another make ---- */
 
-START_TEST(a_catalog_of_a_machine_with_another_order_of_bytes_or_width_is_told_of_and_made_anew)
+START_TEST(a_catalog_of_another_byte_order_or_width_is_told_of_and_made_anew)
 {
 	struct blm_store *store;
 	size_t bytes;
@@ -80,7 +90,8 @@ START_TEST(a_catalog_of_a_machine_with_another_order_of_bytes_or_width_is_told_o
 		else if (_i == 1)
 			meta[1] = 999;			/* another version of the format */
 		else
-			memmove(all + page * 4096 + 12, meta, 200);	/* on 32 bits a page's head has 12 bytes */
+			memmove(all + page * 4096 + 12, meta,
+				200); /* on 32 bits a page's head has 12 bytes */
 	}
 	write_all(DATA, all, bytes);
 	FAILS(blm_store_open(&store, "s", 0), -EUCLEAN);
@@ -105,7 +116,9 @@ START_TEST(a_catalog_that_another_program_wrote_to_with_a_writable_map_goes_on)
 	ck_assert_int_eq(mdb_env_create(&env), 0);
 	mdb_env_set_maxdbs(env, 8);
 	mdb_env_set_mapsize(env, 64 << 20);
-	ck_assert_int_eq(mdb_env_open(env, "s/catalog", _i ? MDB_WRITEMAP | MDB_NOLOCK | MDB_NOSYNC : 0, 0644), 0);
+	ck_assert_int_eq(mdb_env_open(env, "s/catalog",
+				      _i ? MDB_WRITEMAP | MDB_NOLOCK | MDB_NOSYNC : 0, 0644),
+			 0);
 	ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
 	ck_assert_int_eq(mdb_dbi_open(txn, "filters", 0, &table), 0);
 	ck_assert_int_eq(mdb_del(txn, table, &key, NULL), 0);
@@ -178,7 +191,8 @@ START_TEST(a_store_that_anyone_may_change_is_refused_unless_that_is_wanted)
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
 	FAILS(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), -EPERM);
 	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_ANYONE, NULL, NULL), 0);
-	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_ANYONE | BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_ANYONE | BLM_VERIFY_REPAIR, NULL, NULL),
+			 0);
 }
 END_TEST
 
@@ -204,7 +218,7 @@ static int create_for_ever(int unused)
 }
 
 /* As cp(1) takes it: the catalog in pieces, at one time, the files at another. */
-START_TEST(a_copy_of_a_busy_store_made_with_cp_is_mended_by_a_repair_with_all_filters_that_stayed)
+START_TEST(a_copy_by_cp_of_a_busy_store_is_repaired_with_all_filters_that_stayed)
 {
 	pid_t pid;
 
@@ -212,8 +226,10 @@ START_TEST(a_copy_of_a_busy_store_made_with_cp_is_mended_by_a_repair_with_all_fi
 	pid = spawn(create_for_ever, 0);
 	for (int round = 0; round < 6; round++) {
 		usleep(20000);
-		ck_assert_int_ge(system("rm -rf copy && cp -r s copy 2> /dev/null"), 0);	/* of what is dropped meanwhile cp says that it is gone */
-		ck_assert_msg(blm_store_verify("copy", BLM_VERIFY_REPAIR, NULL, NULL) == 0, "%s", blm_error_message());
+		/* of what is dropped meanwhile cp says that it is gone */
+		ck_assert_int_ge(system("rm -rf copy && cp -r s copy 2> /dev/null"), 0);
+		ck_assert_msg(blm_store_verify("copy", BLM_VERIFY_REPAIR, NULL, NULL) == 0, "%s",
+			      blm_error_message());
 		ck_assert(have_filters("copy", all_kinds()));
 		ck_assert_int_eq((int)blm_store_verify("copy", 0, NULL, NULL), 0);
 	}
@@ -270,7 +286,8 @@ static int find_for_ever(int unused)
 	char c = 'r';
 
 	(void)unused;
-	MUST(info && blm_store_open(&store, "s", BLM_STORE_READ) == 0 && blm_store_find(store, "f0", info) == 0);
+	MUST(info && blm_store_open(&store, "s", BLM_STORE_READ) == 0
+	     && blm_store_find(store, "f0", info) == 0);
 	MUST(write(told[1], &c, 1) == 1);
 	for (;;)
 		MUST(blm_store_find(store, "f0", info) == 0);
@@ -354,7 +371,8 @@ START_TEST(a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second)
 	OK(blm_store_find(store, "filter-4711", info));
 	found = seconds() - begin;
 	OK(blm_store_list(store, NULL, count, &listed));
-	printf("# %d filters: opened in %.1f ms, one found in %.2f ms\n", listed, opened * 1e3, found * 1e3);
+	printf("# %d filters: opened in %.1f ms, one found in %.2f ms\n", listed, opened * 1e3,
+	       found * 1e3);
 	ck_assert_int_eq(listed, many);
 	ck_assert_double_le(opened, 0.2);
 	ck_assert_double_le(found, 0.2);
@@ -369,12 +387,15 @@ int main(void)
 	TCase *tc = tcase_create("stores");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, a_catalog_of_a_machine_with_another_order_of_bytes_or_width_is_told_of_and_made_anew, 0, 3);
-	tcase_add_loop_test(tc, a_catalog_that_another_program_wrote_to_with_a_writable_map_goes_on, 0, 2);
+	tcase_add_loop_test(tc, a_catalog_of_another_byte_order_or_width_is_told_of_and_made_anew,
+			    0, 3);
+	tcase_add_loop_test(tc, a_catalog_that_another_program_wrote_to_with_a_writable_map_goes_on,
+			    0, 2);
 	tcase_add_test(tc, a_catalog_whose_folder_cannot_be_read_is_not_taken_for_lost);
 	tcase_add_test(tc, a_store_without_its_catalogs_folder_is_told_of_and_mended);
-	tcase_add_loop_test(tc, a_store_that_anyone_may_change_is_refused_unless_that_is_wanted, 0, 3);
-	tcase_add_test(tc, a_copy_of_a_busy_store_made_with_cp_is_mended_by_a_repair_with_all_filters_that_stayed);
+	tcase_add_loop_test(tc, a_store_that_anyone_may_change_is_refused_unless_that_is_wanted, 0,
+			    3);
+	tcase_add_test(tc, a_copy_by_cp_of_a_busy_store_is_repaired_with_all_filters_that_stayed);
 	tcase_add_test(tc, two_hundred_processes_have_a_store_open_at_once);
 	tcase_add_test(tc, a_catalog_whose_readers_are_killed_again_and_again_does_not_grow);
 	tcase_add_test(tc, a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second);

@@ -1,4 +1,7 @@
-/* work.c - what programs do with filters while their machine fails, and what must be true afterwards */
+/*
+ * work.c - what programs do with filters while their machine fails, and what must be true
+ * afterwards
+ */
 #include "work.h"
 #include "../info.h"
 #include "bloomery.h"
@@ -75,11 +78,12 @@ void *work_shared(size_t bytes)
 
 struct slot {
 	bool there, sealed;
-	bool misnamed;			/* a cut came between the catalog and the file's own record of its name */
+	/* a cut came between the catalog and the file's own record of its name */
+	bool misnamed;
 	uint32_t generation, keys, label;
 	/*
-	 * How many its file may have counted. Of an add that a cut came into the count can be on the disk and the keys not, which are
-	 * then counted again when they are added again.
+	 * How many its file may have counted. Of an add that a cut came into the count can be on
+	 * the disk and the keys not, which are then counted again when they are added again.
 	 */
 	uint32_t counted;
 };
@@ -98,13 +102,18 @@ static void apply(struct model *m, const struct report *r)
 		m->store = true;
 		break;
 	case OP_CREATE:
-		*s = (struct slot){ .there = true, .generation = r->generation, .label = s->label };	/* what is replaced leaves its labels */
+		/* what is replaced leaves its labels */
+		*s = (struct slot){ .there = true, .generation = r->generation, .label = s->label };
 		break;
 	case OP_ADD:
 		s->keys = r->keys;
 		break;
 	case OP_PUBLISH: case OP_REBUILD: case OP_CLEAR:
-		*s = (struct slot){ .there = true, .generation = r->generation, .keys = r->keys, .counted = r->keys, .label = s->label };
+		*s = (struct slot){ .there = true,
+				    .generation = r->generation,
+				    .keys = r->keys,
+				    .counted = r->keys,
+				    .label = s->label };
 		break;
 	case OP_RENAME:
 		m->slot[r->to] = *s;
@@ -155,7 +164,8 @@ static int fill(struct blm_filter *new, void *report)
 	return add_from(new, r->generation, 0, r->keys);
 }
 
-static int with_handle(struct blm_store *store, const char *name, const struct report *r, const struct slot *s)
+static int with_handle(struct blm_store *store, const char *name, const struct report *r,
+		       const struct slot *s)
 {
 	struct blm_filter *f;
 	int e = blm_open(&f, store, name, BLM_OPEN_WRITE);
@@ -226,13 +236,17 @@ static int take_step(struct blm_store *store, const struct report *r, const stru
 }
 
 /* A step that can be taken. */
-static struct report choose(const struct model *m, bool paths, uint64_t *random, uint32_t generation)
+static struct report choose(const struct model *m, bool paths, uint64_t *random,
+			    uint32_t generation)
 {
 	for (;;) {
-		struct report r = { .op = (uint8_t)(OP_CREATE + one_of(random, OP_LABEL)), .name = (uint8_t)one_of(random, NAMES) };
+		struct report r = { .op = (uint8_t)(OP_CREATE + one_of(random, OP_LABEL)),
+				    .name = (uint8_t)one_of(random, NAMES) };
 		const struct slot *s = &m->slot[r.name];
 
-		if (paths && (r.op == OP_PUBLISH || r.op == OP_RENAME || r.op == OP_DROP || r.op == OP_LABEL))
+		if (paths
+		    && (r.op == OP_PUBLISH || r.op == OP_RENAME || r.op == OP_DROP
+			|| r.op == OP_LABEL))
 			continue;
 		switch ((enum op)r.op) {
 		case OP_CREATE:
@@ -252,13 +266,16 @@ static struct report choose(const struct model *m, bool paths, uint64_t *random,
 		default:
 			break;
 		}
-		if (!s->there || (s->sealed && (r.op == OP_ADD || r.op == OP_CLEAR || r.op == OP_SEAL)))
+		if (!s->there
+		    || (s->sealed && (r.op == OP_ADD || r.op == OP_CLEAR || r.op == OP_SEAL)))
 			continue;
 		if (r.op == OP_SEAL && one_of(random, 3))
 			continue;
 		r.generation = generation;
 		r.label = r.op == OP_LABEL ? generation : 0;
-		r.keys = r.op == OP_ADD ? s->keys + 1 + one_of(random, 200) : r.op == OP_REBUILD ? 1 + one_of(random, 200) : 0;
+		r.keys = r.op == OP_ADD	    ? s->keys + 1 + one_of(random, 200)
+		       : r.op == OP_REBUILD ? 1 + one_of(random, 200)
+					    : 0;
 		return r;
 	}
 }
@@ -298,7 +315,8 @@ static struct blm_store *open_store(const char *folder, int fd)
 	return store;
 }
 
-static void do_names(struct blm_store *store, struct model *m, uint32_t generation, uint64_t seed, unsigned steps, int fd)
+static void do_names(struct blm_store *store, struct model *m, uint32_t generation, uint64_t seed,
+		     unsigned steps, int fd)
 {
 	for (unsigned step = 1; step <= steps; step++) {
 		struct report r = choose(m, !store, &seed, generation + step);
@@ -343,7 +361,10 @@ static void add_and_sync(struct blm_filter *f, uint32_t who, uint64_t seed, unsi
 	}
 }
 
-/* AND with all ones changes no bit, and puts a new file in the place of the old one. Not all kinds can. */
+/*
+ * AND with all ones changes no bit, and puts a new file in the place of the old one. Not all kinds
+ * can.
+ */
 static void replace_it(struct blm_filter *f, unsigned steps, int fd)
 {
 	struct blm_filter *ones;
@@ -359,12 +380,16 @@ static void replace_it(struct blm_filter *f, unsigned steps, int fd)
 	if (e == 0)
 		e = blm_template(&ones, NULL, NULL, f, 0);
 	for (uint64_t at = 0; e >= 0 && at < info->cells / 8; at += sizeof(all))
-		e = blm_data_unite(ones, at, all, info->cells / 8 - at < sizeof(all) ? (size_t)(info->cells / 8 - at) : sizeof(all));
+		e = blm_data_unite(ones, at, all,
+				   info->cells / 8 - at < sizeof(all)
+					   ? (size_t)(info->cells / 8 - at)
+					   : sizeof(all));
 	for (uint64_t bit = info->cells / 8 * 8; e >= 0 && bit < info->cells; bit++)
 		e = blm_data_unite(ones, bit / 8, &(uint8_t){ (uint8_t)(1 << bit % 8) }, 1);
 	free(info);
 	for (unsigned step = 0; e >= 0 && step < steps; step += 4) {
-		e = blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1, 0, NULL);
+		e = blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ ones },
+				     1, 0, NULL);
 		usleep(5000);
 	}
 	if (e < 0)
@@ -433,7 +458,8 @@ void work_recover(const char *folder)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	in_folder(path, folder, "store");
 	for (;;) {
-		if (blm_store_verify(path, BLM_VERIFY_REPAIR, NULL, NULL) < 0 || blm_store_open(&store, path, BLM_STORE_CREATE) < 0)
+		if (blm_store_verify(path, BLM_VERIFY_REPAIR, NULL, NULL) < 0
+		    || blm_store_open(&store, path, BLM_STORE_CREATE) < 0)
 			_exit(EXIT_FAILURE);
 		for (unsigned i = 0; i < NAMES; i++)
 			if (blm_open(&f, store, name_of(i, name), BLM_OPEN_WRITE) == 0) {
@@ -477,7 +503,8 @@ static uint64_t missing(const struct blm_filter *f, uint32_t generation, uint32_
 }
 
 /* The catalog claims no more than the file holds. */
-static bool honest(struct looking *l, struct blm_store *store, const char *name, const struct blm_filter *f, struct blm_info *in_catalog,
+static bool honest(struct looking *l, struct blm_store *store, const char *name,
+		   const struct blm_filter *f, struct blm_info *in_catalog,
 		   struct blm_info *in_file)
 {
 	if (blm_info(f, in_file) < 0 || (store && blm_store_find(store, name, in_catalog) < 0))
@@ -487,15 +514,18 @@ static bool honest(struct looking *l, struct blm_store *store, const char *name,
 	if (memcmp(in_catalog->uuid, in_file->uuid, 16))
 		return no(l, "%s: the catalog means another file", name);
 	if (in_catalog->keys > in_file->keys)
-		return no(l, "%s: the catalog tells of %llu keys, its file of %llu", name, (unsigned long long)in_catalog->keys,
-			  (unsigned long long)in_file->keys);
+		return no(l, "%s: the catalog tells of %llu keys, its file of %llu", name,
+			  (unsigned long long)in_catalog->keys, (unsigned long long)in_file->keys);
 	if (in_catalog->synced > in_file->synced)
 		return no(l, "%s: the catalog tells of a sync that its file does not know", name);
 	return true;
 }
 
-/* Counters of which some pages are of then and some of now are no longer good for taking keys out. */
-static bool gives_none_up(struct looking *l, struct blm_store *store, const char *name, const struct blm_info *in_file, const struct slot *s)
+/*
+ * Counters of which some pages are of then and some of now are no longer good for taking keys out.
+ */
+static bool gives_none_up(struct looking *l, struct blm_store *store, const char *name,
+			  const struct blm_info *in_file, const struct slot *s)
 {
 	uint64_t key = key_of(s->generation, 0);
 	struct blm_filter *f;
@@ -508,10 +538,13 @@ static bool gives_none_up(struct looking *l, struct blm_store *store, const char
 		r = blm_remove(f, &key, sizeof(key));
 		blm_close(f);
 	}
-	return r == -EUCLEAN || no(l, "%s: the cut came before the sync, and taking a key out gives %d: %s", name, r, blm_error_message());
+	return r == -EUCLEAN
+	    || no(l, "%s: the cut came before the sync, and taking a key out gives %d: %s", name, r,
+		  blm_error_message());
 }
 
-static bool is_so(struct looking *l, struct blm_store *store, const char *name, const struct slot *s)
+static bool is_so(struct looking *l, struct blm_store *store, const char *name,
+		  const struct slot *s)
 {
 	struct blm_info *in_catalog = info_room(), *in_file = info_room();
 	char label[32] = "";
@@ -528,11 +561,12 @@ static bool is_so(struct looking *l, struct blm_store *store, const char *name, 
 		l->to->lost += lost;
 		l->to->keys += s->keys;
 		if (lost)
-			no(l, "%s: %llu of %u synced keys lost; the file has %llu, sealed %d", name, (unsigned long long)lost, s->keys,
-			   (unsigned long long)in_file->keys, in_file->sealed);
+			no(l, "%s: %llu of %u synced keys lost; the file has %llu, sealed %d", name,
+			   (unsigned long long)lost, s->keys, (unsigned long long)in_file->keys,
+			   in_file->sealed);
 		else if (in_file->keys > s->counted)
-			no(l, "%s: %llu keys are counted, which must be at most %u, for %u", name, (unsigned long long)in_file->keys, s->counted,
-			   s->keys);
+			no(l, "%s: %llu keys are counted, which must be at most %u, for %u", name,
+			   (unsigned long long)in_file->keys, s->counted, s->keys);
 		else if (in_file->sealed != s->sealed)
 			no(l, "%s: sealed is %d", name, in_file->sealed);
 		else if (store && strcmp(in_catalog->labels, label))
@@ -592,7 +626,8 @@ static bool names_are_so(struct looking *l, struct blm_store *store, const struc
 		l->to->lost = lost;
 		return true;
 	}
-	printf("# neither as it was before: %s\n# nor as it is after %u: %s\n", why, l->under_way->op, l->why);
+	printf("# neither as it was before: %s\n# nor as it is after %u: %s\n", why,
+	       l->under_way->op, l->why);
 	return false;
 }
 
@@ -611,7 +646,9 @@ static bool writers_are_so(struct looking *l, struct blm_store *store, const uin
 			l->to->keys += keys[who];
 		}
 		l->to->lost += lost;
-		good = lost == 0 || no(l, "%llu synced keys lost of %u + %u + %u", (unsigned long long)lost, keys[0], keys[1], keys[2]);
+		good = lost == 0
+		    || no(l, "%llu synced keys lost of %u + %u + %u", (unsigned long long)lost,
+			  keys[0], keys[1], keys[2]);
 	}
 	blm_close(f);
 	free(in_catalog);
@@ -634,30 +671,42 @@ static unsigned files_in(const char *folder, const char *inside, unsigned *ret_s
 			size_t len = strlen(e->d_name);
 
 			count++;
-			*ret_strange += len < 4 || (strcmp(e->d_name + len - 4, ".blm") && strcmp(e->d_name + len - 4, ".mdb")
-						    && strcmp(e->d_name, "lock"));
+			*ret_strange += len < 4
+				     || (strcmp(e->d_name + len - 4, ".blm")
+					 && strcmp(e->d_name + len - 4, ".mdb")
+					 && strcmp(e->d_name, "lock"));
 		}
 	if (list)
 		closedir(list);
 	return count;
 }
 
-/* What a cut may leave: files of the step under way, or of drops and replacements that returned; all of that repair takes away. */
+/*
+ * What a cut may leave: files of the step under way, or of drops and replacements that returned;
+ * all of that repair takes away.
+ */
 static void judge(void *context, const struct blm_finding *found)
 {
 	struct looking *l = context;
-	unsigned name = strlen(found->file) > 2 && found->file[0] == 'n' ? (unsigned)(found->file[1] - '0') : NAMES;
-	bool renames = strstr(found->what, "a rename from ") && strstr(found->what, " was cut short");
-	bool misnamed = (renames || strstr(found->what, "does not say its name")) && name < NAMES
-		     && (l->model->slot[name].misnamed || (l->under_way && l->under_way->op == OP_RENAME && l->under_way->to == name));
+	unsigned name = strlen(found->file) > 2 && found->file[0] == 'n'
+			      ? (unsigned)(found->file[1] - '0')
+			      : NAMES;
+	bool renames = strstr(found->what, "a rename from ")
+		    && strstr(found->what, " was cut short");
+	bool misnamed =
+		(renames || strstr(found->what, "does not say its name")) && name < NAMES
+		&& (l->model->slot[name].misnamed
+		    || (l->under_way && l->under_way->op == OP_RENAME && l->under_way->to == name));
 	bool labels = strstr(found->what, "a change of its labels was cut short") && name < NAMES
 		   && l->under_way && l->under_way->op == OP_LABEL && l->under_way->name == name;
 
 	l->findings++;
-	if ((strstr(found->what, "left behind by a process that died") || misnamed || labels) && found->repaired)
+	if ((strstr(found->what, "left behind by a process that died") || misnamed || labels)
+	    && found->repaired)
 		return;
 	l->wrong++;
-	printf("# found%s: %s: %s\n", found->repaired ? " and repaired" : "", found->file, found->what);
+	printf("# found%s: %s: %s\n", found->repaired ? " and repaired" : "", found->file,
+	       found->what);
 }
 
 static bool verified(struct looking *l, const char *store)
@@ -696,14 +745,18 @@ struct state {
 	uint32_t keys[3];		/* of writers */
 };
 
-static void read_reports(struct state *s, const struct report *reports, size_t count, struct tally *to)
+static void read_reports(struct state *s, const struct report *reports, size_t count,
+			 struct tally *to)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct report *r = &reports[i];
 
 		if (r->op == OP_FAILED)
 			continue;
-		/* work that goes on opens the store before it settles what the cut came into, which is open until then */
+		/*
+		 * work that goes on opens the store before it settles what the cut came into, which
+		 * is open until then
+		 */
 		if (r->op != OP_STORE || !s->is_under_way || s->under_way.op == OP_STORE) {
 			s->is_under_way = !r->done;
 			s->under_way = *r;
@@ -776,7 +829,9 @@ static bool check(enum work work, struct looking *l, const char *folder, const s
 	if (work == WORK_PATHS)
 		return check_paths(l, folder, s);
 	in_folder(path, folder, "store");
-	/* a store that nobody was told of yet may be there or not; making it goes well either way */
+	/*
+	 * a store that nobody was told of yet may be there or not; making it goes well either way
+	 */
 	if (blm_store_open(&store, path, s->model.store ? 0 : BLM_STORE_CREATE) < 0)
 		return no(l, "the store: %s", blm_error_message());
 	good = look(work, l, store, s) && verified(l, path);
@@ -789,15 +844,18 @@ static bool check(enum work work, struct looking *l, const char *folder, const s
 
 static void show_last(const struct report *reports, size_t count)
 {
-	static const char *const names[] = { "store", "create", "add", "publish", "rename", "drop", "clear", "rebuild", "seal", "label",
+	static const char *const names[] = { "store",  "create", "add",	    "publish", "rename",
+					     "drop",   "clear",	 "rebuild", "seal",    "label",
 					     "synced", "undone", "failed" };
 
 	for (size_t i = count > 12 ? count - 12 : 0; i < count; i++)
-		printf("#   %s %s n%u n%u generation %u keys %u\n", reports[i].done ? "done " : "begun", names[reports[i].op], reports[i].name,
+		printf("#   %s %s n%u n%u generation %u keys %u\n",
+		       reports[i].done ? "done " : "begun", names[reports[i].op], reports[i].name,
 		       reports[i].to, reports[i].generation, reports[i].keys);
 }
 
-int work_check(enum work work, const char *folder, const struct report *reports, size_t count, struct tally *to)
+int work_check(enum work work, const char *folder, const struct report *reports, size_t count,
+	       struct tally *to)
 {
 	struct looking l = { .to = to };
 	struct state s = { .is_under_way = false };
@@ -849,7 +907,8 @@ static void settle(struct blm_store *store, struct state *s, int fd)
 	tell(fd, &r);
 }
 
-void work_do(enum work work, const char *folder, const struct report *earlier, size_t count, uint64_t seed, unsigned steps, int fd)
+void work_do(enum work work, const char *folder, const struct report *earlier, size_t count,
+	     uint64_t seed, unsigned steps, int fd)
 {
 	struct tally unused = { 0 };
 	struct state s = { .is_under_way = false };

@@ -1,13 +1,14 @@
 /*
  * writeback.c - a disk that fails to write, or to read, and is well again
  *
- * The system gives up on what it could not write: a later msync() succeeds and the pages are lost with the next power cut. So a
- * sync that failed says so, the filter is suspect, and the next sync writes all pages anew. Here the disk fails the writes to the
- * filter's blocks, and only those, once; then, after a sync that returned 0, the power is cut. As a control the same is done with a
+ * The system gives up on what it could not write: a later msync() succeeds and the pages are lost
+ * with the next power cut. So a sync that failed says so, the filter is suspect, and the next sync
+ * writes all pages anew. Here the disk fails the writes to the filter's blocks, and only those,
+ * once; then, after a sync that returned 0, the power is cut. As a control the same is done with a
  * plain msync() in the place of that sync, which must lose keys.
  *
- * What cannot be read is no answer: who opted in to survive that hears of it from every call that says how the filter is, and nobody
- * is denied a key.
+ * What cannot be read is no answer: who opted in to survive that hears of it from every call that
+ * says how the filter is, and nobody is denied a key.
  */
 #include "bloomery.h"
 #include "../info.h"
@@ -31,7 +32,8 @@ static const struct {
 	const char *name;
 	struct blm_params params;
 } shapes[] = {
-	{ "one block, from the middle of a page on", BLM_PARAMS(.kind = "blocked", .cells = 32768, .probes = 2) },
+	{ "one block, from the middle of a page on",
+	  BLM_PARAMS(.kind = "blocked", .cells = 32768, .probes = 2) },
 	{ "one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7) },
 	{ "several blocks", BLM_PARAMS(.kind = "blocked", .capacity = 150000, .rate = 0.001) },
 	{ "sparse", BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true) },
@@ -72,7 +74,8 @@ static void break_blocks_of(const char *path, uint64_t first, struct faults *fau
 	map->fm_length = FIEMAP_MAX_OFFSET;
 	map->fm_flags = FIEMAP_FLAG_SYNC;
 	map->fm_extent_count = FAULTS_MAX;
-	must(ioctl(fd, FS_IOC_FIEMAP, map) == 0 && map->fm_mapped_extents > 0, "where a file lies on the disk");
+	must(ioctl(fd, FS_IOC_FIEMAP, map) == 0 && map->fm_mapped_extents > 0,
+	     "where a file lies on the disk");
 	for (unsigned i = 0; i < map->fm_mapped_extents; i++) {
 		const struct fiemap_extent *e = &map->fm_extents[i];
 		uint64_t before = first > e->fe_logical ? first - e->fe_logical : 0;
@@ -106,7 +109,8 @@ struct outcome {
 };
 
 /* other: it is another handle that syncs after the failure, as another process would. */
-static void fail_once(struct logdisk *l, unsigned shape, bool control, bool other, struct outcome *o)
+static void fail_once(struct logdisk *l, unsigned shape, bool control, bool other,
+		      struct outcome *o)
 {
 	struct blm_filter *f, *g;
 	char path[500];
@@ -179,7 +183,9 @@ static const char *ask_of_bad_blocks(const char *path, const struct faults *faul
 	if (blm_status(f) != -EIO)
 		return "it is said to be well";
 	blm_close(f);
-	return blm_verify(NULL, path, 0, note_name, &named) == 1 && !named ? NULL : "verify does not name it";
+	return blm_verify(NULL, path, 0, note_name, &named) == 1 && !named
+		     ? NULL
+		     : "verify does not name it";
 }
 
 /* The page of numbers can be read, what comes behind the first 128 KiB cannot. */
@@ -221,8 +227,10 @@ static void fail_reads(struct logdisk *l, const char *type)
 	blm_close(f);
 	well &= blm_verify(NULL, path, 0, NULL, NULL) == 0;
 	disk_unmount(&l->disk);
-	tap(!*wrong && well, "%s: of pages that cannot be read no key is denied, and status and verify tell of the file%s%s", type,
-	    *wrong ? ": " : "", *wrong ? *wrong : "");
+	tap(!*wrong && well,
+	    "%s: of pages that cannot be read no key is denied, and status and verify tell of the "
+	    "file%s%s",
+	    type, *wrong ? ": " : "", *wrong ? *wrong : "");
 }
 
 static void run(const char *type, unsigned long rounds)
@@ -242,13 +250,18 @@ static void run(const char *type, unsigned long rounds)
 
 		for (unsigned long i = 0; i < rounds; i++)
 			fail_once(&l, s, false, i % 2, &o);
-		tap(!o.lost && !o.unnoticed && !o.still_suspect && !o.damage && o.hits, "%s, %s: after a sync that failed the next one writes "
-		    "all pages again: %u cuts, %llu failed writes, %llu of %llu synced keys lost, %u failures unnoticed, %u times suspect "
-		    "afterwards", type, shapes[s].name, o.runs, (unsigned long long)o.hits, (unsigned long long)o.lost,
-		    (unsigned long long)o.keys, o.unnoticed, o.still_suspect);
+		tap(!o.lost && !o.unnoticed && !o.still_suspect && !o.damage && o.hits,
+		    "%s, %s: after a sync that failed the next one writes "
+		    "all pages again: %u cuts, %llu failed writes, %llu of %llu synced keys lost, "
+		    "%u failures unnoticed, %u times suspect "
+		    "afterwards",
+		    type, shapes[s].name, o.runs, (unsigned long long)o.hits,
+		    (unsigned long long)o.lost, (unsigned long long)o.keys, o.unnoticed,
+		    o.still_suspect);
 		fail_once(&l, s, true, false, &control);
-		tap(control.lost > 0, "%s, %s: a second msync() alone loses keys: %llu of %llu", type, shapes[s].name,
-		    (unsigned long long)control.lost, (unsigned long long)control.keys);
+		tap(control.lost > 0, "%s, %s: a second msync() alone loses keys: %llu of %llu",
+		    type, shapes[s].name, (unsigned long long)control.lost,
+		    (unsigned long long)control.keys);
 	}
 	fail_reads(&l, type);
 	logdisk_end(&l);

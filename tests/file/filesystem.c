@@ -1,4 +1,7 @@
-/* filesystem.c - file systems that are told of, and files of an overlay, which move when they are first written to */
+/*
+ * filesystem.c - file systems that are told of, and files of an overlay, which move when they are
+ * first written to
+ */
 #include "suite.h"
 
 #include "file/filesystem.h"
@@ -24,7 +27,9 @@ int fstatfs(int fd, struct statfs *ret)
 
 int open(const char *path, int flags, ...)
 {
-	int err = strncmp(path, "/proc/self/fd/", 14) ? 0 : (flags & O_ACCMODE) == O_RDWR ? fails_to_write : fails_to_read;
+	int err = strncmp(path, "/proc/self/fd/", 14) ? 0
+		: (flags & O_ACCMODE) == O_RDWR	      ? fails_to_write
+						      : fails_to_read;
 	va_list ap;
 	mode_t mode;
 
@@ -40,10 +45,21 @@ int open(const char *path, int flags, ...)
 
 START_TEST(file_systems_on_which_others_may_not_see_what_is_added_are_told_of)
 {
-	static const struct { unsigned long type; const char *name; } told[] = {
-		{ 0x6969, "NFS" }, { 0x517b, "SMB" }, { 0xff534d42, "CIFS" }, { 0xfe534d42, "SMB" }, { 0x01021997, "9p" }, { 0x00c36400, "Ceph" },
-		{ 0x65735546, "FUSE" }, { 0x5346414f, "AFS" }, { 0x6b414653, "AFS" }, { 0x0bd00bd0, "Lustre" }, { 0x47504653, "GPFS" },
-		{ 0x7461636f, "OCFS2" }, { 0x786f4256, "VirtualBox" },
+	static const struct { unsigned long type; const char *name;
+	} told[] = {
+		{ 0x6969, "NFS" },
+		{ 0x517b, "SMB" },
+		{ 0xff534d42, "CIFS" },
+		{ 0xfe534d42, "SMB" },
+		{ 0x01021997, "9p" },
+		{ 0x00c36400, "Ceph" },
+		{ 0x65735546, "FUSE" },
+		{ 0x5346414f, "AFS" },
+		{ 0x6b414653, "AFS" },
+		{ 0x0bd00bd0, "Lustre" },
+		{ 0x47504653, "GPFS" },
+		{ 0x7461636f, "OCFS2" },
+		{ 0x786f4256, "VirtualBox" },
 	};
 
 	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
@@ -76,7 +92,8 @@ static bool leads_to(int fd, ino_t inode)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_ino == inode && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && fcntl(fd, F_GETFD) & FD_CLOEXEC;
+	return fstat(fd, &st) == 0 && st.st_ino == inode
+	    && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && fcntl(fd, F_GETFD) & FD_CLOEXEC;
 }
 
 START_TEST(a_file_of_an_overlay_is_opened_for_writing_once_and_anew_for_reading)
@@ -98,7 +115,7 @@ START_TEST(a_file_of_an_overlay_is_opened_for_writing_once_and_anew_for_reading)
 }
 END_TEST
 
-START_TEST(a_file_of_an_overlay_that_may_not_be_written_may_be_left_behind_unless_nobody_can_write_it)
+START_TEST(a_file_in_a_read_only_overlay_may_be_left_unless_nobody_can_write_it)
 {
 	static const int errors[] = { EACCES, EROFS };
 	struct stat st;
@@ -140,8 +157,10 @@ int main(void)
 	tcase_add_test(tc, file_systems_on_which_others_may_not_see_what_is_added_are_told_of);
 	tcase_add_loop_test(tc, of_others_and_of_those_that_are_not_known_nothing_is_said, 0, 3);
 	tcase_add_test(tc, a_file_of_an_overlay_is_opened_for_writing_once_and_anew_for_reading);
-	tcase_add_loop_test(tc, a_file_of_an_overlay_that_may_not_be_written_may_be_left_behind_unless_nobody_can_write_it, 0, 2);
-	tcase_add_loop_test(tc, where_it_is_no_overlay_or_it_cannot_be_opened_anew_it_stays_as_it_is, 0, 2);
+	tcase_add_loop_test(
+		tc, a_file_in_a_read_only_overlay_may_be_left_unless_nobody_can_write_it, 0, 2);
+	tcase_add_loop_test(
+		tc, where_it_is_no_overlay_or_it_cannot_be_opened_anew_it_stays_as_it_is, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

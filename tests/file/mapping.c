@@ -24,7 +24,8 @@ END_TEST
 
 START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records)
 {
-	static const uint64_t sizes[] = { 64, 65536, 65600, 1 << 20, (2 << 20) - 64, 2 << 20, (2 << 20) + 64, 5 << 20 };
+	static const uint64_t sizes[] = { 64,	   65536,	   65600,  1 << 20, (2 << 20) - 64,
+					  2 << 20, (2 << 20) + 64, 5 << 20 };
 	struct blm_header *header = calloc(1, sizeof(*header));
 	uint64_t end = BLM_HEADER_BYTES;
 	struct blm_contents *contents = malloc(sizeof(*contents));
@@ -37,7 +38,8 @@ START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_r
 		header->part[i].bytes = htole64(sizes[i]);
 	blm_header_finish(header, ARRAY_LEN(sizes));
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		uint64_t at = le64toh(header->part[i].offset), unit = sizes[i] > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN;
+		uint64_t at = le64toh(header->part[i].offset),
+			 unit = sizes[i] > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN;
 
 		ck_assert_uint_eq(at % unit, 0);
 		ck_assert_uint_ge(at, end + blocksum_bytes(sizes[i]));
@@ -47,12 +49,14 @@ START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_r
 	OK(blm_header_check(header, end, "a", contents));
 	ck_assert_uint_eq(contents->parts, ARRAY_LEN(sizes));
 	FAILS(blm_header_check(header, end - 1, "a", contents), -ENODATA);
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)		/* each before, upon, behind each other: only its own place will do */
+	/* each before, upon, behind each other: only its own place will do */
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
 		for (size_t j = 0; j < ARRAY_LEN(sizes); j++)
 			for (int shift = -1; shift <= 1 && i != j; shift++) {
 				struct blm_part_entry *e = &header->part[i], was = *e;
 
-				e->offset = htole64(le64toh(header->part[j].offset) + (uint64_t)(shift * BLM_PART_ALIGN));
+				e->offset = htole64(le64toh(header->part[j].offset)
+						    + (uint64_t)(shift * BLM_PART_ALIGN));
 				e->check = blm_check_part(e, (unsigned)i, header->constant.uuid);
 				ck_assert_int_lt(blm_header_check(header, end, "a", contents), 0);
 				*e = was;
@@ -86,17 +90,22 @@ START_TEST(of_two_sync_records_the_newer_good_one_counts)
 	live.sync[0].keys ^= 1;
 	ck_assert(!blm_last_sync(&live, uuid, &last));
 	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 1);
-	live.flushing.word = 9;				/* it may be the first, half written, in a file or in a copy */
+	/* it may be the first, half written, in a file or in a copy */
+	live.flushing.word = 9;
 	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 0);
 	live.sync[1].sequence = 1;
 	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 2);
-	ck_assert(!blm_last_sync(&live, (const uint8_t[16]){ 9 }, &last));	/* another file's records are none */
+	/* another file's records are none */
+	ck_assert(!blm_last_sync(&live, (const uint8_t[16]){ 9 }, &last));
 }
 END_TEST
 
-static void put_sync(struct blm_live *live, const uint8_t uuid[16], int slot, uint64_t sequence, uint64_t epoch, uint64_t keys)
+static void put_sync(struct blm_live *live, const uint8_t uuid[16], int slot, uint64_t sequence,
+		     uint64_t epoch, uint64_t keys)
 {
-	struct blm_sync_record r = { .sequence = htole64(sequence), .epoch = htole64(epoch), .keys = htole64(keys) };
+	struct blm_sync_record r = { .sequence = htole64(sequence),
+				     .epoch = htole64(epoch),
+				     .keys = htole64(keys) };
 
 	r.check = blm_check_sync(&r, uuid);
 	live->sync[slot] = r;
@@ -114,7 +123,8 @@ START_TEST(after_the_last_sequence_comes_1_in_the_other_slot)
 		put_sync(&live, uuid, slot, sequence, 1, 1);
 		for (uint64_t epoch = 2; epoch < 6; epoch++) {
 			sequence = sequence + 1 ? sequence + 1 : 1;
-			blm_next_sync(&live, uuid, &(struct blm_sync_record){ .epoch = htole64(epoch) });
+			blm_next_sync(&live, uuid,
+				      &(struct blm_sync_record){ .epoch = htole64(epoch) });
 			ck_assert(blm_last_sync(&live, uuid, &last));
 			ck_assert_uint_eq(le64toh(last.epoch), epoch);
 			ck_assert_uint_eq(le64toh(last.sequence), sequence);
@@ -122,7 +132,8 @@ START_TEST(after_the_last_sequence_comes_1_in_the_other_slot)
 			blm_drop_sync(&live, uuid);		/* the one before it is whole */
 			ck_assert(blm_last_sync(&live, uuid, &last));
 			ck_assert_uint_eq(le64toh(last.epoch), epoch - 1);
-			blm_next_sync(&live, uuid, &(struct blm_sync_record){ .epoch = htole64(epoch) });
+			blm_next_sync(&live, uuid,
+				      &(struct blm_sync_record){ .epoch = htole64(epoch) });
 		}
 	}
 }
@@ -130,10 +141,14 @@ END_TEST
 
 START_TEST(of_contradicting_sync_records_the_lesser_claim_counts)
 {
-	static const struct { uint64_t sequence[2], epoch[2], keys[2]; int counts; } all[] = {
-		{ { 7, 7 }, { 20, 10 }, { 1, 2 }, 1 }, { { 7, 7 }, { 10, 20 }, { 1, 2 }, 0 },
-		{ { 7, 7 }, { 10, 10 }, { 9, 8 }, 1 }, { { 7, 7 }, { 10, 10 }, { 8, 9 }, 0 },
-		{ { 7, (UINT64_C(1) << 63) + 7 }, { 10, 20 }, { 1, 2 }, 0 }, { { 7, (UINT64_C(1) << 63) + 7 }, { 20, 10 }, { 1, 2 }, 1 },
+	static const struct { uint64_t sequence[2], epoch[2], keys[2]; int counts;
+	} all[] = {
+		{ { 7, 7 }, { 20, 10 }, { 1, 2 }, 1 },
+		{ { 7, 7 }, { 10, 20 }, { 1, 2 }, 0 },
+		{ { 7, 7 }, { 10, 10 }, { 9, 8 }, 1 },
+		{ { 7, 7 }, { 10, 10 }, { 8, 9 }, 0 },
+		{ { 7, (UINT64_C(1) << 63) + 7 }, { 10, 20 }, { 1, 2 }, 0 },
+		{ { 7, (UINT64_C(1) << 63) + 7 }, { 20, 10 }, { 1, 2 }, 1 },
 	};
 	const uint8_t uuid[16] = { 1, 2, 3 };
 
@@ -142,7 +157,8 @@ START_TEST(of_contradicting_sync_records_the_lesser_claim_counts)
 		struct blm_sync_record last;
 
 		for (int slot = 0; slot < 2; slot++)
-			put_sync(&live, uuid, slot, all[i].sequence[slot], all[i].epoch[slot], all[i].keys[slot]);
+			put_sync(&live, uuid, slot, all[i].sequence[slot], all[i].epoch[slot],
+				 all[i].keys[slot]);
 		ck_assert(blm_syncs_contradict(&live, uuid));
 		ck_assert(blm_last_sync(&live, uuid, &last));
 		ck_assert_uint_eq(le64toh(last.epoch), all[i].epoch[all[i].counts]);
@@ -163,7 +179,9 @@ START_TEST(a_name_is_kept_after_the_last_sequence)
 {
 	struct blm_header *header = calloc(1, sizeof(*header));
 	const uint8_t uuid[16] = { 1, 2, 3 };
-	struct blm_record record = { .sequence = htole64(UINT64_MAX), .name_bytes = htole32(1), .name = "a" };
+	struct blm_record record = { .sequence = htole64(UINT64_MAX),
+				     .name_bytes = htole32(1),
+				     .name = "a" };
 
 	for (int slot = 0; slot < 2; slot++) {
 		memset(header, 0, sizeof(*header));
@@ -171,7 +189,8 @@ START_TEST(a_name_is_kept_after_the_last_sequence)
 		record.check = blm_check_record(&record, uuid);
 		header->record[slot] = record;
 		for (char name = 'b'; name < 'f'; name++) {
-			struct blm_record last, next = { .name_bytes = htole32(1), .name[0] = (uint8_t)name };
+			struct blm_record last,
+				next = { .name_bytes = htole32(1), .name[0] = (uint8_t)name };
 
 			blm_next_record(header, uuid, &next);
 			ck_assert(blm_last_record(header, uuid, &last));
@@ -195,7 +214,8 @@ START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
 	struct blm_image image;
 	uint64_t before;
 
-	OK(blm_create(&f, NULL, "f", &BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.01)));
+	OK(blm_create(&f, NULL, "f",
+		      &BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.01)));
 	OK(blm_image_map(&image, open("f", O_RDONLY | O_CLOEXEC), "f", false));
 	OK(blm_image_check(&image, "f", contents));
 	ck_assert_uint_eq(contents->parts, 1);
@@ -206,12 +226,17 @@ START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
 	ck_assert_uint_gt(contents->parts, 1);
 	ck_assert_uint_gt(image.bytes, before);
 	ck_assert_ptr_eq(image.header, image.map);
-	for (unsigned i = 0; i < contents->parts; i++)		/* all of it is mapped: no signal comes */
-		(void)*(const volatile uint8_t *)&image.map[le64toh(contents->part[i].offset) + le64toh(contents->part[i].bytes) - 1];
+	/* all of it is mapped: no signal comes */
+	for (unsigned i = 0; i < contents->parts; i++)
+		(void)*(const volatile uint8_t *)&image.map[le64toh(contents->part[i].offset)
+							    + le64toh(contents->part[i].bytes) - 1];
 	blm_image_unmap(&image);
 
-	/* One that is no longer than its map, or shorter, is cut, which leaves the map what it was. */
-	ck_assert_int_eq(truncate("f", (off_t)le64toh(contents->part[contents->parts - 1].offset)), 0);
+	/*
+	 * One that is no longer than its map, or shorter, is cut, which leaves the map what it was.
+	 */
+	ck_assert_int_eq(truncate("f", (off_t)le64toh(contents->part[contents->parts - 1].offset)),
+			 0);
 	OK(blm_image_map(&image, open("f", O_RDONLY | O_CLOEXEC), "f", false));
 	before = image.bytes;
 	FAILS(blm_image_check(&image, "f", contents), -ENODATA);
@@ -232,7 +257,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, a_header_has_a_random_uuid_of_its_own_and_the_time);
-	tcase_add_test(tc, parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records);
+	tcase_add_test(tc,
+		       parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records);
 	tcase_add_test(tc, of_two_sync_records_the_newer_good_one_counts);
 	tcase_add_test(tc, after_the_last_sequence_comes_1_in_the_other_slot);
 	tcase_add_test(tc, of_contradicting_sync_records_the_lesser_claim_counts);

@@ -50,7 +50,9 @@ int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 	return (int)syscall(SYS_linkat, from_at, from, to_at, to, flags);
 }
 
-/* What the list of rights of a file is told with, and what taking one away ends with; 0: as it is. */
+/*
+ * What the list of rights of a file is told with, and what taking one away ends with; 0: as it is.
+ */
 static int refuse_list, refuse_no_list;
 
 ssize_t fgetxattr(int fd, const char *name, void *ret, size_t bytes)
@@ -163,7 +165,8 @@ START_TEST(a_name_that_is_taken_is_replaced_only_where_that_is_asked_for)
 	OK(blm_new_file_publish(&file, "a", true, "a"));
 	blm_new_file_end(&file);
 	ck_assert_int_eq(files_in(".", NULL), 1);
-	FAILS(blm_new_file(&file, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/proc/a", 0), -ENOENT);
+	FAILS(blm_new_file(&file, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/proc/a", 0),
+	      -ENOENT);
 }
 END_TEST
 
@@ -222,8 +225,10 @@ static mode_t mode_of(const char *path)
 /* _i: with 1 by a temporary name */
 START_TEST(a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask)
 {
-	static const struct { unsigned asked; mode_t mask, mode; } modes[] = {
-		{ 0600, 0, 0600 }, { 0666, 077, 0666 }, { 0400, 022, 0400 }, { 0777, 0, 0777 }, { 0, 022, 0644 }, { 0, 0, 0644 }, { 0, 077, 0600 },
+	static const struct { unsigned asked; mode_t mask, mode;
+	} modes[] = {
+		{ 0600, 0, 0600 }, { 0666, 077, 0666 }, { 0400, 022, 0400 }, { 0777, 0, 0777 },
+		{ 0, 022, 0644 },  { 0, 0, 0644 },	{ 0, 077, 0600 },
 	};
 	struct blm_new_file file;
 
@@ -283,7 +288,8 @@ START_TEST(what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for)
 	static const mode_t modes[] = { 0644, 0600, 0400, 0664, 0 };
 
 	refuse_unnamed = _i ? EOPNOTSUPP : 0;
-	for (size_t i = 0; i < ARRAY_LEN(modes) - (getuid() != 0); i++) {	/* what nobody may read root may */
+	/* what nobody may read root may */
+	for (size_t i = 0; i < ARRAY_LEN(modes) - (getuid() != 0); i++) {
 		close(a_file_of("a"));
 		OK(chmod("a", modes[i]));
 		publish_over("a", 0);
@@ -295,17 +301,24 @@ START_TEST(what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for)
 }
 END_TEST
 
-/* The list of rights of POSIX 1003.1e as Linux has it in an attribute: another user may read and write, the group may do nothing. */
+/*
+ * The list of rights of POSIX 1003.1e as Linux has it in an attribute: another user may read and
+ * write, the group may do nothing.
+ */
 START_TEST(what_comes_over_a_file_has_its_list_of_rights)
 {
 	static const char name[] = "system.posix_acl_access";
 	const struct {
 		uint32_t version;
 		struct { uint16_t tag, rights; uint32_t id; } of[5];
-	} list = { htole32(2), {
-		{ htole16(1), htole16(6), UINT32_MAX }, { htole16(2), htole16(6), htole32(64001) }, { htole16(4), 0, UINT32_MAX },
-		{ htole16(16), htole16(6), UINT32_MAX }, { htole16(32), 0, UINT32_MAX },
-	} };
+	} list = { htole32(2),
+		   {
+			   { htole16(1), htole16(6), UINT32_MAX },
+			   { htole16(2), htole16(6), htole32(64001) },
+			   { htole16(4), 0, UINT32_MAX },
+			   { htole16(16), htole16(6), UINT32_MAX },
+			   { htole16(32), 0, UINT32_MAX },
+		   } };
 	char after[256];
 
 	close(a_file_of("a"));
@@ -319,11 +332,19 @@ START_TEST(what_comes_over_a_file_has_its_list_of_rights)
 }
 END_TEST
 
-/* ERANGE: longer than there is room for; EIO: there may be one; EOPNOTSUPP: a file system without lists, where the mode says all. */
+/*
+ * ERANGE: longer than there is room for; EIO: there may be one; EOPNOTSUPP: a file system without
+ * lists, where the mode says all.
+ */
 START_TEST(without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing)
 {
-	static const struct { int list, no_list; mode_t mode; } cases[] = {
-		{ ERANGE, 0, 0604 }, { EIO, 0, 0604 }, { ENODATA, EIO, 0604 }, { ENODATA, ENODATA, 0664 }, { EOPNOTSUPP, EOPNOTSUPP, 0664 },
+	static const struct { int list, no_list; mode_t mode;
+	} cases[] = {
+		{ ERANGE, 0, 0604 },
+		{ EIO, 0, 0604 },
+		{ ENODATA, EIO, 0604 },
+		{ ENODATA, ENODATA, 0664 },
+		{ EOPNOTSUPP, EOPNOTSUPP, 0664 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -440,16 +461,23 @@ int main(void)
 	tcase_add_test(tc, a_signal_of_the_size_limit_that_waits_already_is_not_taken_away);
 	tcase_add_test(tc, pages_of_zeros_are_not_written_wherever_they_begin);
 	tcase_add_test(tc, a_name_that_is_taken_is_replaced_only_where_that_is_asked_for);
-	tcase_add_loop_test(tc, a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask, 0, 2);
+	tcase_add_loop_test(tc, a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask,
+			    0, 2);
 	tcase_add_test(tc, by_a_temporary_name_nobody_else_can_open_it);
-	tcase_add_loop_test(tc, what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for, 0, 2);
+	tcase_add_loop_test(tc, what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for,
+			    0, 2);
 	tcase_add_test(tc, what_comes_over_a_file_has_its_list_of_rights);
-	tcase_add_test(tc, without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing);
+	tcase_add_test(
+		tc, without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing);
 	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
-	tcase_add_loop_test(tc, what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again, 0, 3);
+	tcase_add_loop_test(
+		tc,
+		what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again,
+		0, 3);
 	tcase_add_test(tc, what_is_about_to_be_put_over_another_is_locked);
 	tcase_add_test(tc, who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that);
-	tcase_add_loop_test(tc, where_there_are_no_links_either_it_is_not_said_to_be_forbidden, 0, 2);
+	tcase_add_loop_test(tc, where_there_are_no_links_either_it_is_not_said_to_be_forbidden, 0,
+			    2);
 	tcase_add_loop_test(tc, where_a_file_cannot_be_without_a_name_it_has_a_temporary_one, 0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

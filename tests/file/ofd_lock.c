@@ -45,7 +45,8 @@ START_TEST(what_one_thread_gives_back_the_next_gets)
 		clock_gettime(CLOCK_REALTIME, &limit);
 		limit.tv_sec += TOO_LONG;
 		ck_assert_int_eq(pthread_create(&thread, NULL, take_and_give_back, &l), 0);
-		ck_assert_msg(pthread_timedjoin_np(thread, &failed, &limit) == 0, "it waits for a lock that nobody holds");
+		ck_assert_msg(pthread_timedjoin_np(thread, &failed, &limit) == 0,
+			      "it waits for a lock that nobody holds");
 		ck_assert_ptr_null(failed);
 		ck_assert(!blm_ofd_busy(l.fd, BLM_LOCK_REPLACE));
 	}
@@ -92,7 +93,8 @@ START_TEST(the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_b
 	ck_assert(blm_lock_is_held(&l.lock, l.fd));
 	for (int i = 0; i < 2; i++) {
 		ck_assert(blm_ofd_busy(other, BLM_LOCK_REPLACE));
-		ck_assert(!blm_ofd_held(other, BLM_LOCK_REPLACE));	/* others may share it, too */
+		/* others may share it, too */
+		ck_assert(!blm_ofd_held(other, BLM_LOCK_REPLACE));
 		ck_assert(!blm_ofd_busy(other, BLM_LOCK_GATE));
 		blm_unlock_shared(&l.lock, l.fd);
 	}
@@ -148,7 +150,9 @@ static int count_pauses(void)
 	return 0;
 }
 
-/* It waits for a replacer of now, and the next replacer waits for that one and not for the claimer. */
+/*
+ * It waits for a replacer of now, and the next replacer waits for that one and not for the claimer.
+ */
 START_TEST(a_claimer_that_waits_does_not_close_the_gate)
 {
 	pthread_t thread;
@@ -205,7 +209,8 @@ END_TEST
 
 START_TEST(each_of_the_locks_is_one_of_its_own)
 {
-	static const enum blm_lock_of all[] = { BLM_LOCK_GATE, BLM_LOCK_REPLACE, BLM_LOCK_SYNC, BLM_LOCK_MAKING, BLM_LOCK_WRITE, BLM_LOCK_GROW };
+	static const enum blm_lock_of all[] = { BLM_LOCK_GATE,	 BLM_LOCK_REPLACE, BLM_LOCK_SYNC,
+						BLM_LOCK_MAKING, BLM_LOCK_WRITE,   BLM_LOCK_GROW };
 	int other;
 	struct locked l = a_lock(&other);
 
@@ -307,8 +312,11 @@ static void end_holding(struct held_by_child *h)
 
 START_TEST(a_process_that_only_reads_does_not_stop_writers_for_good)
 {
-	static const enum blm_lock_of all[] = { BLM_LOCK_GATE, BLM_LOCK_REPLACE, BLM_LOCK_SYNC, BLM_LOCK_MAKING, BLM_LOCK_WRITE, BLM_LOCK_GROW };
-	struct held_by_child h = { .path = a_path(), .flags = O_RDONLY, .type = F_RDLCK, .what = (enum blm_lock_of)-1 };
+	static const enum blm_lock_of all[] = { BLM_LOCK_GATE,	 BLM_LOCK_REPLACE, BLM_LOCK_SYNC,
+						BLM_LOCK_MAKING, BLM_LOCK_WRITE,   BLM_LOCK_GROW };
+	struct held_by_child h = {
+		.path = a_path(), .flags = O_RDONLY, .type = F_RDLCK, .what = (enum blm_lock_of) - 1
+	};
 	int fd = open(h.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	char named[32];
 
@@ -318,7 +326,9 @@ START_TEST(a_process_that_only_reads_does_not_stop_writers_for_good)
 	alarm(TOO_LONG);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		FAILS(blm_ofd_lock(fd, all[i], true), -EBUSY);
-		ck_assert_msg(strstr(blm_error_message(), named) && strstr(blm_error_message(), h.path), "%s", blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), named)
+				      && strstr(blm_error_message(), h.path),
+			      "%s", blm_error_message());
 		OK(blm_ofd_lock(fd, all[i], false));
 		blm_ofd_unlock(fd, all[i]);
 	}
@@ -344,10 +354,14 @@ static int end_holder_at_last(void)
 /* _i: exclusively, or shared as by one who claims */
 START_TEST(the_wait_for_a_writer_has_no_limit)
 {
-	held = (struct held_by_child){ .path = a_path(), .flags = O_RDWR, .type = _i ? F_RDLCK : F_WRLCK, .what = BLM_LOCK_REPLACE };
+	held = (struct held_by_child){ .path = a_path(),
+				       .flags = O_RDWR,
+				       .type = _i ? F_RDLCK : F_WRLCK,
+				       .what = BLM_LOCK_REPLACE };
 	int fd = open(held.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
-	blm_patience_reader = 1;		/* one that is about to end is unknown for a moment */
+	/* one that is about to end is unknown for a moment */
+	blm_patience_reader = 1;
 	begin_holding(&held);
 	blm_stop_waiting_if(end_holder_at_last);
 	OK(blm_ofd_lock(fd, BLM_LOCK_REPLACE, true));
@@ -360,7 +374,9 @@ END_TEST
 /* By a handle that only reads; of so large a file it may take a long time. */
 START_TEST(a_writer_waits_for_the_copy_of_a_large_file)
 {
-	held = (struct held_by_child){ .path = a_path(), .flags = O_RDONLY, .type = F_RDLCK, .what = BLM_LOCK_WRITE };
+	held = (struct held_by_child){
+		.path = a_path(), .flags = O_RDONLY, .type = F_RDLCK, .what = BLM_LOCK_WRITE
+	};
 	int fd = open(held.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	blm_patience_reader = blm_patience_unknown = 1;
@@ -381,7 +397,9 @@ static int stop_it(void)
 
 START_TEST(a_program_that_was_asked_to_end_waits_for_no_lock)
 {
-	struct held_by_child h = { .path = a_path(), .flags = O_RDWR, .type = F_WRLCK, .what = BLM_LOCK_SYNC };
+	struct held_by_child h = {
+		.path = a_path(), .flags = O_RDWR, .type = F_WRLCK, .what = BLM_LOCK_SYNC
+	};
 	int fd = open(h.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	begin_holding(&h);
@@ -403,7 +421,8 @@ int main(void)
 
 	tcase_add_test(tc, what_one_thread_gives_back_the_next_gets);
 	tcase_add_test(tc, who_cannot_lock_the_file_keeps_no_thread_from_it);
-	tcase_add_test(tc, the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back);
+	tcase_add_test(tc,
+		       the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back);
 	tcase_add_test(tc, a_claimer_that_waits_does_not_close_the_gate);
 	tcase_add_test(tc, threads_that_share_the_lock_let_a_replacer_in);
 	tcase_add_test(tc, each_of_the_locks_is_one_of_its_own);

@@ -13,7 +13,8 @@
 
 /* ---- A system that does a little at a time ---- */
 
-static int most = 1 << 30, interrupted, failing;	/* bytes at once; how often EINTR comes first; an errno, or 0 */
+/* bytes at once; how often EINTR comes first; an errno, or 0 */
+static int most = 1 << 30, interrupted, failing;
 static bool no_boot_id;
 static int no_boot_why = ENOENT;
 
@@ -82,7 +83,8 @@ START_TEST(what_is_cut_short_or_interrupted_is_gone_on_with)
 	interrupted = 3;
 	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 7), sizeof(text));
 	ck_assert_mem_eq(back, text, sizeof(text));
-	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 7 + 20), sizeof(text) - 20);	/* to the end of the file */
+	/* to the end of the file */
+	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 7 + 20), sizeof(text) - 20);
 	ck_assert_mem_eq(back, text + 20, sizeof(text) - 20);
 	errno = EINTR;		/* of an earlier call: to the end of a file it says nothing */
 	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 1000), 0);
@@ -201,7 +203,8 @@ static void make_with(const char *path, const struct blm_params *params)
 	if (!pid) {
 		struct blm_filter *f;
 
-		_exit(blm_create(&f, NULL, path, params) < 0 || blm_add(f, "key", 3) != 1 || blm_sync(f) < 0 || blm_add(f, "more", 4) != 1);
+		_exit(blm_create(&f, NULL, path, params) < 0 || blm_add(f, "key", 3) != 1
+		      || blm_sync(f) < 0 || blm_add(f, "more", 4) != 1);
 	}
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
@@ -217,7 +220,8 @@ static void make_elsewhere(const char *path, const char *kind)
 START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
 {
 	const char *path = a_path(), *new = a_path();
-	const struct blm_params params = BLM_PARAMS(.kind = "classic", .capacity = 100, .rate = 0.01);
+	const struct blm_params params = BLM_PARAMS(.kind = "classic", .capacity = 100,
+						    .rate = 0.01);
 	struct blm_filter *f;
 
 	make_elsewhere(path, "cuckoo");
@@ -245,9 +249,10 @@ END_TEST
 
 static const char *const noticing[] = { "cuckoo", "redis-cuckoo", "iblt", "counting" };
 
-START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed)
+START_TEST(without_a_boot_number_kinds_that_need_it_are_made_in_memory_or_sealed)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = noticing[_i], .capacity = 100, .rate = 0.01, .mode = 0600);
+	const struct blm_params params = BLM_PARAMS(.kind = noticing[_i], .capacity = 100,
+						    .rate = 0.01, .mode = 0600);
 	const struct blm_build_options sealed = { .sealed = true };
 	const char *path = a_path(), *new = a_path(), *whole = a_path();
 	struct blm_build *b;
@@ -288,7 +293,10 @@ START_TEST(what_older_programs_left_dirty_without_a_boot_number_counts_as_cut)
 
 	make_elsewhere(path, noticing[_i]);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	ck_assert_int_eq(pwrite(fd, &older, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
+	ck_assert_int_eq(pwrite(fd, &older, 8,
+				offsetof(struct blm_header, live)
+					+ offsetof(struct blm_live, boot)),
+			 8);
 	close(fd);
 	no_boot_id = true;
 	OK(blm_open(&f, NULL, path, 0));
@@ -301,7 +309,8 @@ END_TEST
 /* Its data are good, but for what a power cut may have done. */
 START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .no_checkpoint = true);
+	const struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .capacity = 100,
+						    .no_checkpoint = true);
 	const char *path = a_path();
 	struct blm_filter *f;
 
@@ -324,7 +333,8 @@ START_TEST(without_a_boot_number_a_filter_is_dropped_all_the_same)
 
 	pid = fork();
 	if (!pid)
-		_exit(blm_store_open(&store, folder, BLM_STORE_CREATE) < 0 || blm_create(&f, store, "f", &params) < 0);
+		_exit(blm_store_open(&store, folder, BLM_STORE_CREATE) < 0
+		      || blm_create(&f, store, "f", &params) < 0);
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
 	no_boot_id = true;
@@ -358,11 +368,15 @@ int main(void)
 	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
 	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
-	tcase_add_loop_test(tc, where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has, 0, 4);
+	tcase_add_loop_test(
+		tc, where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has,
+		0, 4);
 	tcase_add_test(tc, a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot);
-	tcase_add_loop_test(tc, without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed, 0,
-			    ARRAY_LEN(noticing));
-	tcase_add_loop_test(tc, what_older_programs_left_dirty_without_a_boot_number_counts_as_cut, 0, ARRAY_LEN(noticing));
+	tcase_add_loop_test(tc,
+			    without_a_boot_number_kinds_that_need_it_are_made_in_memory_or_sealed,
+			    0, ARRAY_LEN(noticing));
+	tcase_add_loop_test(tc, what_older_programs_left_dirty_without_a_boot_number_counts_as_cut,
+			    0, ARRAY_LEN(noticing));
 	tcase_add_test(tc, without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost);
 	tcase_add_test(tc, without_a_boot_number_a_filter_is_dropped_all_the_same);
 	tcase_add_test(tc, the_time_is_in_nanoseconds);

@@ -1,7 +1,9 @@
 /*
- * presence.c - threads that are present in a file without a system call, and those that exclude them
+ * presence.c - threads that are present in a file without a system call, and those that exclude
+ * them
  *
- * The interleavings of the protocol are tests/schedule's. Here is what the kernel has a part in: locks of bytes, deaths, forks, membarrier(2).
+ * The interleavings of the protocol are tests/schedule's. Here is what the kernel has a part in:
+ * locks of bytes, deaths, forks, membarrier(2).
  */
 #include "suite.h"
 
@@ -37,8 +39,12 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (number == SYS_membarrier && ((int)a[0] == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED ? refuses_registration
-					 : refuses_barriers && ((int)a[0] == MEMBARRIER_CMD_GLOBAL_EXPEDITED || (int)a[0] == MEMBARRIER_CMD_GLOBAL))) {
+	if (number == SYS_membarrier
+	    && ((int)a[0] == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED
+			? refuses_registration
+			: refuses_barriers
+				  && ((int)a[0] == MEMBARRIER_CMD_GLOBAL_EXPEDITED
+				      || (int)a[0] == MEMBARRIER_CMD_GLOBAL))) {
 		refused++;
 		errno = EPERM;
 		return -1;
@@ -73,7 +79,9 @@ static unsigned slots_with(const struct blm_filter *f, uint64_t bits)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < BLM_SLOTS; i++)
-		count += (load_acquire(&live->slots[i % BLM_SLOT_LINES].word[i / BLM_SLOT_LINES]) & bits) != 0;
+		count += (load_acquire(&live->slots[i % BLM_SLOT_LINES].word[i / BLM_SLOT_LINES])
+			  & bits)
+		      != 0;
 	return count;
 }
 
@@ -84,11 +92,15 @@ static unsigned owned(const struct blm_filter *f)
 	unsigned count = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", blm_view_fd((struct blm_filter *)f, current_view(f)));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d",
+		 blm_view_fd((struct blm_filter *)f, current_view(f)));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
 	for (unsigned i = 0; i < BLM_SLOTS; i++) {
-		struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = BLM_SLOT_BYTES + i, .l_len = 1 };
+		struct flock lock = { .l_type = F_RDLCK,
+				      .l_whence = SEEK_SET,
+				      .l_start = BLM_SLOT_BYTES + i,
+				      .l_len = 1 };
 
 		ck_assert_int_eq(fcntl(fd, F_OFD_GETLK, &lock), 0);
 		count += lock.l_type == F_WRLCK;
@@ -134,7 +146,8 @@ static int claim_without_calls(void *context)
 	struct blm_filter *f = context;
 
 	MUST(claim_number(f, 0) == 1);
-	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);	/* what is no read(2), write(2) or exit(2) kills from here on */
+	/* what is no read(2), write(2) or exit(2) kills from here on */
+	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
 	for (int twice = 0; twice < 2; twice++)
 		for (uint64_t i = 1; i < 1000; i++)
 			if (claim_number(f, i) != !twice)
@@ -250,11 +263,15 @@ START_TEST(a_present_claimer_is_waited_for)
 	if (_i == 0)
 		pid = spawn(clear_it, f);
 	else
-		ck_assert_int_eq(pthread_create(&thread, NULL, _i == 1 ? clear_in_a_thread : list_in_a_thread, _i == 1 ? (void *)f : view), 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL,
+						_i == 1 ? clear_in_a_thread : list_in_a_thread,
+						_i == 1 ? (void *)f : view),
+				 0);
 	alarm(TOO_LONG);
 	wait_until_excluding(view);
 	usleep(20000);		/* it would have gone on by now, mostly: then the next line fails */
-	ck_assert(load_acquire(&live_of(view)->excluding.word) && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE);
+	ck_assert(load_acquire(&live_of(view)->excluding.word)
+		  && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE);
 	ck_assert(!atomic_load(&has_excluded));
 	blm_change_end_held(f, view);
 	atomic_store(&may_end, true);
@@ -344,7 +361,10 @@ static void lock_all_bytes(int fd, short type)
 	unsigned locked = 0;
 
 	for (unsigned i = 0; i < BLM_SLOTS; i++) {
-		struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = BLM_SLOT_BYTES + i, .l_len = 1 };
+		struct flock lock = { .l_type = type,
+				      .l_whence = SEEK_SET,
+				      .l_start = BLM_SLOT_BYTES + i,
+				      .l_len = 1 };
 
 		locked += fcntl(fd, F_OFD_SETLK, &lock) == 0;
 	}
@@ -549,7 +569,8 @@ START_TEST(where_no_slot_is_free_claims_take_the_lock)
 	blm_change_end_held(f, view);
 	ck_assert(!blm_ofd_busy(others, BLM_LOCK_REPLACE));
 	close(others);
-	for (uint64_t i = 2; i < 5000; i++)		/* and look for a slot again, after some thousand */
+	/* and look for a slot again, after some thousand */
+	for (uint64_t i = 2; i < 5000; i++)
 		OK(claim_number(f, i));
 	ck_assert_uint_eq(owned(f), 1);
 	blm_close(f);
@@ -577,7 +598,8 @@ START_TEST(a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter)
 	store_release(&live_of(view)->excluding.word, 0);
 	g = opened(copy);
 	alarm(TOO_LONG);
-	ck_assert(announced(g) == 1 && load_acquire(&live_of(current_view(g))->excluding.word) == 1);
+	ck_assert(announced(g) == 1
+		  && load_acquire(&live_of(current_view(g))->excluding.word) == 1);
 	ck_assert(claim_number(g, 1) == 0 && claim_number(g, 2) == 1);
 	OK(blm_sync(g));
 	OK(blm_clear(g));
@@ -606,8 +628,9 @@ START_TEST(a_forked_child_takes_a_slot_of_its_own)
 	struct blm_view *view;
 
 	ck_assert_int_eq(claim_number(f, 1), 1);
+	/* that its slot is announced is nothing to the child */
 	if (_i)
-		OK(blm_change_begin_held(f, &view));	/* that its slot is announced is nothing to the child */
+		OK(blm_change_begin_held(f, &view));
 	ck_assert_int_eq(join(spawn(claim_as_child, f)), 0);
 	ck_assert(owned(f) == 1 && announced(f) == (unsigned)_i);
 	if (_i)
@@ -708,7 +731,8 @@ START_TEST(claimers_of_a_dropped_filter_are_told_and_no_key_was_won_twice)
 	struct blm_filter *f;
 	pid_t pid[DROPPED_UNDER];
 
-	drop_log = mmap(NULL, sizeof(*drop_log), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	drop_log = mmap(NULL, sizeof(*drop_log), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	ck_assert_ptr_ne(drop_log, MAP_FAILED);
 	OK(blm_store_open(&store, dir, BLM_STORE_CREATE));
 	OK(blm_create(&f, store, "a", &BLM_PARAMS(.capacity = KEYS_MOST, .rate = 1e-9)));
@@ -777,8 +801,10 @@ int main(void)
 	TCase *tc = tcase_create("presence");
 
 	if (!SANITIZED)		/* sanitizers call the system themselves */
-		tcase_add_loop_test(tc, a_claim_after_the_first_calls_nothing_of_the_system, 0, (int)ARRAY_LEN(kinds) + 1);
-	tcase_add_test(tc, a_slot_is_announced_during_a_claim_only_and_is_given_back_with_the_handle);
+		tcase_add_loop_test(tc, a_claim_after_the_first_calls_nothing_of_the_system, 0,
+				    (int)ARRAY_LEN(kinds) + 1);
+	tcase_add_test(tc,
+		       a_slot_is_announced_during_a_claim_only_and_is_given_back_with_the_handle);
 	tcase_add_test(tc, a_thread_that_ends_gives_its_slot_to_the_next);
 	tcase_add_loop_test(tc, a_present_claimer_is_waited_for, 0, 3);
 	tcase_add_test(tc, a_claim_waits_for_who_excludes);
@@ -789,7 +815,8 @@ int main(void)
 	tcase_add_test(tc, a_closed_handle_gives_its_slots_back_though_a_child_lives);
 	tcase_add_test(tc, who_excludes_in_a_file_that_is_cut_waits_for_nobody);
 	tcase_add_test(tc, a_handle_of_a_file_that_was_cut_is_closed_without_a_look_at_it);
-	tcase_add_test(tc, a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody);
+	tcase_add_test(
+		tc, a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody);
 	tcase_add_test(tc, where_no_slot_is_free_claims_take_the_lock);
 	tcase_add_test(tc, a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter);
 	tcase_add_loop_test(tc, a_forked_child_takes_a_slot_of_its_own, 0, 2);

@@ -1,4 +1,7 @@
-/* sigbus.c - files that others cut under their maps: an error where that was asked for, else the system's signal */
+/*
+ * sigbus.c - files that others cut under their maps: an error where that was asked for, else the
+ * system's signal
+ */
 #include "base/base.h"
 #include "file/mapping.h"
 #include "store/suite.h"
@@ -15,7 +18,8 @@ static struct blm_filter *open_full(const char *path)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "classic", .cells = 1 << 22, .probes = 7)));
+	OK(blm_create(&f, NULL, path,
+		      &BLM_PARAMS(.kind = "classic", .cells = 1 << 22, .probes = 7)));
 	for (int i = 0; i < KEYS; i++)
 		OK(blm_add(f, &i, sizeof(i)));
 	return f;
@@ -84,13 +88,14 @@ static int ask_and_add_to_what_is_cut(int prepared)
 	MUST(keys_denied(cut) == 0);		/* pages of ones say yes */
 	MUST(blm_truncated() && !strcmp(blm_truncated(), "cut"));
 	MUST(blm_add(cut, "new", 3) == -EIO && blm_sync(cut) == -EIO && blm_status(cut) == -EIO);
-	MUST(keys_denied(whole) == 0 && blm_add(whole, "new", 3) == 1 && blm_sync(whole) == 0 && blm_status(whole) == 0);
+	MUST(keys_denied(whole) == 0 && blm_add(whole, "new", 3) == 1 && blm_sync(whole) == 0
+	     && blm_status(whole) == 0);
 	blm_close(cut);
 	blm_close(whole);
 	return 0;
 }
 
-START_TEST(a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for_and_else_a_signal)
+START_TEST(a_file_cut_under_its_map_is_an_error_if_asked_for_or_else_a_signal)
 {
 	struct blm_filter *f;
 
@@ -128,7 +133,9 @@ static void race(void *(*work)(void *))
 {
 	pthread_t threads[THREADS];
 
-	MUST(blm_create(&raced, NULL, "raced", &BLM_PARAMS(.kind = "classic", .cells = 1 << 15, .probes = 3)) == 0);
+	MUST(blm_create(&raced, NULL, "raced",
+			&BLM_PARAMS(.kind = "classic", .cells = 1 << 15, .probes = 3))
+	     == 0);
 	for (int i = 0; i < QUESTIONS; i++)
 		MUST(blm_add(raced, &i, sizeof(i)) >= 0);
 	MUST(truncate("raced", BLM_HEADER_BYTES) == 0);
@@ -141,7 +148,10 @@ static void race(void *(*work)(void *))
 	MUST(unlink("raced") == 0);
 }
 
-/* how: as it is; where no file can be made that is large enough, and none may be written to; where the program closes what it did not open. */
+/*
+ * how: as it is; where no file can be made that is large enough, and none may be written to; where
+ * the program closes what it did not open.
+ */
 static int race_in_all_ways(int how)
 {
 	MUST(blm_survive_truncation() == 0 && pthread_barrier_init(&ready, NULL, THREADS) == 0);
@@ -154,7 +164,8 @@ static int race_in_all_ways(int how)
 			MUST(open("other", O_RDWR | O_CREAT | O_CLOEXEC, 0600) >= 0);
 	}
 	if (denied || done)
-		fprintf(stderr, "%d of %d denied, %d changes said to be done\n", denied, RACES / 2 * THREADS * QUESTIONS, done);
+		fprintf(stderr, "%d of %d denied, %d changes said to be done\n", denied,
+			RACES / 2 * THREADS * QUESTIONS, done);
 	return denied || done;
 }
 
@@ -201,8 +212,8 @@ static int cut_open_files(off_t bytes)
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 		len = readlink(link, path, sizeof(path) - 1);
 		path[len < 0 ? 0 : len] = '\0';
-		if (!strncmp(path, here, strlen(here)) && path[strlen(here)] == '/' && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
-		    && st.st_size > bytes)
+		if (!strncmp(path, here, strlen(here)) && path[strlen(here)] == '/'
+		    && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > bytes)
 			n += ftruncate(fd, bytes) == 0;
 	}
 	return n;
@@ -214,11 +225,14 @@ static int build_in_what_is_cut(int unused)
 	struct blm_build *b;
 
 	MUST(blm_survive_truncation() == 0);
-	MUST(blm_build_begin(&b, NULL, "built", &BLM_PARAMS(.kind = "classic", .cells = 1 << 22, .probes = 7), NULL) == 0);
+	MUST(blm_build_begin(&b, NULL, "built",
+			     &BLM_PARAMS(.kind = "classic", .cells = 1 << 22, .probes = 7), NULL)
+	     == 0);
 	MUST(cut_open_files(65536) == 1);
 	for (int i = 0; i < KEYS; i++)
 		MUST(blm_build_add_fixed(b, &i, sizeof(i), 1) == 0);
-	MUST(blm_build_finish(b, &f) == -EIO && strstr(blm_error_message(), "pages of the new file could not be had"));
+	MUST(blm_build_finish(b, &f) == -EIO
+	     && strstr(blm_error_message(), "pages of the new file could not be had"));
 	MUST(access("built", F_OK) < 0);
 	return 0;
 }
@@ -235,27 +249,32 @@ static struct blm_filter *made;
 
 static int unite(struct blm_filter *cut, struct blm_filter *whole)
 {
-	return blm_combine(&made, NULL, "made", BLM_UNION, (const struct blm_filter *const[]){ whole, cut }, 2, 0, NULL);
+	return blm_combine(&made, NULL, "made", BLM_UNION,
+			   (const struct blm_filter *const[]){ whole, cut }, 2, 0, NULL);
 }
 
 static int intersect(struct blm_filter *cut, struct blm_filter *whole)
 {
-	return blm_combine(&made, NULL, "made", BLM_INTERSECT, (const struct blm_filter *const[]){ whole, cut }, 2, 0, NULL);
+	return blm_combine(&made, NULL, "made", BLM_INTERSECT,
+			   (const struct blm_filter *const[]){ whole, cut }, 2, 0, NULL);
 }
 
 static int unite_into(struct blm_filter *cut, struct blm_filter *whole)
 {
-	return blm_combine_into(whole, BLM_UNION, (const struct blm_filter *const[]){ cut }, 1, 0, NULL);
+	return blm_combine_into(whole, BLM_UNION, (const struct blm_filter *const[]){ cut }, 1, 0,
+				NULL);
 }
 
 static int unite_into_judged(struct blm_filter *cut, struct blm_filter *whole)
 {
-	return blm_combine_into(whole, BLM_UNION, (const struct blm_filter *const[]){ cut }, 1, 0.9999, NULL);
+	return blm_combine_into(whole, BLM_UNION, (const struct blm_filter *const[]){ cut }, 1,
+				0.9999, NULL);
 }
 
 static int intersect_into(struct blm_filter *cut, struct blm_filter *whole)
 {
-	return blm_combine_into(whole, BLM_INTERSECT, (const struct blm_filter *const[]){ cut }, 1, 0, NULL);
+	return blm_combine_into(whole, BLM_INTERSECT, (const struct blm_filter *const[]){ cut }, 1,
+				0, NULL);
 }
 
 static int copy(struct blm_filter *cut, struct blm_filter *whole)
@@ -309,9 +328,14 @@ static const struct {
 	const char *kind;
 	int (*use)(struct blm_filter *cut, struct blm_filter *whole);
 } uses[] = {
-	{ "classic", unite }, { "classic", intersect }, { "classic", unite_into }, { "classic", unite_into_judged }, { "classic", intersect_into },
-	{ "classic", copy }, { "classic", export_file }, { "classic", export_bytes }, { "classic", estimate }, { "classic", compare },
-	{ "blocked", fold }, { "counting", convert }, { "attenuated", advance }, { "attenuated", unite_into }, { "scalable", unite },
+	{ "classic", unite },	       { "classic", intersect },
+	{ "classic", unite_into },     { "classic", unite_into_judged },
+	{ "classic", intersect_into }, { "classic", copy },
+	{ "classic", export_file },    { "classic", export_bytes },
+	{ "classic", estimate },       { "classic", compare },
+	{ "blocked", fold },	       { "counting", convert },
+	{ "attenuated", advance },     { "attenuated", unite_into },
+	{ "scalable", unite },
 };
 enum { USES = ARRAY_LEN(uses) };
 
@@ -327,15 +351,17 @@ static int strangers_in(const struct blm_filter *f)
 
 static int make_of_what_is_cut(int i)
 {
-	struct blm_params params = BLM_PARAMS(.kind = uses[i / 2].kind, .capacity = 100000, .rate = 1e-6, .sparse = i % 2, .seed_count = 1,
-				     .seeds = (const uint64_t[]){ 7 });
+	struct blm_params params = BLM_PARAMS(.kind = uses[i / 2].kind, .capacity = 100000,
+					      .rate = 1e-6, .sparse = i % 2, .seed_count = 1,
+					      .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *cut, *whole;
 	int r;
 
 	if (!strcmp(params.kind, "blocked"))
 		params.cells = 1 << 22;		/* so that it can be folded */
 	MUST(blm_survive_truncation() == 0);
-	MUST(blm_create(&cut, NULL, "cut", &params) == 0 && blm_create(&whole, NULL, "whole", &params) == 0);
+	MUST(blm_create(&cut, NULL, "cut", &params) == 0
+	     && blm_create(&whole, NULL, "whole", &params) == 0);
 	for (int k = 0; k < KEYS; k++)
 		MUST(blm_add(cut, &k, sizeof(k)) == 1 && blm_add(whole, &k, sizeof(k)) == 1);
 	MUST(truncate("cut", 65536) == 0);
@@ -457,7 +483,8 @@ static int send_it(int how)
 
 START_TEST(so_does_a_signal_that_somebody_sends)
 {
-	ck_assert_int_eq(run_apart(send_it, _i), _i % (int)ARRAY_LEN(before) == 0 ? SIGNALLED + SIGBUS : 0);
+	ck_assert_int_eq(run_apart(send_it, _i),
+			 _i % (int)ARRAY_LEN(before) == 0 ? SIGNALLED + SIGBUS : 0);
 }
 END_TEST
 
@@ -467,14 +494,21 @@ int main(void)
 	TCase *tc = tcase_create("sigbus");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for_and_else_a_signal, 0, 2);
+	tcase_add_loop_test(tc, a_file_cut_under_its_map_is_an_error_if_asked_for_or_else_a_signal,
+			    0, 2);
 	tcase_add_test(tc, a_page_is_as_large_as_the_system_says);
-	tcase_add_loop_test(tc, of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in, 0, 3);
+	tcase_add_loop_test(
+		tc,
+		of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in,
+		0, 3);
 	tcase_add_test(tc, a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end);
 	tcase_add_test(tc, a_file_that_is_cut_while_a_filter_is_built_in_it_is_no_filter);
-	tcase_add_loop_test(tc, what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing, 0, 2 * USES);
+	tcase_add_loop_test(tc,
+			    what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing,
+			    0, 2 * USES);
 	tcase_add_loop_test(tc, however_many_maps_there_are_they_are_guarded, 0, 4);
-	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0, ARRAY_LEN(before));
+	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0,
+			    ARRAY_LEN(before));
 	tcase_add_loop_test(tc, so_does_a_signal_that_somebody_sends, 0, 2 * ARRAY_LEN(before));
 	suite_add_tcase(s, tc);
 	return run_suite(s);

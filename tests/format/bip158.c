@@ -1,4 +1,7 @@
-/* bip158.c - Bitcoin's block filters: every file of them comes in, answers, and goes out as the same bytes */
+/*
+ * bip158.c - Bitcoin's block filters: every file of them comes in, answers, and goes out as the
+ * same bytes
+ */
 #include "handle/handle.h"
 #include "format/format.h"
 #include "kind/golomb.h"
@@ -22,12 +25,15 @@ static int import(struct blm_filter **ret, const uint8_t key[16], const void *by
 	uint64_t seeds[2];
 
 	seeds_of(key, seeds);
-	return blm_import_bytes(ret, NULL, NULL, &BLM_EXCHANGE(.format = "bip158", .seeds = seeds, .seed_count = 2), bytes, count);
+	return blm_import_bytes(ret, NULL, NULL,
+				&BLM_EXCHANGE(.format = "bip158", .seeds = seeds, .seed_count = 2),
+				bytes, count);
 }
 
 static struct blm_build *begin(const uint8_t key[16])
 {
-	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2);
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash64",
+					 .options = "modulus=784931", .seed_count = 2);
 	struct blm_build *b;
 	uint64_t seeds[2];
 
@@ -92,12 +98,26 @@ END_TEST
 
 START_TEST(what_is_no_such_file_is_refused)
 {
-	static const struct { const char *hex; int err; } bad[] = {
-		{ "01", -ENODATA }, { "0144", -ENODATA }, { "014468", -ENODATA },	/* bits for one number are missing */
-		{ "014468b000", -EBADMSG }, { "014468b001", -EBADMSG }, { "014468b1", -EBADMSG },	/* more behind it */
-		{ "0000", -EBADMSG }, { "fd0100", -EBADMSG }, { "fd", -EBADMSG }, { "fe01000000", -EBADMSG }, { "ff0000000001000000", -EBADMSG },
-		{ "ffffffffffffffffff", -EBADMSG }, { "fdfd004468b0", -ENODATA },
-		{ "01ffffffffffffff", -ENODATA }, { "01fffff00000", -EBADMSG },		/* ones without end; a number past the range */
+	static const struct { const char *hex; int err;
+	} bad[] = {
+		/* bits for one number are missing */
+		/* more behind it */
+		/* ones without end; a number past the range */
+		{ "01", -ENODATA },
+		{ "0144", -ENODATA },
+		{ "014468", -ENODATA },
+		{ "014468b000", -EBADMSG },
+		{ "014468b001", -EBADMSG },
+		{ "014468b1", -EBADMSG },
+		{ "0000", -EBADMSG },
+		{ "fd0100", -EBADMSG },
+		{ "fd", -EBADMSG },
+		{ "fe01000000", -EBADMSG },
+		{ "ff0000000001000000", -EBADMSG },
+		{ "ffffffffffffffffff", -EBADMSG },
+		{ "fdfd004468b0", -ENODATA },
+		{ "01ffffffffffffff", -ENODATA },
+		{ "01fffff00000", -EBADMSG },
 	};
 	struct blm_filter *f;
 
@@ -106,9 +126,12 @@ START_TEST(what_is_no_such_file_is_refused)
 		size_t count = from_hex(bad[i].hex, bytes, sizeof(bytes));
 		int r = import(&f, some_key, bytes, count);
 
-		ck_assert_msg(r == bad[i].err, "%s: %d (%s)", bad[i].hex, r, r < 0 ? blm_error_message() : "taken");
+		ck_assert_msg(r == bad[i].err, "%s: %d (%s)", bad[i].hex, r,
+			      r < 0 ? blm_error_message() : "taken");
 	}
-	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "bip158"), "\1\x44\x68\xb0", 4), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "bip158"), "\1\x44\x68\xb0",
+			       4),
+	      -EINVAL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "block"));
 }
 END_TEST
@@ -123,7 +146,8 @@ START_TEST(bytes_that_were_changed_are_refused_or_are_another_filter)
 
 	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), (void **)&bytes, &len));
 	for (int i = 0; i < 3000; i++) {
-		size_t count = i % 3 ? len : next_random(&state) % len + 1, at = next_random(&state) % count;
+		size_t count = i % 3 ? len : next_random(&state) % len + 1,
+		       at = next_random(&state) % count;
 		uint8_t was = bytes[at];
 
 		bytes[at] = (uint8_t)next_random(&state);
@@ -162,15 +186,20 @@ END_TEST
 /* The first words of its data: how many numbers and blocks it has, and what they are coded by. */
 START_TEST(a_filter_whose_data_do_not_add_up_has_no_such_file)
 {
-	static const struct { size_t at; uint64_t word; } damage[] = { { 0, UINT64_C(1) << 40 }, { 0, 51 }, { 8, 0 }, { 16, 0 } };
+	static const struct {
+		size_t at;
+		uint64_t word;
+	} damage[] = { { 0, UINT64_C(1) << 40 }, { 0, 51 }, { 8, 0 }, { 16, 0 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
 		struct blm_filter *f = built(50);
 		size_t len;
 		void *bytes;
 
-		memcpy(current_view(f)->whole.bytes + damage[i].at, &(uint64_t){ htole64(damage[i].word) }, 8);
-		FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len), -EUCLEAN);
+		memcpy(current_view(f)->whole.bytes + damage[i].at,
+		       &(uint64_t){ htole64(damage[i].word) }, 8);
+		FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len),
+		      -EUCLEAN);
 		blm_close(f);
 	}
 }
@@ -230,17 +259,22 @@ END_TEST
 
 START_TEST(a_filter_that_is_damaged_while_it_is_written_is_told_as_that)
 {
-	static const struct { size_t at; uint64_t word; const char *words; } damage[] = {
-		{ 8, 1, "a filter: has fewer numbers than it says" }, { 16, 0, "data do not add up" },
+	static const struct { size_t at; uint64_t word; const char *words;
+	} damage[] = {
+		{ 8, 1, "a filter: has fewer numbers than it says" },
+		{ 16, 0, "data do not add up" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
 		struct blm_filter *f = built(10000);
 		const struct blm_part *part = &current_view(f)->whole;
-		struct watched w = { .works = 2, .damage = (uint64_t *)(void *)(part->bytes + damage[i].at), .word = damage[i].word };
+		struct watched w = { .works = 2,
+				     .damage = (uint64_t *)(void *)(part->bytes + damage[i].at),
+				     .word = damage[i].word };
 
 		FAILS(write_to(&w, part), -EUCLEAN);
-		ck_assert_msg(strstr(blm_error_message(), damage[i].words) != NULL, "%s", blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), damage[i].words) != NULL, "%s",
+			      blm_error_message());
 		ck_assert_int_eq(w.calls, 3);
 		blm_close(f);
 	}
@@ -255,16 +289,20 @@ START_TEST(what_does_not_have_the_numbers_that_it_says_is_not_begun)
 
 	OK(blm_create(&classic, NULL, NULL, &BLM_PARAMS(.kind = "classic", .capacity = 100)));
 	FAILS(write_to(&w, &current_view(classic)->whole), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: BIP 158 has only golomb filters"));
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(), "a filter: BIP 158 has only golomb filters"));
 	memcpy(part->bytes, &(uint64_t){ htole64(51) }, 8);
 	FAILS(write_to(&w, part), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this one has 51 keys and a range of 39246550"));
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(), "this one has 51 keys and a range of 39246550"));
 	more.shape.cells = 51 * UINT64_C(784931);
 	FAILS(write_to(&w, &more), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: has 50 numbers and says that it has 51"));
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(), "a filter: has 50 numbers and says that it has 51"));
 	memset(part->bytes + 16, 0, 8);
 	FAILS(write_to(&w, &more), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: a golomb filter whose data do not add up"));
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(), "a filter: a golomb filter whose data do not add up"));
 	ck_assert_int_eq(w.calls, 0);
 	blm_close(f), blm_close(classic);
 }
@@ -282,7 +320,8 @@ static char *read_file(const char *name)
 	return text;
 }
 
-static size_t hex_field(const char *from, const char *end, const char *name, uint8_t *ret, size_t room)
+static size_t hex_field(const char *from, const char *end, const char *name, uint8_t *ret,
+			size_t room)
 {
 	const char *value = field(from, end, name);
 
@@ -291,7 +330,8 @@ static size_t hex_field(const char *from, const char *end, const char *name, uin
 }
 
 /* The strings of a list, in hexadecimal; each is given to do(). Return: how many. */
-static size_t each_item(const char *from, const char *end, const char *name, void (*what)(void *context, const uint8_t *item, size_t len), void *context)
+static size_t each_item(const char *from, const char *end, const char *name,
+			void (*what)(void *context, const uint8_t *item, size_t len), void *context)
 {
 	char quoted[64];
 	static uint8_t item[ITEM];
@@ -331,7 +371,7 @@ static void is_not(void *f, const uint8_t *item, size_t len)
 
 static uint8_t *file_bytes;
 
-START_TEST(the_filters_of_bitcoins_blocks_come_in_match_and_go_out_and_are_built_from_the_blocks_items_byte_for_byte)
+START_TEST(the_filters_of_bitcoins_blocks_are_built_from_their_items_byte_for_byte)
 {
 	char *text = read_file("bip158/testnet.json");
 	size_t cases = 0, room = strlen(text);
@@ -367,7 +407,8 @@ START_TEST(the_filters_of_bitcoins_blocks_come_in_match_and_go_out_and_are_built
 END_TEST
 
 /* The keys of a case's file, one a line, empty ones left out. */
-static size_t each_line(const char *file, size_t most, void (*what)(void *context, const uint8_t *item, size_t len), void *context)
+static size_t each_line(const char *file, size_t most,
+			void (*what)(void *context, const uint8_t *item, size_t len), void *context)
 {
 	char *text = read_file(file);
 	bool hex = strstr(file, ".hex") != NULL;
@@ -402,7 +443,7 @@ static void ask(void *context, const uint8_t *item, size_t len)
 	a->yes += blm_contains(a->f, item, len);
 }
 
-START_TEST(the_filters_of_another_program_come_in_answer_and_go_out_and_are_built_byte_for_byte)
+START_TEST(the_filters_of_another_program_come_in_answer_and_are_built_alike)
 {
 	char *text = read_file("bip158/generated.json");
 	size_t cases = 0, room = strlen(text);
@@ -446,10 +487,13 @@ END_TEST
 
 START_TEST(siphash_of_64_bits_gives_its_authors_answers)
 {
-	char *text = read_file("bip158/siphash24.json"), *at = strchr(strstr(text, "values_hex_u64"), '[');
+	char *text = read_file("bip158/siphash24.json"),
+	     *at = strchr(strstr(text, "values_hex_u64"), '[');
 	uint8_t key[16], input[16];
 	uint64_t seeds[2];
-	struct blm_hasher by = { .family = blm_family_by_name("siphash64"), .seeds = seeds, .seed_count = 2 };
+	struct blm_hasher by = { .family = blm_family_by_name("siphash64"),
+				 .seeds = seeds,
+				 .seed_count = 2 };
 
 	for (int i = 0; i < 16; i++)
 		key[i] = input[i] = (uint8_t)i;
@@ -481,8 +525,11 @@ int main(void)
 	tcase_add_test(tc, a_filter_that_is_damaged_while_it_is_written_is_told_as_that);
 	tcase_add_test(tc, what_does_not_have_the_numbers_that_it_says_is_not_begun);
 	if (*VECTORS) {
-		tcase_add_test(tc, the_filters_of_bitcoins_blocks_come_in_match_and_go_out_and_are_built_from_the_blocks_items_byte_for_byte);
-		tcase_add_test(tc, the_filters_of_another_program_come_in_answer_and_go_out_and_are_built_byte_for_byte);
+		tcase_add_test(
+			tc,
+			the_filters_of_bitcoins_blocks_are_built_from_their_items_byte_for_byte);
+		tcase_add_test(tc,
+			       the_filters_of_another_program_come_in_answer_and_are_built_alike);
 		tcase_add_test(tc, siphash_of_64_bits_gives_its_authors_answers);
 	}
 	suite_add_tcase(s, tc);

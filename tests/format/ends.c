@@ -1,4 +1,7 @@
-/* ends.c - exports whose receiver fails and imports whose giver fails, at each step: the error comes through, and nothing is half-made */
+/*
+ * ends.c - exports whose receiver fails and imports whose giver fails, at each step: the error
+ * comes through, and nothing is half-made
+ */
 #include "base/base.h"
 #include "suite.h"
 
@@ -7,7 +10,8 @@
 static const struct blm_params stock[] = {
 	BLM_PARAMS(.kind = "bitmap", .cells = 9000),
 	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001),
-	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "mm3-64", .probes = 7),
+	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "mm3-64",
+		   .probes = 7),
 	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "md5"),
 	BLM_PARAMS(.kind = "split-block", .capacity = 1000, .rate = 0.001, .hash = "xxh64"),
 	BLM_PARAMS(.kind = "blocked", .capacity = 1000, .rate = 0.001),
@@ -28,7 +32,10 @@ static struct blm_filter *built(const struct blm_params *params)
 	return f;
 }
 
-/* The i-th filter to try with this format; NULL: it is none that can be made. false: there are no more. */
+/*
+ * The i-th filter to try with this format; NULL: it is none that can be made. false: there are no
+ * more.
+ */
 static bool filter_for(struct blm_filter **ret, const struct blm_format_info *format, unsigned i)
 {
 	struct blm_params own = BLM_PARAMS(.capacity = 1000, .rate = 0.001, .format = format->name);
@@ -100,7 +107,8 @@ static void try_export(const struct blm_filter *f, const struct blm_exchange *ho
 		struct end e = { .fails_at = n };
 
 		FAILS(blm_export(f, how, take, &e), -EIO);
-		ck_assert(e.count <= all.count && (!e.count || !memcmp(e.bytes, all.bytes, e.count)));
+		ck_assert(e.count <= all.count
+			  && (!e.count || !memcmp(e.bytes, all.bytes, e.count)));
 		free(e.bytes);
 	}
 	free(all.bytes);
@@ -123,7 +131,9 @@ static void try_import(const struct blm_filter *f, const struct blm_exchange *ho
 	if (blm_import(&g, NULL, NULL, &back, give, &whole) == 0) {
 		blm_close(g);
 		for (unsigned n = 1; n <= whole.calls; n = next_failure(n, whole.calls)) {
-			struct end e = { .bytes = all.bytes, .count = all.count, .step = 1000, .fails_at = n };
+			struct end e = {
+				.bytes = all.bytes, .count = all.count, .step = 1000, .fails_at = n
+			};
 
 			FAILS(blm_import(&g, NULL, a_path(), &back, give, &e), -EIO);
 		}
@@ -170,8 +180,12 @@ int main(void)
 
 	while (blm_format_list((size_t)formats, &format) == 0)
 		formats++;
-	tcase_add_loop_test(tc, what_the_receiver_of_an_export_fails_with_comes_through_whenever_it_does, 0, formats);
-	tcase_add_loop_test(tc, what_the_giver_of_an_import_fails_with_comes_through_whenever_it_does, 0, formats);
+	tcase_add_loop_test(
+		tc, what_the_receiver_of_an_export_fails_with_comes_through_whenever_it_does, 0,
+		formats);
+	tcase_add_loop_test(tc,
+			    what_the_giver_of_an_import_fails_with_comes_through_whenever_it_does,
+			    0, formats);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

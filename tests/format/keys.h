@@ -20,7 +20,8 @@ static inline void load_lines(struct keys *keys, const char *name, size_t most)
 	snprintf(path, sizeof(path), DATA "/%s", name);
 	line = text = file_of(path, NULL);
 	ck_assert_msg(text != NULL, "%s", path);
-	for (keys->count = 0; *line && keys->count < most; keys->count++, line += strcspn(line, "\n") + 1) {
+	for (keys->count = 0; *line && keys->count < most;
+	     keys->count++, line += strcspn(line, "\n") + 1) {
 		size_t len = strcspn(line, "\n");
 
 		ck_assert_uint_lt(len, KEY_MOST);
@@ -34,7 +35,8 @@ static inline void load_lines(struct keys *keys, const char *name, size_t most)
 }
 
 /* As the other program answered: from the lowest bit of the first byte on. */
-static inline void answers_are(const struct blm_filter *f, const struct keys *keys, const char *hex, const char *display)
+static inline void answers_are(const struct blm_filter *f, const struct keys *keys, const char *hex,
+			       const char *display)
 {
 	static uint64_t bits[KEYS_MOST / 64];
 	uint8_t answers[KEYS_MOST / 8];
@@ -42,7 +44,9 @@ static inline void answers_are(const struct blm_filter *f, const struct keys *ke
 	ck_assert_uint_ge(8 * from_hex(hex, answers, sizeof(answers)), keys->count);
 	blm_contains_many(f, keys->key, keys->count, bits);
 	for (size_t i = 0; i < keys->count; i++) {
-		ck_assert_msg(blm_contains(f, keys->key[i].bytes, keys->key[i].len) == (answers[i / 8] >> i % 8 & 1), "%s: question %zu", display, i);
+		ck_assert_msg(blm_contains(f, keys->key[i].bytes, keys->key[i].len)
+				      == (answers[i / 8] >> i % 8 & 1),
+			      "%s: question %zu", display, i);
 		ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, answers[i / 8] >> i % 8 & 1);
 	}
 }

@@ -1,4 +1,7 @@
-/* leveldb.c - filters out of the filter block of a LevelDB table, by themselves and in the table: laid out as its documentation has it, of filters that it made */
+/*
+ * leveldb.c - filters out of the filter block of a LevelDB table, by themselves and in the table:
+ * laid out as its documentation has it, of filters that it made
+ */
 #include "base/base.h"
 #include "format/leveldb.h"
 #include "reads.h"
@@ -65,7 +68,8 @@ static void load(void)
 	for (filters = 0; filters < FILTERS && (at = strstr(at, "\"filter_hex\"")); filters++) {
 		at += strcspn(at, ":");
 		at += strcspn(at, "\"") + 1;
-		filter[filters].count = from_hex(at, filter[filters].bytes, sizeof(filter[filters].bytes));
+		filter[filters].count = from_hex(at, filter[filters].bytes,
+						 sizeof(filter[filters].bytes));
 		ck_assert_uint_gt(filter[filters].count, 2);
 		ck_assert_uint_lt(filter[filters].count, sizeof(filter[filters].bytes));
 	}
@@ -104,7 +108,9 @@ static void put_block(unsigned first, unsigned last)
 	block_bytes = bytes - block_at;
 }
 
-/* The metaindex was the last that was put: its trailer, an index without entries, and the footer. */
+/*
+ * The metaindex was the last that was put: its trailer, an index without entries, and the footer.
+ */
 static void end_table(void)
 {
 	static const uint8_t magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
@@ -131,7 +137,8 @@ static void put_table(unsigned first, unsigned last, const char *name)
 	put_block(first, last);
 	put_trailer(block_at);
 	meta_at = bytes;
-	put_varint(0), put_varint(7), put_varint(2);		/* another entry before it, of which the next shares the beginning */
+	/* another entry before it, of which the next shares the beginning */
+	put_varint(0), put_varint(7), put_varint(2);
 	put("filter.", 7), put("\1\1", 2);
 	put_varint(7), put_varint(strlen(name)), put_varint(block_at > 16383 ? 5 : 4);
 	put(name, strlen(name));
@@ -159,7 +166,8 @@ static void is_filter(const uint8_t *from, size_t count, const char *record, uns
 	blm_close(f);
 }
 
-static void refuses(const uint8_t *from, size_t count, const char *record, int error, const char *words)
+static void refuses(const uint8_t *from, size_t count, const char *record, int error,
+		    const char *words)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = record);
 	struct blm_filter *f;
@@ -173,7 +181,8 @@ START_TEST(each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_
 	load();
 	put_table(0, NUMBERED, policy);
 	for (unsigned i = 0; i < NUMBERED; i++) {
-		unsigned which = filter_of(i), offsets[] = { 2048 * i, 2048 * i + 1, 2048 * i + 2047 };
+		unsigned which = filter_of(i),
+			 offsets[] = { 2048 * i, 2048 * i + 1, 2048 * i + 2047 };
 		char record[32];
 
 		snprintf(record, sizeof(record), "%u", i);
@@ -193,7 +202,9 @@ START_TEST(each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_
 	refuses(file, bytes, "@18432", -ENOENT, "has no filter 9");
 	refuses(file, bytes, "999999999999999999", -ENOENT, "has no filter");
 	for (size_t i = 0; i < 6; i++)
-		refuses(file, bytes, ((const char *[]){ "", "@", "-1", "1x", "@@1", "1000000000000000000" })[i], -EINVAL, "no filter of a LevelDB table");
+		refuses(file, bytes,
+			((const char *[]){ "", "@", "-1", "1x", "@@1", "1000000000000000000" })[i],
+			-EINVAL, "no filter of a LevelDB table");
 }
 END_TEST
 
@@ -212,7 +223,8 @@ START_TEST(a_table_is_asked_where_it_lies)
 	OK(blm_open_foreign(&f, path, &how));
 	OK(blm_info(f, &info));
 	ck_assert_str_eq(info.format, "leveldb");
-	OK(blm_import_bytes(&alone, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb"), filter[1].bytes, filter[1].count));
+	OK(blm_import_bytes(&alone, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb"), filter[1].bytes,
+			    filter[1].count));
 	OK(blm_same_template(f, alone));
 	for (uint32_t i = 0; i < 1000; i++)
 		ck_assert(blm_contains(f, &i, 4) == blm_contains(alone, &i, 4));
@@ -248,7 +260,8 @@ static int64_t read_some(void *context, void *room, size_t count)
 
 START_TEST(out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself)
 {
-	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = "1"), text = BLM_EXCHANGE(.format = "leveldb", .record = "1", .base64 = true);
+	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = "1"),
+			    text = BLM_EXCHANGE(.format = "leveldb", .record = "1", .base64 = true);
 	struct blm_filter *f;
 	size_t at = 0;
 
@@ -312,7 +325,8 @@ START_TEST(a_block_whose_checksum_is_another_is_refused)
 	load();
 	put_table(0, NUMBERED, policy);
 	for (size_t at = block_at; at < meta_at + meta_bytes + 5; at++) {
-		const char *words = at < meta_at ? "filter block is damaged" : "metaindex is damaged";
+		const char *words = at < meta_at ? "filter block is damaged"
+						 : "metaindex is damaged";
 
 		file[at] ^= 0x10;
 		refuses(file, bytes, "1", -EBADMSG, words);
@@ -333,7 +347,10 @@ START_TEST(a_block_that_is_packed_is_refused)
 }
 END_TEST
 
-/* Whatever byte is another, also where the checksums are those of what it is then: it is refused, or there is another filter, or it is that one. */
+/*
+ * Whatever byte is another, also where the checksums are those of what it is then: it is refused,
+ * or there is another filter, or it is that one.
+ */
 START_TEST(no_damage_leads_out_of_the_file)
 {
 	load();
@@ -345,7 +362,11 @@ START_TEST(no_damage_leads_out_of_the_file)
 			file[at] ^= (uint8_t)(1 << bit);
 			seal_blocks();
 			for (int r = 0; r < 2; r++) {
-				if (blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb", .record = r ? "1" : NULL), file, bytes) < 0)
+				if (blm_import_bytes(&f, NULL, NULL,
+						     &BLM_EXCHANGE(.format = "leveldb",
+								   .record = r ? "1" : NULL),
+						     file, bytes)
+				    < 0)
 					ck_assert(*blm_error_message());
 				else
 					f = blm_close(f);
@@ -354,8 +375,10 @@ START_TEST(no_damage_leads_out_of_the_file)
 			at += at < bytes - 250 ? 13 : 0;	/* of the filters themselves some */
 		}
 	for (size_t cut = 0; cut < bytes; cut += 97)
-		ck_assert_int_lt(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb", .record = "1"),
-						  file, cut), 0);
+		ck_assert_int_lt(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL,
+						  &BLM_EXCHANGE(.format = "leveldb", .record = "1"),
+						  file, cut),
+				 0);
 }
 END_TEST
 
@@ -363,10 +386,16 @@ START_TEST(a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 {
 	load();
 	put_table(0, NUMBERED, policy);
-	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &BLM_EXCHANGE(.record = "1")), 7);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes,
+					    &BLM_EXCHANGE(.record = "1")),
+			 7);
 	put_table(3, 3, policy);
-	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &BLM_EXCHANGE(.format = "leveldb")), 7);
-	ck_assert_int_eq(each_read_may_fail(blm_leveldb_locate, file + block_at, block_bytes, &BLM_EXCHANGE(.record = "3")), 3);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes,
+					    &BLM_EXCHANGE(.format = "leveldb")),
+			 7);
+	ck_assert_int_eq(each_read_may_fail(blm_leveldb_locate, file + block_at, block_bytes,
+					    &BLM_EXCHANGE(.record = "3")),
+			 3);
 }
 END_TEST
 
@@ -381,12 +410,21 @@ START_TEST(lacking_memory_is_told_and_nothing_is_found)
 }
 END_TEST
 
-static const struct { const char *bytes; size_t count; int err; const char *words; } metaindexes[] = {
+static const struct {
+	const char *bytes;
+	size_t count;
+	int err;
+	const char *words;
+} metaindexes[] = {
 #define META(text) text, sizeof(text) - 1
-	{ META(""), -EBADMSG, "metaindex does not add up" }, { META("\0\0\0"), -EBADMSG, "metaindex does not add up" },	/* no number of restarts */
+	/* no number of restarts */
+	{ META(""), -EBADMSG, "metaindex does not add up" },
+	{ META("\0\0\0"), -EBADMSG, "metaindex does not add up" },
 	{ META("\0\0\0\0"), -ENOENT, "without Bloom filters of LevelDB's own policy" },
-	{ META("\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" }, { META("\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
-	{ META("\0\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" }, { META("\0\2\0x\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META("\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META("\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META("\0\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META("\0\2\0x\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
 	/* a name that shares more with the one before than there is */
 	{ META("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\0x\0\0\0\0"), -ENOENT, "own policy" },
 };
@@ -412,14 +450,19 @@ START_TEST(a_metaindex_that_is_longer_than_any_is_not_read)
 		put(zeros, more);
 		end_table();
 		if (more)
-			refuses(file, bytes, "1", -EFBIG, "with a metaindex of 65537 bytes, more than any has");
+			refuses(file, bytes, "1", -EFBIG,
+				"with a metaindex of 65537 bytes, more than any has");
 		else
-			refuses(file, bytes, "1", -ENOENT, "own policy");	/* 21843 names without letters */
+			refuses(file, bytes, "1", -ENOENT,
+				"own policy"); /* 21843 names without letters */
 	}
 }
 END_TEST
 
-/* More than are read at a time; all of them begin with the first one's bytes up to `full`, which has them. */
+/*
+ * More than are read at a time; all of them begin with the first one's bytes up to `full`, which
+ * has them.
+ */
 static void put_many(unsigned count, unsigned full)
 {
 	bytes = block_at = 0;
@@ -466,7 +509,8 @@ START_TEST(among_thousands_of_filters_the_only_one_that_has_keys_is_found)
 	end_table_of_block();
 	refuses(file, bytes, NULL, -EBADMSG, "filter 2499 is from byte");
 	put_many(3000, 2999);
-	file[filter[0].count + 4 * 2999] += 1;		/* one byte is in filter 2998, what is left in 2999 */
+	/* one byte is in filter 2998, what is left in 2999 */
+	file[filter[0].count + 4 * 2999] += 1;
 	end_table_of_block();
 	refuses(file, bytes, NULL, -ENOTUNIQ, "has 2 filters, from 0 to 2999");
 }
@@ -484,7 +528,9 @@ START_TEST(a_large_filter_block_of_a_table_is_checked_to_its_end)
 		refuses(file, bytes, NULL, -EBADMSG, "filter block is damaged");
 		file[at] ^= 1;
 	}
-	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &BLM_EXCHANGE(.format = "leveldb")), 12);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes,
+					    &BLM_EXCHANGE(.format = "leveldb")),
+			 12);
 }
 END_TEST
 
@@ -494,7 +540,8 @@ int main(void)
 	TCase *tc = tcase_create("leveldb");
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_test(tc, each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for);
+	tcase_add_test(tc,
+		       each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for);
 	tcase_add_test(tc, a_table_is_asked_where_it_lies);
 	tcase_add_test(tc, where_there_is_one_it_need_not_be_named);
 	tcase_add_test(tc, out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself);
@@ -504,7 +551,8 @@ int main(void)
 	tcase_add_test(tc, no_damage_leads_out_of_the_file);
 	tcase_add_test(tc, a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
 	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
-	tcase_add_loop_test(tc, a_metaindex_that_is_cut_or_leads_nowhere_is_refused, 0, ARRAY_LEN(metaindexes));
+	tcase_add_loop_test(tc, a_metaindex_that_is_cut_or_leads_nowhere_is_refused, 0,
+			    ARRAY_LEN(metaindexes));
 	tcase_add_test(tc, a_metaindex_that_is_longer_than_any_is_not_read);
 	tcase_add_test(tc, among_thousands_of_filters_the_only_one_that_has_keys_is_found);
 	tcase_add_test(tc, a_large_filter_block_of_a_table_is_checked_to_its_end);

@@ -1,4 +1,7 @@
-/* native.c - our own filters as files and text to be sent: what goes in comes out, and what was tampered with does not */
+/*
+ * native.c - our own filters as files and text to be sent: what goes in comes out, and what was
+ * tampered with does not
+ */
 #include "handle/handle.h"
 #include "format/format.h"
 #include "vectors.h"
@@ -28,7 +31,9 @@ static bool make_sort(int sort, const char *path, struct blm_filter **ret)
 	p.secret = hash.keyed ? secret : NULL;
 	p.tweak = strstr(hash.name, "bip37") ? 5 : 0;
 	*ret = NULL;
-	if (!(kind.can & (BLM_CAN_ADD | BLM_CAN_PUT)) || (kind.can & BLM_EXACT) || blm_plan(&(struct blm_plan){ 0 }, &p) == -EOPNOTSUPP)	/* kind/built.c has those; numbers in digits; no such hash */
+	/* kind/built.c has those; numbers in digits; no such hash */
+	if (!(kind.can & (BLM_CAN_ADD | BLM_CAN_PUT)) || (kind.can & BLM_EXACT)
+	    || blm_plan(&(struct blm_plan){ 0 }, &p) == -EOPNOTSUPP)
 		return true;
 	OK(blm_create(ret, NULL, path, &p));
 	return true;
@@ -98,7 +103,8 @@ static void equal(const struct blm_filter *a, const struct blm_filter *b)
 
 static void there_and_back(const struct blm_filter *f, bool base64, const char *to)
 {
-	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery", .base64 = base64, .max_bytes = 1 << 30);
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery", .base64 = base64,
+					       .max_bytes = 1 << 30);
 	struct blm_filter *g = NULL;
 	void *text = NULL, *again = NULL;
 	size_t bytes = 0, bytes_again = 0;
@@ -145,8 +151,10 @@ START_TEST(every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_fi
 	}
 	OK(blm_info(f, &info));
 	if (info.can & BLM_CAN_UNION) {
-		OK(blm_combine(&both, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ f, f }, 2, 0, NULL));
-		there_and_back(both, true, a_path());		/* its count is an estimate, and stays one */
+		OK(blm_combine(&both, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ f, f },
+			       2, 0, NULL));
+		/* its count is an estimate, and stays one */
+		there_and_back(both, true, a_path());
 		blm_close(both);
 	}
 	blm_close(f);
@@ -155,8 +163,9 @@ END_TEST
 
 START_TEST(large_and_sparse_filters_go_out_and_come_in_again)
 {
-	struct blm_params p = BLM_PARAMS(.kind = _i & 1 ? "classic" : "blocked", .hash = "xxh3", .probes = 5, .cells = _i & 2 ? UINT64_C(1) << 30 : 40 << 20,
-				.sparse = _i & 2);
+	struct blm_params p =
+		BLM_PARAMS(.kind = _i & 1 ? "classic" : "blocked", .hash = "xxh3", .probes = 5,
+			   .cells = _i & 2 ? UINT64_C(1) << 30 : 40 << 20, .sparse = _i & 2);
 	struct blm_filter *f = NULL, *g = NULL;
 	const char *text = a_path(), *to = a_path();
 	struct stat st;
@@ -213,8 +222,9 @@ static int64_t give_some(void *context, void *room, size_t bytes)
 }
 
 /*
- * As a file, in memory, from a function, which does not say how much comes. What lies behind the only part of a cuckoo filter's own file is its; behind
- * a scalable one is what a writer made of the next part before it was killed.
+ * As a file, in memory, from a function, which does not say how much comes. What lies behind the
+ * only part of a cuckoo filter's own file is its; behind a scalable one is what a writer made of
+ * the next part before it was killed.
  */
 START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come)
 {
@@ -229,7 +239,8 @@ START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_no
 		size_t bytes;
 		uint8_t *file;
 
-		OK(blm_create(&f, NULL, raw ? path : NULL, &BLM_PARAMS(.kind = kinds[i], .capacity = N)));
+		OK(blm_create(&f, NULL, raw ? path : NULL,
+			      &BLM_PARAMS(.kind = kinds[i], .capacity = N)));
 		add(f, 0, 100);
 		if (raw) {
 			OK(blm_sync(f));
@@ -237,8 +248,11 @@ START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_no
 		} else {
 			OK(blm_export_bytes(f, NULL, (void **)&file, &bytes));
 		}
-		for (int what = 0; what < 5; what++) {		/* nothing; zeros; junk; junk behind zeros; as many bytes fewer */
-			size_t count = what == 0 ? bytes : what == 4 ? bytes - sizeof(more) : bytes + sizeof(more);
+		/* nothing; zeros; junk; junk behind zeros; as many bytes fewer */
+		for (int what = 0; what < 5; what++) {
+			size_t count = what == 0 ? bytes
+				     : what == 4 ? bytes - sizeof(more)
+						 : bytes + sizeof(more);
 			uint8_t *all = calloc(1, count);
 			struct left left = { all, count };
 			int r, in_file, streamed;
@@ -260,8 +274,15 @@ START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_no
 				blm_close(g);
 			ck_assert_int_eq(r, in_file);
 			ck_assert_int_eq(r, streamed);
-			ck_assert_msg(r == (what < (i == 0 ? 4 : 2) ? 0 : what < 4 ? -EBADMSG : -ENODATA), "%s, %d: %d, %s", kinds[i], what, r, blm_error_message());
-			ck_assert_msg(r == 0 || strstr(blm_error_message(), what < 4 ? "goes on after" : "cut"), "%s", blm_error_message());
+			ck_assert_msg(r
+					      == (what < (i == 0 ? 4 : 2) ? 0
+						  : what < 4		  ? -EBADMSG
+									  : -ENODATA),
+				      "%s, %d: %d, %s", kinds[i], what, r, blm_error_message());
+			ck_assert_msg(r == 0
+					      || strstr(blm_error_message(),
+							what < 4 ? "goes on after" : "cut"),
+				      "%s", blm_error_message());
 			free(all);
 		}
 		blm_close(f);
@@ -301,7 +322,9 @@ END_TEST
 static void must_not_crash(const void *bytes, size_t count, unsigned *ret_taken)
 {
 	struct blm_filter *f = NULL;
-	int r = blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.max_bytes = 1 << 24, .secret = secret), bytes, count);
+	int r = blm_import_bytes(&f, NULL, NULL,
+				 &BLM_EXCHANGE(.max_bytes = 1 << 24, .secret = secret), bytes,
+				 count);
 
 	if (r < 0)
 		ck_assert_msg(*blm_error_message() != '\0', "%d", r);
@@ -341,7 +364,16 @@ END_TEST
 /* Fields that a liar sets, with checksums that are right. */
 START_TEST(parts_that_cannot_be_are_refused_whatever_their_checksums_say)
 {
-	static const uint64_t odd[] = { 0, 1, 63, 4096, 16384, UINT64_C(1) << 24, UINT64_C(1) << 40, INT64_MAX, UINT64_MAX - 63, UINT64_MAX };
+	static const uint64_t odd[] = { 0,
+					1,
+					63,
+					4096,
+					16384,
+					UINT64_C(1) << 24,
+					UINT64_C(1) << 40,
+					INT64_MAX,
+					UINT64_MAX - 63,
+					UINT64_MAX };
 	struct blm_header *h, *good;
 	struct blm_filter *f;
 	size_t count = 0;
@@ -362,13 +394,17 @@ START_TEST(parts_that_cannot_be_are_refused_whatever_their_checksums_say)
 			case 2: h->part[0].cells = x; break;
 			case 3: h->part[0].probes = (uint32_t)x; break;
 			case 4: h->live.parts.word = x; break;
-			case 5: h->part[1] = h->part[0], h->part[1].offset = x, h->live.parts.word = htole64(2); break;
+			case 5:
+				h->part[1] = h->part[0], h->part[1].offset = x,
+				h->live.parts.word = htole64(2);
+				break;
 			case 6: h->constant.template.cells = x; break;
 			case 7: h->part[0].cell_bits = (uint32_t)x; break;
 			case 9: h->part[0].kind = (uint32_t)x; break;
 			case 8: h->part[0].kind = h->constant.template.kind = (uint32_t)x; break;
 			}
-			if (!memcmp(h, good, sizeof(*h)) || (odd[i] == 1 && (which == 4 || which >= 8)))
+			if (!memcmp(h, good, sizeof(*h))
+			    || (odd[i] == 1 && (which == 4 || which >= 8)))
 				continue;
 			blm_template_id(&h->constant.template, h->constant.template_id);
 			h->constant.check = blm_check_constant(&h->constant);
@@ -376,7 +412,8 @@ START_TEST(parts_that_cannot_be_are_refused_whatever_their_checksums_say)
 				h->part[p].check = blm_check_part(&h->part[p], p, h->constant.uuid);
 			taken = 0;
 			must_not_crash(h, count, &taken);
-			ck_assert_msg(!taken || which == 0, "%d: %llx", which, (unsigned long long)odd[i]);
+			ck_assert_msg(!taken || which == 0, "%d: %llx", which,
+				      (unsigned long long)odd[i]);
 		}
 	free(good);
 	blm_free(h);
@@ -394,7 +431,7 @@ static int append(void *context, const void *bytes, size_t count)
 	return 0;
 }
 
-START_TEST(without_any_wish_a_filter_goes_out_in_its_own_format_to_a_function_as_to_memory_and_over_what_is_no_filter)
+START_TEST(without_any_wish_a_filter_is_exported_in_its_own_format)
 {
 	struct { uint8_t *bytes; size_t count; } all = { NULL, 0 };
 	const char *path = a_path();
@@ -438,9 +475,11 @@ START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
 	OK(blm_import_bytes(&g, NULL, NULL, &text, broken, count + 2));
 	OK(blm_same_template(f, g));
 	blm_close(g);
-	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, broken, count + 2), -EBADMSG);	/* says that it looks like text */
+	/* says that it looks like text */
+	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, broken, count + 2), -EBADMSG);
 	ck_assert_msg(strstr(blm_error_message(), "base64"), "%s", blm_error_message());
-	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eAA=", 4), -EBADMSG);		/* nearly zlib's */
+	/* nearly zlib's */
+	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eAA=", 4), -EBADMSG);
 	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eA==", 4), -EBADMSG);
 	free(broken);
 	blm_free(bytes);
@@ -454,7 +493,9 @@ START_TEST(a_foreign_file_is_opened_by_the_format_that_is_named)
 	struct blm_filter *f, *g = NULL;
 	const char *path = a_path();
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 600, .rate = 0.001, .hash = "mm3-64", .kind = "classic")));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.capacity = 600, .rate = 0.001, .hash = "mm3-64",
+				  .kind = "classic")));
 	add_numbers(f, 0, 100);
 	OK(blm_export_file(f, &as, path));
 	OK(blm_open_foreign(&g, path, &as));
@@ -485,7 +526,8 @@ START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
 	for (unsigned p = 0; p < 2; p++)
 		h->part[p].check = blm_check_part(&h->part[p], p, h->constant.uuid);
 	FAILS(blm_import_bytes(&g, NULL, NULL, &native, h, count), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "part 1 is before part 0"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "part 1 is before part 0"), "%s",
+		      blm_error_message());
 	blm_free(h);
 	blm_close(f);
 }
@@ -548,7 +590,8 @@ static void make_later(struct blm_header *h, int what, uint32_t number)
 static void is_told(int r, const char *doing, int what)
 {
 	ck_assert_msg(r < 0, "%s, %d: %d", doing, what, r);
-	ck_assert_msg(strstr(blm_error_message(), "does not know") || strstr(blm_error_message(), "disagree"),
+	ck_assert_msg(strstr(blm_error_message(), "does not know")
+			      || strstr(blm_error_message(), "disagree"),
 		      "%s, %d: %s", doing, what, blm_error_message());
 }
 
@@ -606,9 +649,13 @@ static void try_store(const void *bytes, size_t count, int what)
 	ck_assert_int_ne(blm_store_verify("later-store", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_eq(unlink("later-store/catalog/data.mdb"), 0);
 	ck_assert_int_ne(blm_store_verify("later-store", BLM_VERIFY_REPAIR, NULL, NULL), 0);
-	/* Both stay for the later version; without a catalog one of them may get the name that its header says. */
+	/*
+	 * Both stay for the later version; without a catalog one of them may get the name that its
+	 * header says.
+	 */
 	write_file("sent", bytes, count);
-	OK(system("n=0; for f in later-store/filters/*.blm; do cmp -s $f sent && n=$((n + 1)); done; test $n = 2"));
+	OK(system("n=0; for f in later-store/filters/*.blm; do cmp -s $f sent && n=$((n + 1)); "
+		  "done; test $n = 2"));
 	ck_assert_int_eq(system("rm -r later-store"), 0);
 }
 
@@ -654,14 +701,17 @@ int main(void)
 	Suite *s = begin_suite("native");
 	TCase *tc = tcase_create("native");
 
-	tcase_add_loop_test(tc, every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter, 0, sorts());
+	tcase_add_loop_test(
+		tc, every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter, 0,
+		sorts());
 	tcase_add_loop_test(tc, large_and_sparse_filters_go_out_and_come_in_again, 0, 4);
 	tcase_add_test(tc, a_plain_file_that_was_exported_is_a_filter_to_open);
-	tcase_add_test(tc, behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come);
+	tcase_add_test(tc,
+		       behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come);
 	tcase_add_test(tc, a_filter_from_a_store_is_sent_without_its_name_and_labels);
 	tcase_add_test(tc, a_bit_that_is_wrong_in_the_header_is_seen_or_means_nothing);
 	tcase_add_test(tc, parts_that_cannot_be_are_refused_whatever_their_checksums_say);
-	tcase_add_test(tc, without_any_wish_a_filter_goes_out_in_its_own_format_to_a_function_as_to_memory_and_over_what_is_no_filter);
+	tcase_add_test(tc, without_any_wish_a_filter_is_exported_in_its_own_format);
 	tcase_add_test(tc, text_is_known_by_its_look_and_what_it_holds_by_its_beginning);
 	tcase_add_test(tc, a_foreign_file_is_opened_by_the_format_that_is_named);
 	tcase_add_test(tc, parts_out_of_order_and_a_header_that_is_cut_are_refused);

@@ -1,4 +1,7 @@
-/* parquet.c - Parquet's Bloom filters: those of DuckDB and hyparquet, by themselves and in Parquet files, both ways; and whatever else comes as one */
+/*
+ * parquet.c - Parquet's Bloom filters: those of DuckDB and hyparquet, by themselves and in Parquet
+ * files, both ways; and whatever else comes as one
+ */
 #include "format/parquet.h"
 #include "reads.h"
 #include "scarce.h"
@@ -50,7 +53,8 @@ static void load_lines(struct keys *keys, const char *name, size_t first, size_t
 	keys->count = 0;
 	for (size_t i = 0; *line && i < first + most; i++, line += strcspn(line, "\n") + 1)
 		if (i >= first)
-			put(keys, hex ? bytes : (void *)line, hex ? from_hex(line, bytes, sizeof(bytes)) : strcspn(line, "\n"));
+			put(keys, hex ? bytes : (void *)line,
+			    hex ? from_hex(line, bytes, sizeof(bytes)) : strcspn(line, "\n"));
 	free(text);
 }
 
@@ -62,10 +66,13 @@ static void answers_are(const struct blm_filter *f, const char *answers_hex)
 
 	ck_assert_uint_ge(count, asked.count);
 	for (size_t i = 0; i < in.count; i++)
-		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len), "key %zu is missing", i);
+		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len), "key %zu is missing",
+			      i);
 	blm_contains_many(f, asked.key, asked.count, bits);
 	for (size_t i = 0; i < asked.count; i++) {
-		ck_assert_msg(blm_contains(f, asked.key[i].bytes, asked.key[i].len) == (answers[i / 8] >> i % 8 & 1), "question %zu", i);
+		ck_assert_msg(blm_contains(f, asked.key[i].bytes, asked.key[i].len)
+				      == (answers[i / 8] >> i % 8 & 1),
+			      "question %zu", i);
 		ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, answers[i / 8] >> i % 8 & 1);
 	}
 }
@@ -82,7 +89,8 @@ static void goes_out_as(const struct blm_filter *f, const void *file, size_t byt
 }
 
 /* A filter of the keys that are in it, made here, is the same file. */
-static void is_made_here(const struct blm_filter *theirs, const void *file, size_t bytes, uint64_t cells)
+static void is_made_here(const struct blm_filter *theirs, const void *file, size_t bytes,
+			 uint64_t cells)
 {
 	struct blm_filter *f;
 
@@ -119,7 +127,7 @@ static void load_case(const char *name)
 			put_double(&asked, 1000.125 + (double)i);
 }
 
-START_TEST(the_filters_of_duckdb_answer_as_there_go_out_as_they_came_and_are_made_here_as_there)
+START_TEST(the_filters_of_duckdb_answer_as_there_and_go_out_unchanged)
 {
 	char *json = file_of(DATA "/parquet/duckdb.json", NULL), name[32];
 	const char *at = json, *from;
@@ -135,7 +143,8 @@ START_TEST(the_filters_of_duckdb_answer_as_there_go_out_as_they_came_and_are_mad
 		snprintf(path, sizeof(path), DATA "/parquet/%s.sbbf.bin", name);
 		file = (uint8_t *)file_of(path, &bytes);
 		load_case(name);
-		OK(blm_import_bytes(&f, NULL, NULL, NULL, file, bytes));	/* its beginning tells */
+		/* its beginning tells */
+		OK(blm_import_bytes(&f, NULL, NULL, NULL, file, bytes));
 		OK(blm_info(f, &info));
 		ck_assert_str_eq(info.origin, "parquet");
 		ck_assert_str_eq(info.kind, "split-block");
@@ -178,15 +187,17 @@ START_TEST(a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_w
 	file[1] = 1;		/* -1 */
 	memmove(file + 2, file + 3, sizeof(file) - 3);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, header - 1 + 64), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "damaged header: numBytes, of its bits, is -1,"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "damaged header: numBytes, of its bits, is -1,"),
+		      "%s", blm_error_message());
 	memmove(file, file + 2, sizeof(file) - 2);
 	file[0] = 0x2c;		/* the field behind it, which is the first now */
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, header - 3 + 64), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "numBytes, is missing"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "numBytes, is missing"), "%s",
+		      blm_error_message());
 }
 END_TEST
 
-START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there_and_are_made_here_as_there)
+START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there)
 {
 	char *json = file_of(DATA "/parquet/hyparquet.json", NULL), name[32];
 	const char *at = json, *from;
@@ -204,9 +215,11 @@ START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there_and_
 		ck_assert_uint_eq(bytes, 32 * number(from, at, "blocks"));
 		header = put_header(file, (uint32_t)bytes);
 		memcpy(file + header, bits, bytes);
-		snprintf(path, sizeof(path), DATA "/%s", text_field(from, at, "keys", keys, sizeof(keys)));
+		snprintf(path, sizeof(path), DATA "/%s",
+			 text_field(from, at, "keys", keys, sizeof(keys)));
 		load_lines(&in, path, 0, number(from, at, "n_insert"));
-		snprintf(path, sizeof(path), DATA "/%s", text_field(from, at, "probes", keys, sizeof(keys)));
+		snprintf(path, sizeof(path), DATA "/%s",
+			 text_field(from, at, "probes", keys, sizeof(keys)));
 		load_lines(&asked, path, 0, KEYS_MOST);
 		OK(blm_import_bytes(&f, NULL, NULL, NULL, file, header + bytes));
 		answers_are(f, field(from, at, "probe_answers_lsb_first_hex"));
@@ -255,7 +268,9 @@ START_TEST(the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file)
 	unsigned cases = 0;
 
 	for (; (from = next_case(&at, name)); cases++) {
-		struct blm_exchange how = BLM_EXCHANGE(.column = "url", .row_group = 1 + number(from, at, "row_group"));
+		struct blm_exchange how =
+			BLM_EXCHANGE(.column = "url",
+				     .row_group = 1 + number(from, at, "row_group"));
 		const char *answers = field(from, at, "probe_answers_lsb_first_hex");
 		uint64_t first = number(from, at, "first");
 		struct blm_filter *f, *again;
@@ -306,12 +321,15 @@ START_TEST(the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_na
 	ck_assert(blm_contains(f, in.key[0].bytes, in.key[0].len));
 	blm_close(f);
 	FAILS(blm_open(&f, NULL, TWO, 0), -ENOTUNIQ);
-	ck_assert_msg(strstr(blm_error_message(), "8 Bloom filters, of the columns: url, id, page.name, page.n; of the row groups up to 1"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "8 Bloom filters, of the columns: url, id, "
+						  "page.name, page.n; of the row groups up to 1"),
+		      "%s", blm_error_message());
 	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.column = "id")), -ENOTUNIQ);
 	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.row_group = 2)), -ENOTUNIQ);
 	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.column = "page", .row_group = 1)), -ENOENT);
 	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.column = "url", .row_group = 3)), -ENOENT);
-	FAILS(blm_open_foreign(&f, DATA "/parquet/d1.sbbf.bin", &BLM_EXCHANGE(.column = "url")), -EINVAL);
+	FAILS(blm_open_foreign(&f, DATA "/parquet/d1.sbbf.bin", &BLM_EXCHANGE(.column = "url")),
+	      -EINVAL);
 }
 END_TEST
 
@@ -366,7 +384,9 @@ START_TEST(a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rat
 		ck_assert_uint_eq(plan.cells & (plan.cells - 1), 0);
 		ck_assert(plan.predicted_rate <= 0.01);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.format = "parquet", .capacity = 1 << 30)), -EFBIG);
+	FAILS(blm_plan(&(struct blm_plan){ 0 },
+		       &BLM_PARAMS(.format = "parquet", .capacity = 1 << 30)),
+	      -EFBIG);
 }
 END_TEST
 
@@ -409,14 +429,23 @@ static int taken(const void *bytes, size_t count)
 
 START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
 {
-	static const struct { const char *bytes; size_t count; } heads[] = {
+	static const struct { const char *bytes; size_t count;
+	} heads[] = {
+		/* the number of a field written out */
+		/* a number longer than it need be */
+		/* a string, a boolean, a list */
+		/* a map of booleans */
+		/* SplitBlock has a field */
 		HEAD("\x15\x40" REST),
-		HEAD("\x05\x02\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),	/* the number of a field written out */
-		HEAD("\x15\xc0\x00\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),	/* a number longer than it need be */
-		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x18\x03" "abc\x11\x19\x25\x02\x04\0"),	/* a string, a boolean, a list */
-		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x1b\x01\x58\x02\x01x\x17" "12345678\x1d" "0123456789abcdef\x1a\x15\x02\0"),
-		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x1b\x01\x81\x01x\x01\0"),	/* a map of booleans */
-		HEAD("\x15\x40\x1c\x1c\x15\x0a\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),		/* SplitBlock has a field */
+		HEAD("\x05\x02\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),
+		HEAD("\x15\xc0\x00\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),
+		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x18\x03"
+		     "abc\x11\x19\x25\x02\x04\0"),
+		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x1b\x01\x58\x02\x01x\x17"
+		     "12345678\x1d"
+		     "0123456789abcdef\x1a\x15\x02\0"),
+		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x1b\x01\x81\x01x\x01\0"),
+		HEAD("\x15\x40\x1c\x1c\x15\x0a\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),
 	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
@@ -425,7 +454,10 @@ START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
 
 		memcpy(file, heads[i].bytes, heads[i].count);
 		memset(file + heads[i].count, 0x5a, 32);
-		ck_assert_msg(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet"), file, heads[i].count + 32) == 0, "%zu: %s", i, blm_error_message());
+		ck_assert_msg(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet"),
+					       file, heads[i].count + 32)
+				      == 0,
+			      "%zu: %s", i, blm_error_message());
 		goes_out_as(f, file, heads[i].count + 32);
 		blm_close(f);
 		ck_assert_int_eq(taken(file, heads[i].count + 31), -ENODATA);
@@ -436,20 +468,34 @@ END_TEST
 
 START_TEST(a_header_that_says_something_else_is_refused)
 {
-	static const struct { const char *bytes; size_t count; int err; } heads[] = {
+	static const struct { const char *bytes; size_t count; int err;
+	} heads[] = {
 #define BAD(err, text) { text, sizeof(text) - 1, err }
-		BAD(-EBADMSG, "\x15\x00" REST), BAD(-EBADMSG, "\x15\x3f" REST), BAD(-EBADMSG, "\x15\x3e" REST), BAD(-EBADMSG, "\x15\x42" REST),
-		BAD(-EBADMSG, "\x15\x80\x80\x80\x80\x10" REST),				/* 2^31 */
-		BAD(-ENODATA, "\x15\xc0\xff\xff\xff\x0f" REST),				/* 2^31 - 32 */
-		BAD(-EBADMSG, "\x15\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f" REST),	/* no 64 bits */
-		BAD(-EBADMSG, "\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"), BAD(-EBADMSG, "\0"),	/* no number */
+		/* 2^31 - 32 */
+		/* no 64 bits */
+		/* no number */
+		BAD(-EBADMSG, "\x15\x00" REST),
+		BAD(-EBADMSG, "\x15\x3f" REST),
+		BAD(-EBADMSG, "\x15\x3e" REST),
+		BAD(-EBADMSG, "\x15\x42" REST),
+		BAD(-EBADMSG, "\x15\x80\x80\x80\x80\x10" REST), /* 2^31 */
+		BAD(-ENODATA, "\x15\xc0\xff\xff\xff\x0f" REST),
+		BAD(-EBADMSG, "\x15\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f" REST),
+		BAD(-EBADMSG, "\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),
+		BAD(-EBADMSG, "\0"),
 		BAD(-EPROTONOSUPPORT, "\x15\x40\x1c\x2c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),
 		BAD(-EPROTONOSUPPORT, "\x15\x40\x1c\x1c\0\0\x1c\x2c\0\0\x1c\x1c\0\0\0"),
 		BAD(-EPROTONOSUPPORT, "\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x3c\0\0\0"),
-		BAD(-EPROTONOSUPPORT, "\x15\x40\x1c\0\x1c\x1c\0\0\x1c\x1c\0\0\0"), BAD(-EPROTONOSUPPORT, "\x15\x40\0"),
-		BAD(-EBADMSG, "\x15\x40\x1f\0"), BAD(-EBADMSG, "\x15\x40\x18\xff\xff\xff\xff\x0f\0"), BAD(-EBADMSG, "\x15\x40\x19\xfc\xff\xff\xff\xff\x0f\0"),
-		BAD(-EBADMSG, "\x15\x40\x1b\xff\xff\xff\xff\x0f\x11\0"), BAD(-EBADMSG, "\x15\x40\x1b\x01\x10\x11\0"),
-		BAD(-EBADMSG, "\x15\x40\x5c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c"),
+		BAD(-EPROTONOSUPPORT, "\x15\x40\x1c\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),
+		BAD(-EPROTONOSUPPORT, "\x15\x40\0"),
+		BAD(-EBADMSG, "\x15\x40\x1f\0"),
+		BAD(-EBADMSG, "\x15\x40\x18\xff\xff\xff\xff\x0f\0"),
+		BAD(-EBADMSG, "\x15\x40\x19\xfc\xff\xff\xff\xff\x0f\0"),
+		BAD(-EBADMSG, "\x15\x40\x1b\xff\xff\xff\xff\x0f\x11\0"),
+		BAD(-EBADMSG, "\x15\x40\x1b\x01\x10\x11\0"),
+		BAD(-EBADMSG,
+		    "\x15\x40\x5c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c"
+		    "\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c"),
 	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
@@ -501,10 +547,16 @@ static int with_footer(const void *footer, size_t count, uint32_t said)
 
 START_TEST(metadata_that_promise_more_than_there_is_are_refused_before_anything_is_taken)
 {
-	/* a field 4, a list of row groups; its field 1, a list of column chunks; its field 3; its field 14, the offset */
-	static const char far[] = "\x49\x1c\x19\x1c\x3c\xe6\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0\0\0";
-	static const char back[] = "\x49\x1c\x19\x1c\x3c\xe6\x01\0\0\0\0", none[] = "\x49\x1c\x19\x1c\x3c\x16\x02\0\0\0\0";
-	static const char many[] = "\x49\xfc\xff\xff\xff\xff\x0f", other[] = "\x49\x15\x02\0", named[] = "\x49\x1c\x19\x1c\x3c\x39\x18\xff\xff\xff\x7f";
+	/*
+	 * a field 4, a list of row groups; its field 1, a list of column chunks; its field 3; its
+	 * field 14, the offset
+	 */
+	static const char far[] =
+		"\x49\x1c\x19\x1c\x3c\xe6\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0\0\0";
+	static const char back[] = "\x49\x1c\x19\x1c\x3c\xe6\x01\0\0\0\0",
+			  none[] = "\x49\x1c\x19\x1c\x3c\x16\x02\0\0\0\0";
+	static const char many[] = "\x49\xfc\xff\xff\xff\xff\x0f", other[] = "\x49\x15\x02\0",
+			  named[] = "\x49\x1c\x19\x1c\x3c\x39\x18\xff\xff\xff\x7f";
 	uint8_t *deep = malloc(1 << 20);
 
 	ck_assert_int_eq(with_footer(far, sizeof(far) - 1, sizeof(far) - 1), -EBADMSG);
@@ -592,15 +644,19 @@ static void made_is_refused(const char *column, int error, const char *words)
 {
 	struct blm_filter *f;
 
-	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet", .column = column), made, made_bytes), error);
-	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s: not in: %s", words, blm_error_message());
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet", .column = column),
+			       made, made_bytes),
+	      error);
+	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s: not in: %s", words,
+		      blm_error_message());
 }
 
 static void made_is_taken(const char *column)
 {
 	struct blm_filter *f;
 
-	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet", .column = column), made, made_bytes));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet", .column = column),
+			    made, made_bytes));
 	goes_out_as(f, made + 4, 15 + 32);
 	blm_close(f);
 }
@@ -629,10 +685,13 @@ START_TEST(a_column_is_the_one_whose_whole_name_is_asked_for)
 	made_is_taken("ab");
 	made_is_taken("cd");
 	made_is_taken("abc");
-	made_is_refused("ac", -ENOENT, "no such Bloom filter; there are some of the columns: ab, cd, abc; of the row groups up to 0");
+	made_is_refused("ac", -ENOENT,
+			"no such Bloom filter; there are some of the columns: ab, cd, abc; of the "
+			"row groups up to 0");
 	made_is_refused("a", -ENOENT, "of the columns: ab, cd, abc;");
 	put_columns((const char *[]){ "ab", "ab", NULL });
-	made_is_refused("ab", -ENOTUNIQ, "2 Bloom filters of that name or number, of the columns: ab;");
+	made_is_refused("ab", -ENOTUNIQ,
+			"2 Bloom filters of that name or number, of the columns: ab;");
 }
 END_TEST
 
@@ -643,7 +702,9 @@ START_TEST(names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out)
 
 	for (size_t i = 0; i < 3; i++) {
 		put_columns((const char *[]){ "good", bad[i], NULL });
-		made_is_refused(NULL, -ENOTUNIQ, "2 Bloom filters, of the columns: good, ...; of the row groups up to 0");
+		made_is_refused(
+			NULL, -ENOTUNIQ,
+			"2 Bloom filters, of the columns: good, ...; of the row groups up to 0");
 		made_is_refused("other", -ENOENT, "some of the columns: good, ...;");
 		made_is_taken(bad[i]);
 	}
@@ -696,7 +757,9 @@ START_TEST(a_file_whose_metadata_are_encrypted_is_refused_as_that)
 	begin_file("PARE");
 	end_file("PARE", made_bytes);
 	made_is_refused(NULL, -EPROTONOSUPPORT, "its metadata are encrypted");
-	ck_assert_int_eq(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, NULL, made, made_bytes), -EPROTONOSUPPORT);
+	ck_assert_int_eq(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, NULL, made,
+					  made_bytes),
+			 -EPROTONOSUPPORT);
 	begin_file("PARE");
 	end_file("PARX", made_bytes);
 	made_is_refused(NULL, -EBADMSG, "does not end like one");
@@ -704,17 +767,31 @@ START_TEST(a_file_whose_metadata_are_encrypted_is_refused_as_that)
 END_TEST
 
 /* Metadata behind a filter of 32 bytes, and what comes of them. */
-static const struct { const char *bytes; size_t count; int err; const char *words; } footers[] = {
+static const struct { const char *bytes; size_t count; int err; const char *words;
+} footers[] = {
 #define FOOTER(text) text, sizeof(text) - 1
-	/* the first of two names, chunks, row groups has a field or an element of no known type, or is longer than what is left */
-	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x28\xff\xff\x7f" "abcd"), -EBADMSG, "a string that is longer than what is left" },
+	/*
+	 * the first of two names, chunks, row groups has a field or an element of no known type, or
+	 * is longer than what is left
+	 */
+	/* of no elements it does not matter */
+	/* in another file */
+	/* the fields 32767 and 32768 */
+	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x28\xff\xff\x7f"
+		 "abcd"),
+	  -EBADMSG, "a string that is longer than what is left" },
 	{ FOOTER("\x49\x1c\x19\x2c\x1f\0\0\0\0\0"), -EBADMSG, "a field of no known type" },
 	{ FOOTER("\x49\x2c\x1f\0\0\0\0"), -EBADMSG, "a field of no known type" },
-	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x15\x02\0\0\0\0"), -EBADMSG, "elements are of another type" },
-	{ FOOTER("\x49\x05\0"), -ENOENT, "without Bloom filters" },			/* of no elements it does not matter */
-	{ FOOTER("\x49\x1c\x19\x1c\x18\x01x\x2c\x39\x18\x01" "c\xb6\x08\0\0\0\0"), -ENOENT, "without Bloom filters" },	/* in another file */
-	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x18\x01" "c\xb6\x04\0\0\0\0"), -EBADMSG, "begins at byte 2 by the metadata" },
-	{ FOOTER("\x05\xfe\xff\x03\x02\x15\x02\0"), -EBADMSG, "a field of no known type" },		/* the fields 32767 and 32768 */
+	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x15\x02\0\0\0\0"), -EBADMSG,
+	  "elements are of another type" },
+	{ FOOTER("\x49\x05\0"), -ENOENT, "without Bloom filters" },
+	{ FOOTER("\x49\x1c\x19\x1c\x18\x01x\x2c\x39\x18\x01"
+		 "c\xb6\x08\0\0\0\0"),
+	  -ENOENT, "without Bloom filters" },
+	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x18\x01"
+		 "c\xb6\x04\0\0\0\0"),
+	  -EBADMSG, "begins at byte 2 by the metadata" },
+	{ FOOTER("\x05\xfe\xff\x03\x02\x15\x02\0"), -EBADMSG, "a field of no known type" },
 };
 
 START_TEST(metadata_that_are_broken_are_refused_in_words_that_say_how)
@@ -744,8 +821,11 @@ START_TEST(a_filter_that_goes_on_past_the_end_of_the_file_is_refused)
 		footer = made_bytes;
 		meta(chunk, sizeof(chunk) - 1);
 		end_file("PAR1", footer);
-		ck_assert((made_bytes - 4 >= 32) && (made_bytes - 4 < 32 + count));	/* there is room for 32 bits, or their header */
-		snprintf(words, sizeof(words), "has %u bytes by its header, more than there are: it was cut", (unsigned)(bits + count));
+		/* there is room for 32 bits, or their header */
+		ck_assert((made_bytes - 4 >= 32) && (made_bytes - 4 < 32 + count));
+		snprintf(words, sizeof(words),
+			 "has %u bytes by its header, more than there are: it was cut",
+			 (unsigned)(bits + count));
 		made_is_refused(NULL, -ENODATA, words);
 	}
 }
@@ -761,7 +841,8 @@ START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 	name[300] = '\0';
 	begin_file("PAR1");
 	footer = made_bytes;
-	meta("\x18", 1);		/* a string, so that the name is in the first window, and in the next */
+	/* a string, so that the name is in the first window, and in the next */
+	meta("\x18", 1);
 	meta_number(sizeof(padding));
 	meta(padding, sizeof(padding));
 	meta_list(3, 1, 12);
@@ -770,7 +851,9 @@ START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 	meta("\0\0", 2);
 	end_file("PAR1", footer);
 	made_is_taken(name);
-	ck_assert_int_eq(each_read_may_fail(blm_parquet_locate, made, made_bytes, &BLM_EXCHANGE(.column = name)), 4);
+	ck_assert_int_eq(each_read_may_fail(blm_parquet_locate, made, made_bytes,
+					    &BLM_EXCHANGE(.column = name)),
+			 4);
 }
 END_TEST
 
@@ -785,13 +868,21 @@ START_TEST(lacking_memory_is_told_and_nothing_is_found)
 }
 END_TEST
 
-/* As a filter of 2 GiB, or one that came with another header than it would have now, would be written. */
+/*
+ * As a filter of 2 GiB, or one that came with another header than it would have now, would be
+ * written.
+ */
 START_TEST(a_header_is_written_anew_where_the_one_that_came_is_another_filters)
 {
-	static const char came[] = "\x05\x02\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0";	/* 32 bytes, written in another way */
+	/* 32 bytes, written in another way */
+	static const char came[] = "\x05\x02\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0";
 	const struct blm_format *format = blm_format_by_name("parquet");
-	struct { uint64_t cells; size_t memo_bytes; bool kept; } cases[] = {
-		{ 256, sizeof(came) - 1, true }, { 512, sizeof(came) - 1, false }, { 256, sizeof(came), false }, { 256, 0, false },
+	struct { uint64_t cells; size_t memo_bytes; bool kept;
+	} cases[] = {
+		{ 256, sizeof(came) - 1, true },
+		{ 512, sizeof(came) - 1, false },
+		{ 256, sizeof(came), false },
+		{ 256, 0, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -809,13 +900,16 @@ START_TEST(a_header_is_written_anew_where_the_one_that_came_is_another_filters)
 		struct blm_outline o = { 0 };
 		uint8_t head[PARQUET_HEADER_MOST];
 
-		o.contents.constant.template.cells = htole64((UINT64_C(1) << 34) - (more ? 0 : 256));
+		o.contents.constant.template.cells =
+			htole64((UINT64_C(1) << 34) - (more ? 0 : 256));
 		if (!more) {
 			OK(format->lay_out(&o, head, "a filter"));
 			continue;
 		}
 		FAILS(format->lay_out(&o, head, "a filter"), -EOPNOTSUPP);
-		ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: has 2147483648 bytes of bits; Parquet has fewer than 2^31"));
+		ck_assert_ptr_nonnull(strstr(
+			blm_error_message(),
+			"a filter: has 2147483648 bytes of bits; Parquet has fewer than 2^31"));
 	}
 }
 END_TEST
@@ -826,25 +920,32 @@ int main(void)
 	TCase *tc = tcase_create("parquet");
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_test(tc, the_filters_of_duckdb_answer_as_there_go_out_as_they_came_and_are_made_here_as_there);
-	tcase_add_test(tc, a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_where);
-	tcase_add_test(tc, the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there_and_are_made_here_as_there);
+	tcase_add_test(tc, the_filters_of_duckdb_answer_as_there_and_go_out_unchanged);
+	tcase_add_test(tc,
+		       a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_where);
+	tcase_add_test(tc, the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there);
 	tcase_add_test(tc, the_filter_of_parquet_mr_answers_as_there_and_is_made_here_as_there);
 	tcase_add_test(tc, the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file);
-	tcase_add_test(tc, the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_named);
-	tcase_add_test(tc, a_parquet_file_that_comes_through_a_pipe_is_refused_and_its_filter_is_not);
+	tcase_add_test(tc,
+		       the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_named);
+	tcase_add_test(tc,
+		       a_parquet_file_that_comes_through_a_pipe_is_refused_and_its_filter_is_not);
 	tcase_add_test(tc, a_folded_filter_is_the_smaller_one_of_the_same_keys);
 	tcase_add_test(tc, a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rate);
 	tcase_add_test(tc, what_some_readers_do_not_take_is_refused_when_that_is_asked);
 	tcase_add_test(tc, a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came);
 	tcase_add_test(tc, a_header_that_says_something_else_is_refused);
-	tcase_add_test(tc, a_parquet_file_that_is_cut_or_damaged_anywhere_is_refused_in_words_or_has_a_filter);
-	tcase_add_test(tc, metadata_that_promise_more_than_there_is_are_refused_before_anything_is_taken);
+	tcase_add_test(
+		tc,
+		a_parquet_file_that_is_cut_or_damaged_anywhere_is_refused_in_words_or_has_a_filter);
+	tcase_add_test(
+		tc, metadata_that_promise_more_than_there_is_are_refused_before_anything_is_taken);
 	tcase_add_test(tc, a_column_is_the_one_whose_whole_name_is_asked_for);
 	tcase_add_test(tc, names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out);
 	tcase_add_test(tc, a_name_of_up_to_512_bytes_can_be_asked_for);
 	tcase_add_test(tc, a_file_whose_metadata_are_encrypted_is_refused_as_that);
-	tcase_add_loop_test(tc, metadata_that_are_broken_are_refused_in_words_that_say_how, 0, sizeof(footers) / sizeof(*footers));
+	tcase_add_loop_test(tc, metadata_that_are_broken_are_refused_in_words_that_say_how, 0,
+			    sizeof(footers) / sizeof(*footers));
 	tcase_add_test(tc, a_filter_that_goes_on_past_the_end_of_the_file_is_refused);
 	tcase_add_test(tc, a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
 	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);

@@ -1,4 +1,7 @@
-/* pybloom_live_scalable.c - pybloom_live's scalable filters: its own answers, files that go out as they came, digests by size; and whatever else comes */
+/*
+ * pybloom_live_scalable.c - pybloom_live's scalable filters: its own answers, files that go out as
+ * they came, digests by size; and whatever else comes
+ */
 #include "base/base.h"
 #include "format/format.h"
 #include "keys.h"
@@ -15,8 +18,10 @@ static uint8_t file[FILE_MOST];
 static size_t bytes;
 static char answers[KEYS_MOST / 4 + 1];	/* in hex */
 
-static const struct { const char *list, *name, *hash, *other; } made_by[] = {
-	{ "v3.json", "s1-v3.spybloom", "md5-digest", "xxh3" }, { "v4.json", "s1-v4.spybloom", "xxh3", "md5-digest" },
+static const struct { const char *list, *name, *hash, *other;
+} made_by[] = {
+	{ "v3.json", "s1-v3.spybloom", "md5-digest", "xxh3" },
+	{ "v4.json", "s1-v4.spybloom", "xxh3", "md5-digest" },
 };
 
 static void load(int i)
@@ -30,7 +35,8 @@ static void load(int i)
 	ck_assert_ptr_nonnull(at);
 	load_lines(&in, "keys/insert.txt", number(at, json + strlen(json), "n_insert"));
 	load_lines(&asked, "keys/probe.txt", KEYS_MOST);
-	memcpy(answers, field(at, json + strlen(json), "probe_answers_lsb_first_hex"), (asked.count + 7) / 8 * 2);
+	memcpy(answers, field(at, json + strlen(json), "probe_answers_lsb_first_hex"),
+	       (asked.count + 7) / 8 * 2);
 	free(json);
 	snprintf(path, sizeof(path), DATA "/pybloom_live/%s", made_by[i].name);
 	read = file_of(path, &bytes);
@@ -56,7 +62,8 @@ static void put(uint8_t *at, uint64_t x)
 static void answers_are_theirs(const struct blm_filter *f)
 {
 	for (size_t i = 0; i < in.count; i++)
-		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len), "key %zu is missing", i);
+		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len), "key %zu is missing",
+			      i);
 	answers_are(f, &asked, answers, "probe");
 }
 
@@ -73,7 +80,9 @@ static void goes_out_as_it_came(const struct blm_filter *f)
 
 START_TEST(the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_they_came)
 {
-	struct blm_exchange how = BLM_EXCHANGE(.hash = made_by[_i].hash), text = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = made_by[_i].hash, .base64 = true);
+	struct blm_exchange how = BLM_EXCHANGE(.hash = made_by[_i].hash),
+			    text = BLM_EXCHANGE(.format = "pybloom-live-scalable",
+						.hash = made_by[_i].hash, .base64 = true);
 	struct blm_filter *f, *copy, *again;
 	struct blm_info info = BLM_INFO;
 	size_t count;
@@ -148,7 +157,8 @@ static void would_be_loaded(const uint8_t *from, size_t count, uint64_t keys)
 
 START_TEST(it_goes_on_growing_here_and_comes_back_as_the_same)
 {
-	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = made_by[_i].hash);
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable",
+					       .hash = made_by[_i].hash);
 	struct blm_filter *f, *again;
 	struct blm_info info = BLM_INFO;
 	size_t count;
@@ -173,10 +183,24 @@ START_TEST(it_goes_on_growing_here_and_comes_back_as_the_same)
 }
 END_TEST
 
-/* The first stage has the bits of a filter that is by itself, whose format has the digest in its family. */
-static const struct { uint64_t capacity; double rate; uint32_t probes; const char *hash; } digests[] = {
-	{ 100, 0.01, 8, "xxh3" }, { 100, 0.002, 10, "sha1-digest" }, { 100, 0.001, 11, "sha256-digest" }, { 100, 1e-5, 18, "sha384-digest" },
-	{ 100, 1e-8, 28, "sha512-digest" }, { 100, 1e-11, 38, "sha512-digest" }, { 60000, 0.1, 5, "sha1-digest" }, { 40000, 0.01, 8, "sha256-digest" },
+/*
+ * The first stage has the bits of a filter that is by itself, whose format has the digest in its
+ * family.
+ */
+static const struct {
+	uint64_t capacity;
+	double rate;
+	uint32_t probes;
+	const char *hash;
+} digests[] = {
+	{ 100, 0.01, 8, "xxh3" },
+	{ 100, 0.002, 10, "sha1-digest" },
+	{ 100, 0.001, 11, "sha256-digest" },
+	{ 100, 1e-5, 18, "sha384-digest" },
+	{ 100, 1e-8, 28, "sha512-digest" },
+	{ 100, 1e-11, 38, "sha512-digest" },
+	{ 60000, 0.1, 5, "sha1-digest" },
+	{ 40000, 0.01, 8, "sha256-digest" },
 };
 
 START_TEST(a_stage_has_the_digest_that_is_wide_enough_for_it)
@@ -185,11 +209,14 @@ START_TEST(a_stage_has_the_digest_that_is_wide_enough_for_it)
 	struct blm_filter *f, *alone;
 	struct blm_info info = BLM_INFO;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "pybloom-live-scalable", .capacity = digests[_i].capacity,
-							    .rate = digests[_i].rate)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.format = "pybloom-live-scalable",
+				  .capacity = digests[_i].capacity, .rate = digests[_i].rate)));
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.probes, digests[_i].probes);
-	OK(blm_create(&alone, NULL, NULL, &BLM_PARAMS(.format = "pybloom-live", .cells = info.cells, .probes = info.probes)));
+	OK(blm_create(&alone, NULL, NULL,
+		      &BLM_PARAMS(.format = "pybloom-live", .cells = info.cells,
+				  .probes = info.probes)));
 	add_numbers(f, 0, 60);
 	add_numbers(alone, 0, 60);
 	OK(blm_info(alone, &info));
@@ -202,22 +229,29 @@ START_TEST(a_stage_has_the_digest_that_is_wide_enough_for_it)
 }
 END_TEST
 
-START_TEST(its_scheme_does_for_any_m_and_k_and_what_the_other_program_cannot_have_is_not_given_to_it)
+START_TEST(its_scheme_takes_any_m_and_k_and_exports_only_what_the_other_can_have)
 {
 	struct blm_filter *f;
 	size_t count;
 	void *out;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = "xxh3", .scheme = "pybloom-chain", .cells = 3, .probes = 7)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.hash = "xxh3", .scheme = "pybloom-chain", .cells = 3,
+				  .probes = 7)));
 	ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	ck_assert(blm_contains(f, "key", 3));
 	blm_close(f);
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .hash = "md5-digest", .scheme = "pybloom-chain", .cells = 1001,
-							    .probes = 4)));
-	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "pybloom-live-scalable"), &out, &count), -EOPNOTSUPP);
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "scalable", .hash = "md5-digest",
+				  .scheme = "pybloom-chain", .cells = 1001, .probes = 4)));
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "pybloom-live-scalable"), &out, &count),
+	      -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "multiple of k"));
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .hash = "md5-digest", .scheme = "pybloom", .capacity = 100)), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL,
+			 &BLM_PARAMS(.kind = "scalable", .hash = "md5-digest", .scheme = "pybloom",
+				     .capacity = 100)),
+	      -EINVAL);
 }
 END_TEST
 
@@ -231,7 +265,9 @@ START_TEST(keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_fil
 
 	for (uint32_t i = 0; i < N; i++)
 		keys[i] = i * 2654435761u;
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "pybloom-live-scalable", .capacity = 100, .rate = 0.01)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.format = "pybloom-live-scalable", .capacity = 100,
+				  .rate = 0.01)));
 	claimed = blm_claim_fixed(f, keys, 4, N, NULL);
 	ck_assert_int_ge(claimed, N - N / 50);
 	ck_assert_int_eq(blm_claim_fixed(f, keys, 4, N, NULL), 0);
@@ -244,15 +280,31 @@ START_TEST(keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_fil
 END_TEST
 
 /* Of the file of version 4: filters begin at 56, 220 and 512. */
-static const struct { size_t at; uint64_t to; int err; const char *words; } changed[] = {
-	{ 0, 0, -EBADMSG, "0 times the keys" }, { 0, UINT32_MAX, -EBADMSG, "times the keys" },
-	{ 4, 0x7ff8000000000000, -EBADMSG, "nan times" }, { 4, 0x3ff0000000000000, -EBADMSG, "1 times" },
-	{ 28, 0, -EBADMSG, "no filters yet" }, { 28, 65, -EBADMSG, "has 65 filters" }, { 28, 0xffffffff, -EBADMSG, "filters by its header" },
-	{ 28, 4, -EBADMSG, "filter 0 of it" }, { 32, 39, -EBADMSG, "in 39 bytes" }, { 32, UINT64_MAX, -ENODATA, "cut" },
-	{ 40, 0, -EBADMSG, "in 0 bytes" }, { 48, 554, -ENODATA, "cut" }, { 48, 552, -EBADMSG, "in 552 bytes" },
-	{ 64, 0, -EBADMSG, "0 slices" }, { 64, 257, -EBADMSG, "257 slices" }, { 72, 0, -EBADMSG, "slices of 0 bits" },
-	{ 72, UINT64_MAX, -EBADMSG, "slices" }, { 72, 1, -EBADMSG, "in 164 bytes" },
-	{ 12, UINT64_MAX, 0, NULL }, { 20, UINT64_MAX, 0, NULL }, { 56, 0, 0, NULL }, { 80, UINT64_MAX, 0, NULL }, { 88, UINT64_MAX, 0, NULL },
+static const struct { size_t at; uint64_t to; int err; const char *words;
+} changed[] = {
+	{ 0, 0, -EBADMSG, "0 times the keys" },
+	{ 0, UINT32_MAX, -EBADMSG, "times the keys" },
+	{ 4, 0x7ff8000000000000, -EBADMSG, "nan times" },
+	{ 4, 0x3ff0000000000000, -EBADMSG, "1 times" },
+	{ 28, 0, -EBADMSG, "no filters yet" },
+	{ 28, 65, -EBADMSG, "has 65 filters" },
+	{ 28, 0xffffffff, -EBADMSG, "filters by its header" },
+	{ 28, 4, -EBADMSG, "filter 0 of it" },
+	{ 32, 39, -EBADMSG, "in 39 bytes" },
+	{ 32, UINT64_MAX, -ENODATA, "cut" },
+	{ 40, 0, -EBADMSG, "in 0 bytes" },
+	{ 48, 554, -ENODATA, "cut" },
+	{ 48, 552, -EBADMSG, "in 552 bytes" },
+	{ 64, 0, -EBADMSG, "0 slices" },
+	{ 64, 257, -EBADMSG, "257 slices" },
+	{ 72, 0, -EBADMSG, "slices of 0 bits" },
+	{ 72, UINT64_MAX, -EBADMSG, "slices" },
+	{ 72, 1, -EBADMSG, "in 164 bytes" },
+	{ 12, UINT64_MAX, 0, NULL },
+	{ 20, UINT64_MAX, 0, NULL },
+	{ 56, 0, 0, NULL },
+	{ 80, UINT64_MAX, 0, NULL },
+	{ 88, UINT64_MAX, 0, NULL },
 };
 
 START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
@@ -271,7 +323,9 @@ START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 	else
 		put(file + changed[_i].at, changed[_i].to);
 	r = blm_import_bytes(&f, NULL, NULL, &how, file, bytes);
-	ck_assert_msg(r == changed[_i].err && (r == 0 || strstr(blm_error_message(), changed[_i].words)), "%d: %d, %s", _i, r, blm_error_message());
+	ck_assert_msg(r == changed[_i].err
+			      && (r == 0 || strstr(blm_error_message(), changed[_i].words)),
+		      "%d: %d, %s", _i, r, blm_error_message());
 	if (r == 0) {
 		answers_are_theirs(f);
 		goes_out_as_it_came(f);
@@ -295,7 +349,14 @@ END_TEST
 START_TEST(a_growth_that_our_kind_has_not_is_kept_for_the_other_program)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
-	static const struct { uint32_t growth; const char *options; } growths[] = { { 1, "growth=2" }, { 4, "growth=4" }, { 17, "growth=16" }, };
+	static const struct {
+		uint32_t growth;
+		const char *options;
+	} growths[] = {
+		{ 1, "growth=2" },
+		{ 4, "growth=4" },
+		{ 17, "growth=16" },
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(growths); i++) {
 		struct blm_filter *f;
@@ -316,11 +377,23 @@ END_TEST
 /* There is no magic, so each of its numbers must be one that such a file has. */
 START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
 {
-	static const struct { size_t at; uint64_t value; unsigned width; } others[] = {
-		{ 0, 1, 4 }, { 0, 17, 4 }, { 4, 0x3f847ae147ae147a, 8 }, { 4, 0x3ff0000000000000, 8 },	/* growth; ratio: just below 0.01, 1 */
-		{ 12, 0, 8 }, { 12, (UINT64_C(1) << 47) + 1, 8 },					/* capacity */
-		{ 20, 0, 8 }, { 20, 0x4059000000000000, 8 }, { 20, 0x7ff8000000000000, 8 },		/* error: 0, 100, no number */
-		{ 28, 0, 4 }, { 28, 65, 4 },								/* filters */
+	static const struct { size_t at; uint64_t value; unsigned width;
+	} others[] = {
+		/* growth; ratio: just below 0.01, 1 */
+		/* capacity */
+		/* error: 0, 100, no number */
+		/* filters */
+		{ 0, 1, 4 },
+		{ 0, 17, 4 },
+		{ 4, 0x3f847ae147ae147a, 8 },
+		{ 4, 0x3ff0000000000000, 8 },
+		{ 12, 0, 8 },
+		{ 12, (UINT64_C(1) << 47) + 1, 8 },
+		{ 20, 0, 8 },
+		{ 20, 0x4059000000000000, 8 },
+		{ 20, 0x7ff8000000000000, 8 },
+		{ 28, 0, 4 },
+		{ 28, 65, 4 },
 	};
 	struct blm_exchange how = BLM_EXCHANGE(.hash = "xxh3");
 	struct blm_filter *f;
@@ -333,7 +406,10 @@ START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
 		blm_close(f);
 		memcpy(file + others[i].at, &value, others[i].width);
 		FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
-		ck_assert_msg(strstr(blm_error_message(), "of no format that can be told by its beginning") != NULL, "%zu: %s", i, blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(),
+				     "of no format that can be told by its beginning")
+				      != NULL,
+			      "%zu: %s", i, blm_error_message());
 	}
 }
 END_TEST
@@ -349,12 +425,16 @@ static void make_file(uint32_t stages, uint64_t capacity)
 
 		put(file + HEAD + 8 * i, STAGE + 1);
 		put(stage, 0x3fb999999999999a);		/* 0.1 */
-		put(stage + 8, 1), put(stage + 16, 8), put(stage + 24, capacity), put(stage + 32, 1);
+		put(stage + 8, 1), put(stage + 16, 8), put(stage + 24, capacity),
+			put(stage + 32, 1);
 		stage[STAGE] = (uint8_t)(1 << i % 8);
 	}
 }
 
-/* Of the heads there is room for 43 in one of our files; the 45th would be for 2^44 keys, too large for us. */
+/*
+ * Of the heads there is room for 43 in one of our files; the 45th would be for 2^44 keys, too large
+ * for us.
+ */
 START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 {
 	enum { MOST = 44 };
@@ -366,8 +446,11 @@ START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 		make_file(stages, 1);
 		if (stages > MOST) {
 			FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
-			ck_assert_ptr_nonnull(strstr(blm_error_message(), "filter 0 of it is for 1 keys at the error 0.1, so that there can be no filter 44, with a "
-									"growth of 2"));
+			ck_assert_ptr_nonnull(
+				strstr(blm_error_message(),
+				       "filter 0 of it is for 1 keys at the error 0.1, so that "
+				       "there can be no filter 44, with a "
+				       "growth of 2"));
 			break;
 		}
 		OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
@@ -399,8 +482,11 @@ START_TEST(whatever_its_header_says_the_next_filter_is_in_proportion_to_those_th
 }
 END_TEST
 
-/* Two of three say that they are for a million million keys, and have three times as many: else it would grow until it is for them all. */
-START_TEST(whatever_its_filters_say_they_are_for_and_have_it_grows_by_one_that_is_in_proportion)
+/*
+ * Two of three say that they are for a million million keys, and have three times as many: else it
+ * would grow until it is for them all.
+ */
+START_TEST(whatever_its_filters_say_it_grows_by_one_that_is_in_proportion)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
@@ -430,21 +516,29 @@ START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
 	blm_close(f);
 	make_file(1, 64 * 8 + 64);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "for 576 keys has m=8") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "for 576 keys has m=8") != NULL, "%s",
+		      blm_error_message());
 }
 END_TEST
 
-/* Of a file of hundreds of MiB only the heads are looked at: what is between them takes no memory. Its digests have 8 bytes a probe. */
+/*
+ * Of a file of hundreds of MiB only the heads are looked at: what is between them takes no memory.
+ * Its digests have 8 bytes a probe.
+ */
 START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
 {
-	static const struct { uint64_t probes, range; unsigned candidates; } wide[] = {
-		{ 1, UINT64_C(1) << 31, 2 }, { 3, (UINT64_C(1) << 31) - 8, 2 }, { 3, UINT64_C(1) << 31, 0 },
+	static const struct { uint64_t probes, range; unsigned candidates;
+	} wide[] = {
+		{ 1, UINT64_C(1) << 31, 2 },
+		{ 3, (UINT64_C(1) << 31) - 8, 2 },
+		{ 3, UINT64_C(1) << 31, 0 },
 	};
 	const struct blm_format *format = blm_format_by_name("pybloom-live-scalable");
 
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
 		size_t size = STAGE + wide[i].probes * wide[i].range / 8, count = HEAD + 8 + size;
-		uint8_t *all = mmap(NULL, count, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		uint8_t *all = mmap(NULL, count, PROT_READ,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		struct blm_outline *o = calloc(1, sizeof(*o));
 
 		ck_assert(all != MAP_FAILED && mprotect(all, 4096, PROT_READ | PROT_WRITE) == 0);
@@ -452,7 +546,8 @@ START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
 		memcpy(all, file, HEAD);
 		memcpy(all + 28, &(uint32_t){ htole32(1) }, 4);
 		put(all + HEAD, size);
-		put(all + HEAD + 8 + 8, wide[i].probes), put(all + HEAD + 8 + 16, wide[i].range), put(all + HEAD + 8 + 24, 100);
+		put(all + HEAD + 8 + 8, wide[i].probes), put(all + HEAD + 8 + 16, wide[i].range),
+			put(all + HEAD + 8 + 24, 100);
 		OK(format->outline(o, all, count, &BLM_EXCHANGE(.format = NULL), "a file"));
 		ck_assert_uint_eq(o->candidates, wide[i].candidates);
 		ck_assert_uint_eq(o->end, count);
@@ -480,15 +575,18 @@ static int write_here(struct blm_writer *writer, const void *from, size_t count)
 	return 0;
 }
 
-enum { WRITTEN_HEADS = HEAD + 2 * 8 };		/* before the first filter's, which has a byte of bits */
+/* before the first filter's, which has a byte of bits */
+enum { WRITTEN_HEADS = HEAD + 2 * 8 };
 
 /* Two filters of a byte, for 10 and 20 keys. */
 static const uint8_t *write_two(struct written *w, const struct blm_outline *o)
 {
 	uint8_t bits = 1;
 	struct blm_part part[2] = {
-		{ .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 }, .bytes = &bits },
-		{ .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 4, .capacity = 20, .rate = 0.05 }, .bytes = &bits },
+		{ .kind = blm_kind_by_name("classic"), .bytes = &bits,
+		  .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 } },
+		{ .kind = blm_kind_by_name("classic"), .bytes = &bits,
+		  .shape = { .cells = 8, .probes = 4, .capacity = 20, .rate = 0.05 } },
 	}, whole = { .sub = part, .subs = 2 };
 
 	*w = (struct written){ .writer = { .write = write_here } };
@@ -503,7 +601,8 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 	const uint8_t *heads;
 	struct written w;
 
-	o->contents.constant.template.args[1] = htole64(0x3fe0000000000000);	/* its ratio: a half */
+	/* its ratio: a half */
+	o->contents.constant.template.args[1] = htole64(0x3fe0000000000000);
 	o->keys = 13;
 	heads = write_two(&w, o);
 	ck_assert(get(heads + 32) == 10 && get(heads + STAGE + 1 + 32) == 3);
@@ -511,7 +610,8 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 	memcpy(o->memo, w.bytes, HEAD);
 	memcpy(o->memo + HEAD, heads, STAGE);
 	memcpy(o->memo + HEAD + STAGE, heads + STAGE + 1, STAGE);
-	put(o->memo + HEAD, 0x3fb0000000000000), put(o->memo + HEAD + 24, 11);	/* what only that program goes by */
+	/* what only that program goes by */
+	put(o->memo + HEAD, 0x3fb0000000000000), put(o->memo + HEAD + 24, 11);
 	put(o->memo + HEAD + 32, 6), put(o->memo + HEAD + STAGE + 32, 7);
 	heads = write_two(&w, o);
 	ck_assert_mem_eq(heads, o->memo + HEAD, STAGE);
@@ -536,7 +636,8 @@ END_TEST
 START_TEST(lacking_memory_is_told_and_nothing_is_written)
 {
 	uint8_t bits = 1;
-	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 },
+	struct blm_part part = { .kind = blm_kind_by_name("classic"),
+				 .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 },
 				 .bytes = &bits };
 	struct blm_part whole = { .sub = &part, .subs = 1 };
 	struct blm_outline *o = calloc(1, sizeof(*o));
@@ -554,19 +655,28 @@ int main(void)
 	TCase *tc = tcase_create("pybloom_live_scalable");
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_they_came, 0, ARRAY_LEN(made_by));
-	tcase_add_loop_test(tc, which_version_made_it_is_asked_for_or_told_by_keys_that_are_in_it, 0, ARRAY_LEN(made_by));
-	tcase_add_loop_test(tc, it_goes_on_growing_here_and_comes_back_as_the_same, 0, ARRAY_LEN(made_by));
-	tcase_add_loop_test(tc, a_stage_has_the_digest_that_is_wide_enough_for_it, 0, ARRAY_LEN(digests));
-	tcase_add_test(tc, its_scheme_does_for_any_m_and_k_and_what_the_other_program_cannot_have_is_not_given_to_it);
-	tcase_add_test(tc, keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_filter);
-	tcase_add_loop_test(tc, a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0, ARRAY_LEN(changed));
+	tcase_add_loop_test(
+		tc, the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_they_came, 0,
+		ARRAY_LEN(made_by));
+	tcase_add_loop_test(tc, which_version_made_it_is_asked_for_or_told_by_keys_that_are_in_it,
+			    0, ARRAY_LEN(made_by));
+	tcase_add_loop_test(tc, it_goes_on_growing_here_and_comes_back_as_the_same, 0,
+			    ARRAY_LEN(made_by));
+	tcase_add_loop_test(tc, a_stage_has_the_digest_that_is_wide_enough_for_it, 0,
+			    ARRAY_LEN(digests));
+	tcase_add_test(tc, its_scheme_takes_any_m_and_k_and_exports_only_what_the_other_can_have);
+	tcase_add_test(tc,
+		       keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_filter);
+	tcase_add_loop_test(tc, a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0,
+			    ARRAY_LEN(changed));
 	tcase_add_test(tc, cut_anywhere_or_with_a_byte_too_many_it_is_refused);
 	tcase_add_test(tc, a_growth_that_our_kind_has_not_is_kept_for_the_other_program);
 	tcase_add_test(tc, a_file_with_a_number_that_none_has_is_not_told_by_its_beginning);
 	tcase_add_test(tc, it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be);
-	tcase_add_test(tc, whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there);
-	tcase_add_test(tc, whatever_its_filters_say_they_are_for_and_have_it_grows_by_one_that_is_in_proportion);
+	tcase_add_test(
+		tc,
+		whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there);
+	tcase_add_test(tc, whatever_its_filters_say_it_grows_by_one_that_is_in_proportion);
 	tcase_add_test(tc, a_first_filter_for_more_keys_than_its_bits_can_have_is_refused);
 	tcase_add_test(tc, slices_of_2_to_the_31_bits_and_more_take_wider_words);
 	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_written);

@@ -10,7 +10,8 @@
 static int reads_left;		/* that work */
 static int64_t reads_end;	/* what comes of the others */
 
-static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at)
+static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void *room, size_t bytes,
+					  uint64_t at)
 {
 	uint64_t rest = at < file->count ? file->count - at : 0;
 	size_t count = bytes < rest ? bytes : (size_t)rest;
@@ -21,11 +22,18 @@ static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void 
 	return (int64_t)count;
 }
 
-/* Whichever of its reads is the first that fails, that is told, and nothing is found. Return: how many there are. */
-static inline int each_read_may_fail(int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how,
-						   const char *display), const uint8_t *bytes, size_t count, const struct blm_exchange *how)
+/*
+ * Whichever of its reads is the first that fails, that is told, and nothing is found. Return: how
+ * many there are.
+ */
+static inline int each_read_may_fail(
+	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file,
+		      const struct blm_exchange *how, const char *display),
+	const uint8_t *bytes, size_t count, const struct blm_exchange *how)
 {
-	const struct blm_bytes_at file = { .read = read_while_it_works, .memory = bytes, .count = count };
+	const struct blm_bytes_at file = { .read = read_while_it_works,
+					   .memory = bytes,
+					   .count = count };
 	struct blm_piece piece = { 0 };
 
 	for (int works = 0; works < 1000; works++)
@@ -36,13 +44,17 @@ static inline int each_read_may_fail(int (*locate)(struct blm_piece *ret, const 
 			reads_end = cut ? 0 : -EIO;
 			r = locate(&piece, &file, how, "a file");
 			if (reads_left >= 0) {
-				ck_assert_msg(r == 0 && piece.bytes, "%d: %s", r, blm_error_message());
+				ck_assert_msg(r == 0 && piece.bytes, "%d: %s", r,
+					      blm_error_message());
 				free(piece.unpacked);
 				return works;
 			}
-			ck_assert_msg(r == (cut ? -ENODATA : -EIO), "read %d: %d, %s", works, r, blm_error_message());
-			ck_assert_msg(strstr(blm_error_message(), cut ? "was cut" : "a file: cannot be read: Input/output error"), "read %d: %s", works,
+			ck_assert_msg(r == (cut ? -ENODATA : -EIO), "read %d: %d, %s", works, r,
 				      blm_error_message());
+			ck_assert_msg(strstr(blm_error_message(),
+					     cut ? "was cut"
+						 : "a file: cannot be read: Input/output error"),
+				      "read %d: %s", works, blm_error_message());
 			ck_assert_ptr_null(piece.unpacked);
 		}
 	ck_abort_msg("it reads for ever");

@@ -1,4 +1,7 @@
-/* redis.h - what the tests of RedisBloom's two kinds of filters share: cases, chunks that go out as they came, and the end of a dump */
+/*
+ * redis.h - what the tests of RedisBloom's two kinds of filters share: cases, chunks that go out as
+ * they came, and the end of a dump
+ */
 #ifndef BLM_TEST_FORMAT_REDIS_H
 #define BLM_TEST_FORMAT_REDIS_H
 
@@ -20,7 +23,8 @@ struct one {
 static struct keys in, asked;
 
 /* The case of that name, whose cells are in the file of that name. */
-static inline void load_case(struct one *c, const char *json, const char *name, const char *cells_of)
+static inline void load_case(struct one *c, const char *json, const char *name,
+			     const char *cells_of)
 {
 	const char *at = json;
 	char path[200], keys[64], *cells;
@@ -37,12 +41,14 @@ static inline void load_case(struct one *c, const char *json, const char *name, 
 	ck_assert(cells && bytes <= FILE_MOST - c->header);
 	memcpy(c->file + c->header, cells, bytes);
 	c->bytes = c->header + bytes;
-	load_lines(&in, text_field(c->json, c->end, "keys", keys, sizeof(keys)), number(c->json, c->end, "n_insert"));
+	load_lines(&in, text_field(c->json, c->end, "keys", keys, sizeof(keys)),
+		   number(c->json, c->end, "n_insert"));
 	load_lines(&asked, text_field(c->json, c->end, "probes", keys, sizeof(keys)), KEYS_MOST);
 	free(cells);
 }
 
-static inline void goes_out_to(const struct blm_filter *f, const char *format, const void *file, size_t bytes)
+static inline void goes_out_to(const struct blm_filter *f, const char *format, const void *file,
+			       size_t bytes)
 {
 	void *out;
 	size_t out_bytes;
@@ -54,7 +60,8 @@ static inline void goes_out_to(const struct blm_filter *f, const char *format, c
 }
 
 /* The commands that load it: each has one chunk, and the number that the server gave with it. */
-static inline void goes_out_as_commands(const struct blm_filter *f, const char *format, const char *command, const struct one *c)
+static inline void goes_out_as_commands(const struct blm_filter *f, const char *format,
+					const char *command, const struct one *c)
 {
 	const struct blm_exchange how = BLM_EXCHANGE(.format = format, .redis_key = "a key");
 	uint64_t iters[16] = { 1 };
@@ -71,8 +78,9 @@ static inline void goes_out_as_commands(const struct blm_filter *f, const char *
 
 		ck_assert_ptr_nonnull(memchr(at, '*', 1));
 		snprintf(iter, sizeof(iter), "%llu", (unsigned long long)iters[i]);
-		len = snprintf(expected, sizeof(expected), "*4\r\n$%zu\r\n%s\r\n$5\r\na key\r\n$%zu\r\n%s\r\n$%zu\r\n", strlen(command), command,
-			       strlen(iter), iter, count);
+		len = snprintf(expected, sizeof(expected),
+			       "*4\r\n$%zu\r\n%s\r\n$5\r\na key\r\n$%zu\r\n%s\r\n$%zu\r\n",
+			       strlen(command), command, strlen(iter), iter, count);
 		ck_assert_mem_eq(at, expected, (size_t)len);
 		at += len;
 		ck_assert_mem_eq(at, c->file + done, count);

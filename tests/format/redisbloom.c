@@ -1,4 +1,7 @@
-/* redisbloom.c - RedisBloom's Bloom filters: its own answers, chunks that go out as they came, commands that load them, dumps; and whatever else comes */
+/*
+ * redisbloom.c - RedisBloom's Bloom filters: its own answers, chunks that go out as they came,
+ * commands that load them, dumps; and whatever else comes
+ */
 #include "format/redisbloom.h"
 #include "redis.h"
 
@@ -20,7 +23,8 @@ static void load(struct one *c, const char *name)
 static void answers_are_its_own(const struct blm_filter *f, const struct one *c)
 {
 	for (size_t i = 0; i < in.count; i++)
-		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len), "%s: key %zu is missing", c->name, i);
+		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len),
+			      "%s: key %zu is missing", c->name, i);
 	answers_are(f, &asked, field(c->json, c->end, "probe_answers_lsb_first_hex"), c->name);
 }
 
@@ -70,7 +74,9 @@ START_TEST(a_filter_that_is_made_for_it_is_the_one_that_it_makes)
 		struct one c;
 
 		load(&c, made[i].name);
-		OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "redisbloom", .capacity = made[i].capacity, .rate = made[i].rate)));
+		OK(blm_create(&f, NULL, NULL,
+			      &BLM_PARAMS(.format = "redisbloom", .capacity = made[i].capacity,
+					  .rate = made[i].rate)));
 		OK(blm_add_many(f, in.key, in.count, NULL));
 		goes_out_as(f, c.file, c.bytes);
 		blm_close(f);
@@ -139,7 +145,9 @@ START_TEST(a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow)
 	size_t bytes;
 	void *out;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "murmur64a", .cells = 1000, .probes = 40)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "classic", .hash = "murmur64a", .cells = 1000,
+				  .probes = 40)));
 	ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	OK(blm_export_bytes(f, &plain, &out, &bytes));
 	would_be_loaded(out, bytes, 1);
@@ -149,7 +157,9 @@ START_TEST(a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow)
 	ck_assert(blm_contains(again, "key", 3) && !blm_contains(again, "other", 5));
 	blm_free(out);
 	blm_close(f), blm_close(again);
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "murmur64a", .cells = 1001, .probes = 4)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "classic", .hash = "murmur64a", .cells = 1001,
+				  .probes = 4)));
 	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
 	blm_close(f);
 	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .capacity = 1000)));
@@ -187,11 +197,14 @@ static int taken(const void *bytes, size_t count)
 static size_t load_dump(uint8_t *dump, uint8_t *chunks, size_t *ret_chunks)
 {
 	size_t bytes;
-	char *text = file_of(DATA "/redisbloom/rdb-dump.json", NULL), *file = file_of(DATA "/redisbloom/rdb-dump-50.bin", &bytes);
+	char *text = file_of(DATA "/redisbloom/rdb-dump.json", NULL),
+	     *file = file_of(DATA "/redisbloom/rdb-dump-50.bin", &bytes);
 	const char *end = text + strlen(text);
 	size_t header = from_hex(field(text, end, "scandump_header_hex"), chunks, FILE_MOST);
 
-	*ret_chunks = header + from_hex(field(text, end, "scandump_bits_hex"), chunks + header, FILE_MOST - header);
+	*ret_chunks = header
+		    + from_hex(field(text, end, "scandump_bits_hex"), chunks + header,
+			       FILE_MOST - header);
 	memcpy(dump, file, bytes);
 	free(text), free(file);
 	return bytes;
@@ -225,7 +238,8 @@ START_TEST(a_dump_that_redis_packed_comes_out)
 
 	load_lines(&in, "keys/insert.txt", 20);
 	OK(blm_import_file(&f, NULL, NULL, NULL, DATA "/redisbloom/packed.dump"));
-	OK(blm_create(&made, NULL, NULL, &BLM_PARAMS(.format = "redisbloom", .capacity = 5000, .rate = 0.0001)));
+	OK(blm_create(&made, NULL, NULL,
+		      &BLM_PARAMS(.format = "redisbloom", .capacity = 5000, .rate = 0.0001)));
 	OK(blm_add_many(made, in.key, in.count, NULL));
 	OK(blm_export_bytes(made, &plain, &out, &bytes));
 	goes_out_as(f, out, bytes);
@@ -234,11 +248,16 @@ START_TEST(a_dump_that_redis_packed_comes_out)
 }
 END_TEST
 
-/* The pieces up to the bits, which are 144 zeros but for the first and the last: one literal, a run of it, one literal. */
-static size_t pack(uint8_t *to, const uint8_t *dump, const uint8_t *packed, size_t packed_bytes, unsigned whole)
+/*
+ * The pieces up to the bits, which are 144 zeros but for the first and the last: one literal, a run
+ * of it, one literal.
+ */
+static size_t pack(uint8_t *to, const uint8_t *dump, const uint8_t *packed, size_t packed_bytes,
+		   unsigned whole)
 {
 	static const uint8_t rest[] = { 2, 0x32, 0, 0x0a, 0 };
-	const uint8_t string[] = { 5, 0xc3, (uint8_t)packed_bytes, (uint8_t)(0x40 | whole >> 8), (uint8_t)whole };
+	const uint8_t string[] = { 5, 0xc3, (uint8_t)packed_bytes, (uint8_t)(0x40 | whole >> 8),
+				   (uint8_t)whole };
 	size_t at = 44;
 
 	ck_assert_mem_eq(dump + at, "\x02\0\x05\x40\x90", 5);
@@ -256,7 +275,8 @@ static size_t pack(uint8_t *to, const uint8_t *dump, const uint8_t *packed, size
 
 START_TEST(a_dump_that_is_packed_by_lzf_comes_out)
 {
-	static const uint8_t packed[] = { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0, 0xa5 };	/* 5a 00, 140 times what is 1 back, 00 a5 */
+	/* 5a 00, 140 times what is 1 back, 00 a5 */
+	static const uint8_t packed[] = { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0, 0xa5 };
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST], other[FILE_MOST];
 	size_t bytes, chunk_bytes;
 	struct blm_filter *f;
@@ -274,14 +294,20 @@ END_TEST
 
 START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 {
-	static const struct { uint8_t packed[9]; size_t bytes; unsigned whole; } bad[] = {
-		{ { 1, 0x5a, 0, 0xe0, 140 - 8, 0, 1, 0, 0xa5 }, 9, 144 },	/* one byte more */
-		{ { 1, 0x5a, 0, 0xe0, 140 - 10, 0, 1, 0, 0xa5 }, 9, 144 },	/* one less */
-		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 2, 1, 0, 0xa5 }, 9, 144 },	/* from before the beginning */
-		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0 }, 8, 144 },		/* cut */
-		{ { 1, 0x5a, 0, 0xe0, 140 - 9 }, 5, 144 }, { { 1, 0x5a, 0, 0xe0 }, 4, 144 }, { { 31 }, 1, 144 },
-		{ { 1, 0x5a, 0, 0xe0, 140 - 6, 0 }, 6, 144 },			/* what is repeated goes past the end */
-		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0, 0xa5 }, 9, 145 },	/* not as many as the filter's bits */
+	static const struct { uint8_t packed[9]; size_t bytes; unsigned whole;
+	} bad[] = {
+		/* from before the beginning */
+		/* what is repeated goes past the end */
+		/* not as many as the filter's bits */
+		{ { 1, 0x5a, 0, 0xe0, 140 - 8, 0, 1, 0, 0xa5 }, 9, 144 },  /* one byte more */
+		{ { 1, 0x5a, 0, 0xe0, 140 - 10, 0, 1, 0, 0xa5 }, 9, 144 }, /* one less */
+		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 2, 1, 0, 0xa5 }, 9, 144 },
+		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0 }, 8, 144 }, /* cut */
+		{ { 1, 0x5a, 0, 0xe0, 140 - 9 }, 5, 144 },
+		{ { 1, 0x5a, 0, 0xe0 }, 4, 144 },
+		{ { 31 }, 1, 144 },
+		{ { 1, 0x5a, 0, 0xe0, 140 - 6, 0 }, 6, 144 },
+		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0, 0xa5 }, 9, 145 },
 	};
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST], other[FILE_MOST];
 	size_t chunk_bytes;
@@ -295,8 +321,11 @@ START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 }
 END_TEST
 
-/* A dump of one filter of so many bits, whose string is of some form; it is said to be of `links`. */
-static size_t put_dump(uint8_t *dump, uint64_t links, uint64_t bits, const uint8_t *string, size_t string_bytes)
+/*
+ * A dump of one filter of so many bits, whose string is of some form; it is said to be of `links`.
+ */
+static size_t put_dump(uint8_t *dump, uint64_t links, uint64_t bits, const uint8_t *string,
+		       size_t string_bytes)
 {
 	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0xbe, 0xf8, 4 };
 	const double error = 0.01, bpe = -log(error) / 0.480453013918201;
@@ -325,25 +354,58 @@ static size_t put_dump(uint8_t *dump, uint64_t links, uint64_t bits, const uint8
 	return at;
 }
 
-static const struct { uint64_t links, bits; size_t bytes; uint8_t string[12]; int err; const char *words; } dumps[] = {
+static const struct {
+	uint64_t links, bits;
+	size_t bytes;
+	uint8_t string[12];
+	int err;
+	const char *words;
+} dumps[] = {
+	/* a number, not the end */
 	{ 1, 64, 9, { 8, 1, 2, 3, 4, 5, 6, 7, 8 }, 0, NULL },
 	{ 0, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" },
 	{ 65, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" },
 	{ 2, 64, 9, { 8 }, -EBADMSG, "its pieces are not those of a filter" },
 	{ 1, 0, 1, { 0 }, -EBADMSG, "filter 0 of its chain has 0 bits in 0 bytes" },
 	{ 1, 63, 8, { 7 }, -EBADMSG, "a number of bits that is no multiple of 8" },
-	{ 1, (UINT64_C(1) << 47) + 8, 1, { 0 }, -EBADMSG, "a filter has a number of bits that is no multiple of 8, or more than 2^47" },
-	{ 1, UINT64_C(1) << 47, 1, { 0 }, -EBADMSG, "the bits of a filter are not as many as it says" },
-	{ 1, 64000, 7, { 0xc3, 3, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0xe0, 0xff }, -EBADMSG, "the bits of a filter are not as many as it says" },
-	{ 1, 64, 11, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0 }, -EBADMSG, "its pieces are not those of a filter" },	/* a number, not the end */
-	{ 1, 64, 12, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0, 0 }, -EBADMSG, "it goes on behind its filter" },
+	{ 1,
+	  (UINT64_C(1) << 47) + 8,
+	  1,
+	  { 0 },
+	  -EBADMSG,
+	  "a filter has a number of bits that is no multiple of 8, or more than 2^47" },
+	{ 1,
+	  UINT64_C(1) << 47,
+	  1,
+	  { 0 },
+	  -EBADMSG,
+	  "the bits of a filter are not as many as it says" },
+	{ 1,
+	  64000,
+	  7,
+	  { 0xc3, 3, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0xe0, 0xff },
+	  -EBADMSG,
+	  "the bits of a filter are not as many as it says" },
+	{ 1,
+	  64,
+	  11,
+	  { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0 },
+	  -EBADMSG,
+	  "its pieces are not those of a filter" },
+	{ 1,
+	  64,
+	  12,
+	  { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0, 0 },
+	  -EBADMSG,
+	  "it goes on behind its filter" },
 };
 
 START_TEST(a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which)
 {
 	uint8_t dump[FILE_MOST];
 	struct blm_filter *f;
-	size_t bytes = put_dump(dump, dumps[_i].links, dumps[_i].bits, dumps[_i].string, dumps[_i].bytes);
+	size_t bytes = put_dump(dump, dumps[_i].links, dumps[_i].bits, dumps[_i].string,
+				dumps[_i].bytes);
 
 	if (!dumps[_i].err) {
 		OK(blm_import_bytes(&f, NULL, NULL, &plain, dump, bytes));
@@ -351,7 +413,8 @@ START_TEST(a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_w
 		return;
 	}
 	FAILS(blm_import_bytes(&f, NULL, NULL, &plain, dump, bytes), dumps[_i].err);
-	ck_assert_msg(strstr(blm_error_message(), dumps[_i].words) != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), dumps[_i].words) != NULL, "%s",
+		      blm_error_message());
 }
 END_TEST
 
@@ -380,10 +443,12 @@ START_TEST(a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed)
 	blm_close(f);
 	how.max_bytes--;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "unpacks to more than the 8072 bytes that are allowed"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(),
+				     "unpacks to more than the 8072 bytes that are allowed"));
 	how.max_bytes = 7999;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "unpacks to more than the 7999 bytes that are allowed"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(),
+				     "unpacks to more than the 7999 bytes that are allowed"));
 	how.max_bytes = bytes - 1;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
 }
@@ -397,7 +462,8 @@ START_TEST(a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that)
 	struct blm_piece piece = { 0 };
 
 	ck_assert_int_eq(each_read_may_fail(blm_redis_dump_unpack, dump, bytes, &plain), 1);
-	FAILS(blm_redis_dump_unpack(&piece, &file, &BLM_EXCHANGE(.max_bytes = bytes - 1), "a file"), -EFBIG);
+	FAILS(blm_redis_dump_unpack(&piece, &file, &BLM_EXCHANGE(.max_bytes = bytes - 1), "a file"),
+	      -EFBIG);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a file: a dump of Redis of"));
 	ck_assert_ptr_null(piece.unpacked);
 }
@@ -406,7 +472,8 @@ END_TEST
 /* ---- Headers that are written ---- */
 
 /* A chain of these shapes, of so many keys: its header, by itself. */
-static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o, const struct blm_shape *shapes, unsigned links)
+static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o,
+		    const struct blm_shape *shapes, unsigned links)
 {
 	struct written w = { .writer = { .write = write_here } };
 	uint8_t bits[64] = { 0 };
@@ -414,7 +481,9 @@ static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o, c
 	size_t all = 0;
 
 	for (unsigned i = 0; i < links; all += shapes[i++].cells / 8)
-		part[i] = (struct blm_part){ .kind = blm_kind_by_name("classic"), .shape = shapes[i], .bytes = bits };
+		part[i] = (struct blm_part){ .kind = blm_kind_by_name("classic"),
+					     .shape = shapes[i],
+					     .bytes = bits };
 	OK(blm_format_by_name("redisbloom")->write(o, &whole, &w.writer, "a filter"));
 	ck_assert_uint_eq(w.count, HEAD + links * LINK + all);
 	would_be_loaded((uint8_t *)w.words, w.count, o->keys);
@@ -423,18 +492,24 @@ static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o, c
 
 START_TEST(an_error_that_does_not_explain_the_number_of_hash_functions_gives_way)
 {
-	const struct { double rate; uint32_t probes; bool stays; } cases[] = {
-		{ 0.01, 7, true }, { 0.01, 8, false }, { 0, 7, false }, { 1, 7, false }, { 2, 7, false }, { NAN, 7, false }, { -1, 1, false },
+	const struct { double rate; uint32_t probes; bool stays;
+	} cases[] = {
+		{ 0.01, 7, true }, { 0.01, 8, false }, { 0, 7, false },	 { 1, 7, false },
+		{ 2, 7, false },   { NAN, 7, false },  { -1, 1, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct blm_shape shape = { .cells = 64, .probes = cases[i].probes, .capacity = 10, .rate = cases[i].rate };
+		struct blm_shape shape = { .cells = 64,
+					   .probes = cases[i].probes,
+					   .capacity = 10,
+					   .rate = cases[i].rate };
 		struct blm_outline *o = calloc(1, sizeof(*o));
 		uint8_t head[HEAD + 4 * LINK];
 		double error;
 
 		o->keys = 3;
-		head_of(head, o, &shape, 1);	/* k and bits an entry go together: would_be_loaded() */
+		/* k and bits an entry go together: would_be_loaded() */
+		head_of(head, o, &shape, 1);
 		memcpy(&error, head + HEAD + 24, 8);
 		ck_assert_msg((error == cases[i].rate) == cases[i].stays, "%zu: %g", i, error);
 		ck_assert_uint_eq(head[HEAD + 40], cases[i].probes);
@@ -454,8 +529,10 @@ static uint64_t keys_of(const uint8_t *head, unsigned link)
 /* How a chain of 10 and 20 keys came with other numbers of them than it would have here. */
 START_TEST(what_came_is_written_again_where_it_is_still_true)
 {
-	struct blm_shape shapes[] = { { .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 },
-				      { .cells = 256, .probes = 8, .capacity = 20, .rate = 0.005 } };
+	struct blm_shape shapes[] = {
+		{ .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 },
+		{ .cells = 256, .probes = 8, .capacity = 20, .rate = 0.005 }
+	};
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	uint8_t head[HEAD + 4 * LINK], came[HEAD + 2 * LINK];
 
@@ -464,7 +541,8 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 	ck_assert(keys_of(head, 0) == 10 && keys_of(head, 1) == 2);
 	o->keys = 7;
 	head_of(head, o, shapes, 2);
-	ck_assert(keys_of(head, 0) == 7 && keys_of(head, 1) == 0);	/* fewer than the first has room for */
+	/* fewer than the first has room for */
+	ck_assert(keys_of(head, 0) == 7 && keys_of(head, 1) == 0);
 	head[HEAD + 16] = 3, head[HEAD + LINK + 16] = 4, head[16] = 9;	/* its growth too */
 	memcpy(came, head, sizeof(came));
 	memcpy(o->memo, came, o->memo_bytes = sizeof(came));
@@ -490,7 +568,7 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 END_TEST
 
 /* 40 filters of 8 bytes: of those only 33 links have room in one of our files. */
-START_TEST(a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_it_tells_of_the_last)
+START_TEST(a_chain_with_too_many_links_is_exported_as_it_came_but_for_the_last_one)
 {
 	enum { LINKS = 40, KEPT = 33, BYTES = HEAD + LINKS * (LINK + 8) };
 	const double bpe = -log(0.01) / 0.480453013918201, other = 9.6;
@@ -531,9 +609,13 @@ START_TEST(lacking_memory_is_told_and_nothing_is_found_or_written)
 {
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST], bits[8] = { 0 };
 	size_t chunk_bytes, bytes = load_dump(dump, chunks, &chunk_bytes);
-	struct lookup l = { .locate = blm_redis_dump_unpack, .file = blm_bytes_of_memory(dump, bytes) };
-	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 64, .probes = 7, .capacity = 10, .rate = 0.01 },
-				 .bytes = bits };
+	struct lookup l = { .locate = blm_redis_dump_unpack,
+			    .file = blm_bytes_of_memory(dump, bytes) };
+	struct blm_part part = {
+		.kind = blm_kind_by_name("classic"),
+		.shape = { .cells = 64, .probes = 7, .capacity = 10, .rate = 0.01 },
+		.bytes = bits
+	};
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	struct writing w = { .format = "redisbloom", .outline = o, .part = &part };
 
@@ -548,11 +630,16 @@ END_TEST
 START_TEST(bits_that_are_more_than_a_chunk_go_out_in_several)
 {
 	static const uint64_t bytes = (16 << 20) + 1000;
-	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 8 * bytes, .probes = 7, .capacity = 10, .rate = 0.01 },
-				 .bytes = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) };
+	struct blm_part part = {
+		.kind = blm_kind_by_name("classic"),
+		.shape = { .cells = 8 * bytes, .probes = 7, .capacity = 10, .rate = 0.01 },
+		.bytes = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			      -1, 0)
+	};
 	static const char first[] = "*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$1\r\n1\r\n$73\r\n";
-	static const char rest[] = "\r\n*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$8\r\n16777217\r\n$16777216\r\n"
-				   "\r\n*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$8\r\n16778217\r\n$1000\r\n\r\n";
+	static const char rest[] =
+		"\r\n*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$8\r\n16777217\r\n$16777216\r\n"
+		"\r\n*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$8\r\n16778217\r\n$1000\r\n\r\n";
 	struct written w = { .writer = { .write = write_here } };
 	struct blm_outline *o = calloc(1, sizeof(*o));
 
@@ -577,7 +664,8 @@ START_TEST(what_is_cut_or_goes_on_is_refused)
 	struct one c;
 
 	load(&c, names[_i]);
-	for (size_t cut = 0; cut < c.bytes; cut += cut < c.header || c.bytes - cut < 10 ? 1 : c.bytes / 20)
+	for (size_t cut = 0; cut < c.bytes;
+	     cut += cut < c.header || c.bytes - cut < 10 ? 1 : c.bytes / 20)
 		ck_assert_int_lt(taken(c.file, cut), 0);
 	ck_assert_int_eq(taken(c.file, c.bytes + 1), -EBADMSG);
 	bytes = _i ? 0 : load_dump(dump, chunks, &chunk_bytes);
@@ -619,13 +707,27 @@ END_TEST
 
 START_TEST(a_header_that_its_own_loader_would_refuse_is_refused)
 {
-	static const struct { size_t at; uint64_t value; unsigned bytes; int err; } bad[] = {
-		{ 0, 63, 8, -EBADMSG }, { 8, 0, 4, -EBADMSG }, { 8, 65, 4, -EBADMSG }, { 8, UINT32_MAX, 4, -EBADMSG }, { 8, 2, 4, -EBADMSG },
-		{ 12, 1, 4, -EPROTONOSUPPORT }, { 12, 0x15, 4, -EPROTONOSUPPORT },
-		{ HEAD, 143, 8, -EBADMSG }, { HEAD + 8, 0, 8, -EBADMSG }, { HEAD, UINT64_MAX, 8, -EBADMSG }, { HEAD + 8, 1151, 8, -EBADMSG },
-		{ HEAD + 24, 0, 8, -EBADMSG }, { HEAD + 24, UINT64_C(0x3ff0000000000000), 8, -EBADMSG }, { HEAD + 24, UINT64_C(0x7ff8000000000000), 8, -EBADMSG },
-		{ HEAD + 32, UINT64_C(0x7ff8000000000000), 8, -EBADMSG }, { HEAD + 40, 9, 4, -EBADMSG }, { HEAD + 40, 0, 4, -EBADMSG },
-		{ HEAD + 52, 11, 1, -EPROTONOSUPPORT }, { HEAD + 52, 255, 1, -EPROTONOSUPPORT },
+	static const struct { size_t at; uint64_t value; unsigned bytes; int err;
+	} bad[] = {
+		{ 0, 63, 8, -EBADMSG },
+		{ 8, 0, 4, -EBADMSG },
+		{ 8, 65, 4, -EBADMSG },
+		{ 8, UINT32_MAX, 4, -EBADMSG },
+		{ 8, 2, 4, -EBADMSG },
+		{ 12, 1, 4, -EPROTONOSUPPORT },
+		{ 12, 0x15, 4, -EPROTONOSUPPORT },
+		{ HEAD, 143, 8, -EBADMSG },
+		{ HEAD + 8, 0, 8, -EBADMSG },
+		{ HEAD, UINT64_MAX, 8, -EBADMSG },
+		{ HEAD + 8, 1151, 8, -EBADMSG },
+		{ HEAD + 24, 0, 8, -EBADMSG },
+		{ HEAD + 24, UINT64_C(0x3ff0000000000000), 8, -EBADMSG },
+		{ HEAD + 24, UINT64_C(0x7ff8000000000000), 8, -EBADMSG },
+		{ HEAD + 32, UINT64_C(0x7ff8000000000000), 8, -EBADMSG },
+		{ HEAD + 40, 9, 4, -EBADMSG },
+		{ HEAD + 40, 0, 4, -EBADMSG },
+		{ HEAD + 52, 11, 1, -EPROTONOSUPPORT },
+		{ HEAD + 52, 255, 1, -EPROTONOSUPPORT },
 	};
 	struct one c;
 
@@ -653,7 +755,10 @@ START_TEST(sizes_are_refused_before_anything_is_taken)
 	memcpy(c.file + HEAD, &bytes, 8);
 	memcpy(c.file + HEAD + 8, &bits, 8);
 	ck_assert_int_eq(taken(c.file, c.bytes), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "redisbloom", .max_bytes = 1 << 20), c.file, c.bytes), -EFBIG);
+	FAILS(blm_import_bytes(&f, NULL, NULL,
+			       &BLM_EXCHANGE(.format = "redisbloom", .max_bytes = 1 << 20), c.file,
+			       c.bytes),
+	      -EFBIG);
 }
 END_TEST
 
@@ -668,7 +773,9 @@ START_TEST(a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header)
 	error = htole64(error);
 	memcpy(c.file + HEAD + 24, &error, 8);
 	ck_assert_int_eq(taken(c.file, c.bytes), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "damaged header: filter 0 of its chain is for 100 entries with the error 1e-305"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "damaged header: filter 0 of its chain is for "
+						  "100 entries with the error 1e-305"),
+		      "%s", blm_error_message());
 }
 END_TEST
 
@@ -680,12 +787,16 @@ int main(void)
 
 	json = file_of(DATA "/redisbloom/bf.json", NULL);
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came, 0, 5);
+	tcase_add_loop_test(tc, the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came,
+			    0, 5);
 	tcase_add_test(tc, a_filter_that_is_made_for_it_is_the_one_that_it_makes);
 	tcase_add_test(tc, a_chain_goes_on_growing_here_and_comes_back_as_the_same);
 	tcase_add_test(tc, a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow);
 	tcase_add_test(tc, a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header);
-	tcase_add_loop_test(tc, the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them, 0, 5);
+	tcase_add_loop_test(
+		tc,
+		the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them,
+		0, 5);
 	tcase_add_test(tc, a_dump_is_read_and_is_the_filter_of_its_chunks);
 	tcase_add_test(tc, a_dump_that_redis_packed_comes_out);
 	tcase_add_test(tc, a_dump_that_is_packed_by_lzf_comes_out);
@@ -694,12 +805,14 @@ int main(void)
 	tcase_add_test(tc, any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words);
 	tcase_add_test(tc, a_header_that_its_own_loader_would_refuse_is_refused);
 	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
-	tcase_add_loop_test(tc, a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which, 0, sizeof(dumps) / sizeof(*dumps));
+	tcase_add_loop_test(
+		tc, a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which, 0,
+		sizeof(dumps) / sizeof(*dumps));
 	tcase_add_test(tc, a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed);
 	tcase_add_test(tc, a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that);
 	tcase_add_test(tc, an_error_that_does_not_explain_the_number_of_hash_functions_gives_way);
 	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
-	tcase_add_test(tc, a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_it_tells_of_the_last);
+	tcase_add_test(tc, a_chain_with_too_many_links_is_exported_as_it_came_but_for_the_last_one);
 	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found_or_written);
 	tcase_add_test(tc, bits_that_are_more_than_a_chunk_go_out_in_several);
 	suite_add_tcase(s, tc);

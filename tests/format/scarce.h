@@ -1,4 +1,7 @@
-/* scarce.h - memory that is there for so many pieces and no more, for tests that are linked with --wrap=malloc, calloc and realloc */
+/*
+ * scarce.h - memory that is there for so many pieces and no more, for tests that are linked with
+ * --wrap=malloc, calloc and realloc
+ */
 #ifndef BLM_TEST_FORMAT_SCARCE_H
 #define BLM_TEST_FORMAT_SCARCE_H
 
@@ -51,14 +54,16 @@ static inline int each_piece_may_lack(int (*call)(void *context), void *context)
 			ck_assert_msg(r == 0, "%d: %s", r, blm_error_message());
 			return pieces;
 		}
-		ck_assert_msg(r == -ENOMEM && strstr(blm_error_message(), "a file: out of memory"), "piece %d: %d, %s", pieces, r, blm_error_message());
+		ck_assert_msg(r == -ENOMEM && strstr(blm_error_message(), "a file: out of memory"),
+			      "piece %d: %d, %s", pieces, r, blm_error_message());
 	}
 	ck_abort_msg("it takes memory for ever");
 }
 
 /* For formats whose files lie in others. */
 struct lookup {
-	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
+	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file,
+		      const struct blm_exchange *how, const char *display);
 	struct blm_bytes_at file;
 	struct blm_exchange how;
 };

@@ -1,8 +1,10 @@
 /*
- * vectors.c - filters that other programs made: every answer, out again byte for byte, and made here as they were made there
+ * vectors.c - filters that other programs made: every answer, out again byte for byte, and made
+ * here as they were made there
  *
- * data/ has for each format filters that its own program made, a list of them in JSON, and its answers to keys; the same names are
- * looked for in the folder that meson's option `vectors` names, which can have more.
+ * data/ has for each format filters that its own program made, a list of them in JSON, and its
+ * answers to keys; the same names are looked for in the folder that meson's option `vectors` names,
+ * which can have more.
  */
 #include "vectors.h"
 
@@ -17,36 +19,113 @@ enum { KEYS_MOST = 2048, KEY_MOST = 1200 };
 /* What is done with the cases of a list. */
 struct list {
 	const char *file, *format;	/* of the folder; of the library */
-	const char *bytes;		/* the field that names the file of a case; or that has its bytes in hexadecimal, if it ends in hex */
-	const char *capacity, *rate;	/* the fields from which its program made the filter: then it is made here, too */
-	const char *cells, *probes;	/* or these; m in bits or, if the field says bytes, in bytes */
+	/*
+	 * the field that names the file of a case; or that has its bytes in hexadecimal, if it ends
+	 * in hex
+	 */
+	const char *bytes;
+	/* the fields from which its program made the filter: then it is made here, too */
+	const char *capacity, *rate;
+	/* or these; m in bits or, if the field says bytes, in bytes */
+	const char *cells, *probes;
 	const char *tweak;
 	const char *hash;		/* to be named, where the file does not say */
 	bool told;			/* m and k are not in the file */
-	bool other;			/* its file has numbers that are not the filter's, like addresses: what is made here has the same bits only */
+	/*
+	 * its file has numbers that are not the filter's, like addresses: what is made here has the
+	 * same bits only
+	 */
+	bool other;
 	unsigned least;			/* cases in the list, of those that are in data/ */
 };
 
 static const struct list lists[] = {
-	{ .file = "bip37/generated.json", .format = "bip37", .bytes = "filterload_hex", .cells = "filter_bytes", .probes = "nHashFuncs",
-	  .tweak = "nTweak", .other = true, .least = 5 },
-	{ .file = "neo/neo.json", .format = "neo", .bytes = "filterload_payload_hex", .cells = "m_bits", .probes = "k", .tweak = "tweak",
+	{ .file = "bip37/generated.json",
+	  .format = "bip37",
+	  .bytes = "filterload_hex",
+	  .cells = "filter_bytes",
+	  .probes = "nHashFuncs",
+	  .tweak = "nTweak",
+	  .other = true,
+	  .least = 5 },
+	{ .file = "neo/neo.json",
+	  .format = "neo",
+	  .bytes = "filterload_payload_hex",
+	  .cells = "m_bits",
+	  .probes = "k",
+	  .tweak = "tweak",
 	  .least = 3 },
-	{ .file = "dcso/dcso.json", .format = "dcso", .bytes = "file", .capacity = "capacity", .rate = "p", .other = true, .least = 4 },
-	{ .file = "guava/guava.json", .format = "guava", .bytes = "file", .capacity = "expected_insertions", .rate = "fpp", .least = 7 },
-	{ .file = "libbloom/libbloom1.json", .format = "libbloom1", .bytes = "bits_hex", .capacity = "entries", .rate = "error", .cells = "bits",
-	  .probes = "hashes", .told = true, .least = 2 },
-	{ .file = "libbloom/libbloom2.json", .format = "libbloom2", .bytes = "file", .capacity = "entries", .rate = "error", .other = true, .least = 4 },
-	{ .file = "pybloom_live/v3.json", .format = "pybloom-live", .bytes = "file", .hash = "md5-digest", .least = 3 },
-	{ .file = "pybloom_live/v4.json", .format = "pybloom-live", .bytes = "file", .capacity = "capacity", .rate = "error_rate", .hash = "xxh3",
+	{ .file = "dcso/dcso.json",
+	  .format = "dcso",
+	  .bytes = "file",
+	  .capacity = "capacity",
+	  .rate = "p",
+	  .other = true,
 	  .least = 4 },
-	{ .file = "bits-and-blooms/manifest.json", .format = "bits-and-blooms", .bytes = "binary_file", .cells = "m", .probes = "k", .least = 5 },
-	{ .file = "bits-and-blooms/manifest.json", .format = "bits-and-blooms-json", .bytes = "json_file", .cells = "m", .probes = "k", .least = 5 },
-	{ .file = "rust-bloomfilter/manifest.json", .format = "rust-bloomfilter", .bytes = "file", .capacity = "items_count", .rate = "fp_p",
+	{ .file = "guava/guava.json",
+	  .format = "guava",
+	  .bytes = "file",
+	  .capacity = "expected_insertions",
+	  .rate = "fpp",
+	  .least = 7 },
+	{ .file = "libbloom/libbloom1.json",
+	  .format = "libbloom1",
+	  .bytes = "bits_hex",
+	  .capacity = "entries",
+	  .rate = "error",
+	  .cells = "bits",
+	  .probes = "hashes",
+	  .told = true,
+	  .least = 2 },
+	{ .file = "libbloom/libbloom2.json",
+	  .format = "libbloom2",
+	  .bytes = "file",
+	  .capacity = "entries",
+	  .rate = "error",
+	  .other = true,
+	  .least = 4 },
+	{ .file = "pybloom_live/v3.json",
+	  .format = "pybloom-live",
+	  .bytes = "file",
+	  .hash = "md5-digest",
+	  .least = 3 },
+	{ .file = "pybloom_live/v4.json",
+	  .format = "pybloom-live",
+	  .bytes = "file",
+	  .capacity = "capacity",
+	  .rate = "error_rate",
+	  .hash = "xxh3",
+	  .least = 4 },
+	{ .file = "bits-and-blooms/manifest.json",
+	  .format = "bits-and-blooms",
+	  .bytes = "binary_file",
+	  .cells = "m",
+	  .probes = "k",
+	  .least = 5 },
+	{ .file = "bits-and-blooms/manifest.json",
+	  .format = "bits-and-blooms-json",
+	  .bytes = "json_file",
+	  .cells = "m",
+	  .probes = "k",
+	  .least = 5 },
+	{ .file = "rust-bloomfilter/manifest.json",
+	  .format = "rust-bloomfilter",
+	  .bytes = "file",
+	  .capacity = "items_count",
+	  .rate = "fp_p",
 	  .least = 3 },
 	{ .file = "leveldb/leveldb.json", .format = "leveldb", .bytes = "filter_hex", .least = 5 },
-	{ .file = "redis-bitmap/scrapy-redis.json", .format = "redis-bitmap", .bytes = "file", .cells = "bit", .told = true, .least = 2 },
-	{ .file = "ethereum/logsbloom.json", .format = "ethereum", .bytes = "bloom_hex", .probes = "probe_true", .least = 1 },
+	{ .file = "redis-bitmap/scrapy-redis.json",
+	  .format = "redis-bitmap",
+	  .bytes = "file",
+	  .cells = "bit",
+	  .told = true,
+	  .least = 2 },
+	{ .file = "ethereum/logsbloom.json",
+	  .format = "ethereum",
+	  .bytes = "bloom_hex",
+	  .probes = "probe_true",
+	  .least = 1 },
 };
 
 static const char *const folders[] = { DATA, VECTORS };
@@ -91,18 +170,23 @@ static void put_line(struct keys *keys, const char *line, size_t len, const char
 	size_t bytes = 0;
 
 	ck_assert_uint_lt(keys->count, KEYS_MOST);
-	ck_assert_uint_lt(strstr(how, "UTF-16LE") ? 2 * len : strstr(how, ".hex") ? len / 2 : len, KEY_MOST);
+	ck_assert_uint_lt(strstr(how, "UTF-16LE") ? 2 * len
+			  : strstr(how, ".hex")	  ? len / 2
+						  : len,
+			  KEY_MOST);
 	if (strstr(how, ".hex")) {
 		bytes = from_hex(line, to, KEY_MOST);
 	} else if (strstr(how, "sha1 hex")) {
 		SHA1Data((const uint8_t *)line, len, (char *)to);
 		bytes = 40;
 	} else if (strstr(how, "UTF-16LE")) {
-		for (size_t i = 0; i < len; i++) {	/* of UTF-8, up to three bytes a character */
+		/* of UTF-8, up to three bytes a character */
+		for (size_t i = 0; i < len; i++) {
 			unsigned c = (uint8_t)line[i];
 
 			if (c >= 0xe0) {
-				c = (c & 15) << 12 | ((uint8_t)line[i + 1] & 63) << 6 | ((uint8_t)line[i + 2] & 63);
+				c = (c & 15) << 12 | ((uint8_t)line[i + 1] & 63) << 6
+				  | ((uint8_t)line[i + 2] & 63);
 				i += 2;
 			} else if (c >= 0xc0) {
 				c = (c & 31) << 6 | ((uint8_t)line[i + 1] & 63);
@@ -134,7 +218,8 @@ static void put_progression(struct keys *keys, const char *formula, uint64_t cou
 		put_number(keys, (long long)i * a + b, width);
 }
 
-static void load_keys(struct keys *ret, const char *folder, const char *from, const char *end, const char *name, uint64_t most)
+static void load_keys(struct keys *ret, const char *folder, const char *from, const char *end,
+		      const char *name, uint64_t most)
 {
 	char how[200], path[700], *text, *line;
 
@@ -144,7 +229,8 @@ static void load_keys(struct keys *ret, const char *folder, const char *from, co
 		put_progression(ret, strchr(how, ':') + 1, most, strstr(how, "longFunnel") ? 8 : 4);
 		return;
 	}
-	snprintf(path, sizeof(path), "%.400s/%.*s", folder, (int)strcspn(strstr(how, "keys/"), " ("), strstr(how, "keys/"));
+	snprintf(path, sizeof(path), "%.400s/%.*s", folder,
+		 (int)strcspn(strstr(how, "keys/"), " ("), strstr(how, "keys/"));
 	text = line = file_of(path, NULL);
 	ck_assert_msg(text != NULL, "%s", path);
 	for (; *line && ret->count < most; line += strcspn(line, "\n") + 1)
@@ -179,7 +265,9 @@ struct one {
 static uint8_t *gunzipped(uint8_t *packed, size_t bytes, size_t *ret_bytes)
 {
 	uint8_t *out = malloc(1 << 20);
-	z_stream z = { .next_in = packed, .avail_in = (uInt)bytes, .next_out = out, .avail_out = 1 << 20 };
+	z_stream z = {
+		.next_in = packed, .avail_in = (uInt)bytes, .next_out = out, .avail_out = 1 << 20
+	};
 
 	ck_assert_int_eq(inflateInit2(&z, 31), Z_OK);
 	ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
@@ -204,7 +292,8 @@ static bool load(struct one *c)
 		c->bytes = from_hex(value, c->file, 1 << 17);
 	} else {
 		text_field(c->json, c->end, name, file, sizeof(file));
-		snprintf(path, sizeof(path), "%.400s/%.*s/%s", c->folder, (int)strcspn(c->list->file, "/"), c->list->file, file);
+		snprintf(path, sizeof(path), "%.400s/%.*s/%s", c->folder,
+			 (int)strcspn(c->list->file, "/"), c->list->file, file);
 		c->file = (uint8_t *)file_of(path, &c->bytes);
 		if (!c->file)
 			return false;
@@ -213,14 +302,18 @@ static bool load(struct one *c)
 		load_hex_list(c->in, c->json, c->end, "insert_hex");
 		load_hex_list(c->asked, c->json, c->end, "probe_hex");
 	} else if (field(c->json, c->end, "keys")) {
-		load_keys(c->in, c->folder, c->json, c->end, "keys", number(c->json, c->end, "n_insert"));
+		load_keys(c->in, c->folder, c->json, c->end, "keys",
+			  number(c->json, c->end, "n_insert"));
 		load_keys(c->asked, c->folder, c->json, c->end, "probes",
-			  field(c->json, c->end, "n_probe") ? number(c->json, c->end, "n_probe") : KEYS_MOST);
+			  field(c->json, c->end, "n_probe") ? number(c->json, c->end, "n_probe")
+							    : KEYS_MOST);
 	} else {
 		free(c->file);
 		return false;
 	}
-	c->answered = from_hex(field(c->json, c->end, "probe_answers_lsb_first_hex"), c->answers, sizeof(c->answers)) * 8;
+	c->answered = from_hex(field(c->json, c->end, "probe_answers_lsb_first_hex"), c->answers,
+			       sizeof(c->answers))
+		    * 8;
 	ck_assert_uint_ge(c->answered, c->asked->count);
 	return true;
 }
@@ -230,9 +323,11 @@ static bool load(struct one *c)
 static void answers_are(const struct blm_filter *f, const struct one *c)
 {
 	for (size_t i = 0; i < c->in->count; i++)
-		ck_assert_msg(blm_contains(f, c->in->key[i].bytes, c->in->key[i].len), "%s %s: key %zu is missing", c->list->format, c->name, i);
+		ck_assert_msg(blm_contains(f, c->in->key[i].bytes, c->in->key[i].len),
+			      "%s %s: key %zu is missing", c->list->format, c->name, i);
 	for (size_t i = 0; i < c->asked->count; i++)
-		ck_assert_msg(blm_contains(f, c->asked->key[i].bytes, c->asked->key[i].len) == (c->answers[i / 8] >> i % 8 & 1),
+		ck_assert_msg(blm_contains(f, c->asked->key[i].bytes, c->asked->key[i].len)
+				      == (c->answers[i / 8] >> i % 8 & 1),
 			      "%s %s: question %zu", c->list->format, c->name, i);
 }
 
@@ -243,7 +338,8 @@ static struct blm_exchange how_of(const struct one *c)
 	if (c->list->told && !strcmp(c->list->cells, "bit"))
 		how.cells = UINT64_C(1) << number(c->json, c->end, "bit");
 	else if (c->list->told)
-		how.cells = number(c->json, c->end, c->list->cells), how.probes = (uint32_t)number(c->json, c->end, c->list->probes);
+		how.cells = number(c->json, c->end, c->list->cells),
+		how.probes = (uint32_t)number(c->json, c->end, c->list->probes);
 	return how;
 }
 
@@ -265,13 +361,18 @@ static void prove_import(const struct one *c)
 		size_t plain_bytes;
 
 		plain = gunzipped(plain, c->bytes, &plain_bytes);
-		ck_assert_msg(bytes == plain_bytes && !memcmp(out, plain, bytes), "%s %s: goes out otherwise", c->list->format, c->name);
+		ck_assert_msg(bytes == plain_bytes && !memcmp(out, plain, bytes),
+			      "%s %s: goes out otherwise", c->list->format, c->name);
 		free(plain);
-	} else if (bytes > c->bytes && !strcmp(c->list->format, "redis-bitmap")) {	/* what it was cut of at its end is back, as bloomery-formats(7) says */
+	} else if (bytes > c->bytes
+		   && !strcmp(c->list->format,
+			      "redis-bitmap")) { /* what it was cut of at its end is back, as
+						    bloomery-formats(7) says */
 		ck_assert_mem_eq(out, c->file, c->bytes);
 		ck_assert_uint_eq(bytes, how.cells / 8);
 	} else {
-		ck_assert_msg(bytes == c->bytes && !memcmp(out, c->file, bytes), "%s %s: goes out otherwise", c->list->format, c->name);
+		ck_assert_msg(bytes == c->bytes && !memcmp(out, c->file, bytes),
+			      "%s %s: goes out otherwise", c->list->format, c->name);
 	}
 	blm_free(out);
 	OK(blm_copy(&copy, NULL, NULL, f, 0));
@@ -308,7 +409,9 @@ static void prove_as_it_is(const struct one *c)
 	unlink(path);
 }
 
-/* The very file of its program, or where that has something in it that we have not, the same bits. */
+/*
+ * The very file of its program, or where that has something in it that we have not, the same bits.
+ */
 static void prove_making(const struct one *c)
 {
 	const struct list *l = c->list;
@@ -327,7 +430,8 @@ static void prove_making(const struct one *c)
 		p.rate = strtod(field(c->json, c->end, l->rate), NULL);
 	} else if (l->cells) {
 		p.cells = number(c->json, c->end, l->cells) * (strstr(l->cells, "bytes") ? 8 : 1);
-		p.probes = !strcmp(l->cells, "bit") ? 0 : (uint32_t)number(c->json, c->end, l->probes);
+		p.probes = !strcmp(l->cells, "bit") ? 0
+						    : (uint32_t)number(c->json, c->end, l->probes);
 		p.cells = !strcmp(l->cells, "bit") ? UINT64_C(1) << p.cells : p.cells;
 	} else if (!strcmp(l->format, "ethereum")) {
 		p.capacity = 100;
@@ -352,17 +456,20 @@ static void prove_making(const struct one *c)
 		}
 	}
 	OK(blm_create(&f, NULL, NULL, &p));
-	ck_assert_msg(blm_same_template(f, theirs) == 0, "%s %s: %s", l->format, c->name, blm_error_message());
+	ck_assert_msg(blm_same_template(f, theirs) == 0, "%s %s: %s", l->format, c->name,
+		      blm_error_message());
 	OK(blm_add_many(f, c->in->key, c->in->count, NULL));
 	OK(blm_info(f, &info));
 	a = malloc(info.data_bytes);
 	b = malloc(info.data_bytes);
 	OK(blm_data_read(f, 0, a, info.data_bytes));
 	OK(blm_data_read(theirs, 0, b, info.data_bytes));
-	ck_assert_msg(!memcmp(a, b, info.data_bytes), "%s %s: made with other bits", l->format, c->name);
+	ck_assert_msg(!memcmp(a, b, info.data_bytes), "%s %s: made with other bits", l->format,
+		      c->name);
 	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = l->format), &out, &bytes));
 	if (!l->other && bytes == c->bytes)
-		ck_assert_msg(!memcmp(out, c->file, bytes), "%s %s: made otherwise", l->format, c->name);
+		ck_assert_msg(!memcmp(out, c->file, bytes), "%s %s: made otherwise", l->format,
+			      c->name);
 	else
 		ck_assert(l->other || !strcmp(l->format, "redis-bitmap"));
 	free(a), free(b);
@@ -370,26 +477,32 @@ static void prove_making(const struct one *c)
 	blm_close(f), blm_close(theirs);
 }
 
-/* Cut anywhere it is refused, in words, or is a shorter file of the format; with a byte too many, too, where nothing may follow. */
+/*
+ * Cut anywhere it is refused, in words, or is a shorter file of the format; with a byte too many,
+ * too, where nothing may follow.
+ */
 static void prove_cuts(const struct one *c)
 {
 	struct blm_exchange how = how_of(c);
 
-	for (size_t cut = 0; cut < c->bytes; cut += cut < 200 || cut + 10 > c->bytes ? 1 : c->bytes / 37 + 1) {
+	for (size_t cut = 0; cut < c->bytes;
+	     cut += cut < 200 || cut + 10 > c->bytes ? 1 : c->bytes / 37 + 1) {
 		struct blm_filter *f = NULL;
 		int r = blm_import_bytes(&f, NULL, NULL, &how, c->file, cut);
 
 		ck_assert_msg(r == 0 || *blm_error_message(), "%s %s", c->list->format, c->name);
 		if (r == 0)
-			ck_assert_msg(!strcmp(c->list->format, "leveldb") || !strcmp(c->list->format, "redis-bitmap")
-				      || !strcmp(c->list->format, "dcso"), "%s %s: %zu bytes are taken", c->list->format, c->name, cut);
+			ck_assert_msg(!strcmp(c->list->format, "leveldb")
+					      || !strcmp(c->list->format, "redis-bitmap")
+					      || !strcmp(c->list->format, "dcso"),
+				      "%s %s: %zu bytes are taken", c->list->format, c->name, cut);
 		blm_close(f);
 	}
 }
 
 static struct keys in, asked;
 
-START_TEST(the_filters_of_another_program_answer_as_theirs_go_out_as_they_came_and_are_made_here_as_there)
+START_TEST(the_filters_of_another_program_answer_as_there_and_go_out_unchanged)
 {
 	const struct list *list = &lists[_i];
 	unsigned count[2] = { 0 };
@@ -402,7 +515,8 @@ START_TEST(the_filters_of_another_program_answer_as_theirs_go_out_as_they_came_a
 		snprintf(path, sizeof(path), "%s/%s", folders[i], list->file);
 		json = file_of(path, NULL);
 		ck_assert_msg(json != NULL, "%s", path);
-		for (at = strchr(strstr(json, "\"cases\""), '['); next_object(&at, &c.end); at = c.end) {
+		for (at = strchr(strstr(json, "\"cases\""), '['); next_object(&at, &c.end);
+		     at = c.end) {
 			c.json = at;
 			text_field(at, c.end, "name", c.name, sizeof(c.name));
 			if (!load(&c))
@@ -416,14 +530,16 @@ START_TEST(the_filters_of_another_program_answer_as_theirs_go_out_as_they_came_a
 		}
 		free(json);
 	}
-	ck_assert_msg(count[0] >= list->least && (FOLDERS < 2 || count[1] >= count[0]), "%s: %u and %u cases", list->file, count[0], count[1]);
+	ck_assert_msg(count[0] >= list->least && (FOLDERS < 2 || count[1] >= count[0]),
+		      "%s: %u and %u cases", list->file, count[0], count[1]);
 }
 END_TEST
 
 START_TEST(a_cache_digest_that_squid_made_has_every_url_that_it_fetched)
 {
 	size_t bytes, count = 0;
-	char *json = file_of(DATA "/squid-digest/squid.json", NULL), *file = file_of(DATA "/squid-digest/store_digest.bin", &bytes);
+	char *json = file_of(DATA "/squid-digest/squid.json", NULL),
+	     *file = file_of(DATA "/squid-digest/store_digest.bin", &bytes);
 	const char *at = field(json, json + strlen(json), "present_urls");
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -465,8 +581,8 @@ int main(void)
 	TCase *tc = tcase_create("vectors");
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, the_filters_of_another_program_answer_as_theirs_go_out_as_they_came_and_are_made_here_as_there, 0,
-			    (int)ARRAY_LEN(lists));
+	tcase_add_loop_test(tc, the_filters_of_another_program_answer_as_there_and_go_out_unchanged,
+			    0, (int)ARRAY_LEN(lists));
 	tcase_add_test(tc, a_cache_digest_that_squid_made_has_every_url_that_it_fetched);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,8 +1,9 @@
 /*
- * again.c - the corpus of a fuzz target once more, without a fuzzer: each of its files as it is, then changed in many ways
+ * again.c - the corpus of a fuzz target once more, without a fuzzer: each of its files as it is,
+ * then changed in many ways
  *
- * usage: again FOLDER. A target ends with a signal where something goes wrong. The changes are the same in every run; $BLOOMERY_TEST_SCALE
- * says how many of them, 1: 100 for each file.
+ * usage: again FOLDER. A target ends with a signal where something goes wrong. The changes are the
+ * same in every run; $BLOOMERY_TEST_SCALE says how many of them, 1: 100 for each file.
  */
 #include <dirent.h>
 #include <stdbool.h>
@@ -27,7 +28,10 @@ static uint64_t below(uint64_t n)
 /* Numbers at which something ends, as files have them. */
 static uint64_t edge(void)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 255, 256, 257, 1000, 32767, 32768, 65535, 65536, INT32_MAX, UINT32_MAX, INT64_MAX };
+	static const uint64_t edges[] = { 0,	 1,	    2,		7,	  8,	 9,
+					  63,	 64,	    65,		127,	  128,	 255,
+					  256,	 257,	    1000,	32767,	  32768, 65535,
+					  65536, INT32_MAX, UINT32_MAX, INT64_MAX };
 
 	return below(8) ? edges[below(sizeof(edges) / sizeof(*edges))] : UINT64_MAX - below(9);
 }
@@ -128,6 +132,8 @@ int main(int argc, char **argv)
 	}
 	if (n >= 0)
 		free(entries);
-	printf("%sok 1 - nothing goes wrong with the files of the corpus, nor with %u changed ones of each\n1..1\n", files ? "" : "not ", changes);
+	printf("%sok 1 - nothing goes wrong with the files of the corpus, nor with %u changed ones "
+	       "of each\n1..1\n",
+	       files ? "" : "not ", changes);
 	return files ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,8 +1,9 @@
 /*
- * bank.c - whatever the bytes of a bank are, opening it, asking it and checking it must not go wrong
+ * bank.c - whatever the bytes of a bank are, opening it, asking it and checking it must not go
+ * wrong
  *
- * The input: a byte that says which real bank, one of choices, then patches of that file, each {offset, 2 bytes; how many bytes, 1; the bytes};
- * or, if FROM_NOTHING is chosen, the file itself.
+ * The input: a byte that says which real bank, one of choices, then patches of that file, each
+ * {offset, 2 bytes; how many bytes, 1; the bytes}; or, if FROM_NOTHING is chosen, the file itself.
  */
 #include "bank/bank.h"
 #include "dice.h"
@@ -27,7 +28,8 @@ enum {
 
 static uint8_t *base[BASES];
 static size_t base_bytes[BASES];
-static struct held files[BASES + 1];	/* one for each real bank, and one that is made from nothing: so most keep their size */
+/* one for each real bank, and one that is made from nothing: so most keep their size */
+static struct held files[BASES + 1];
 
 static void take_base(unsigned which, struct blm_bank_build *b, const char *path)
 {
@@ -49,7 +51,9 @@ static void make_base(unsigned which, const char *path, const char *kind, const 
 	struct blm_filter *f;
 	char id[8];
 
-	must(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = kind, .hash = hash, .cells = 512, .probes = 5)) == 0);
+	must(blm_create(&f, NULL, NULL,
+			&BLM_PARAMS(.kind = kind, .hash = hash, .cells = 512, .probes = 5))
+	     == 0);
 	for (int i = 0; i < 5; i++) {
 		snprintf(id, sizeof(id), "f%d", i);
 		must(blm_add(f, id, strlen(id)) >= 0);
@@ -61,7 +65,8 @@ static void make_base(unsigned which, const char *path, const char *kind, const 
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const char set[] = "#FPS1\n#num_bits=20\n030100\tone\n030301\ttwo\tmore\n000000\tnone\n";
+	static const char set[] =
+		"#FPS1\n#num_bits=20\n030100\tone\n030301\ttwo\tmore\n000000\tnone\n";
 	char folder[] = "/tmp/bloomery-fuzz-XXXXXX", path[64];
 	struct blm_bank_build *b;
 
@@ -88,10 +93,14 @@ static void mend(uint8_t *bytes, size_t count, unsigned choices)
 		blm_template_id(&h->constant.template, h->constant.template_id);
 	h->constant.check = blm_check_constant(&h->constant);
 	h->sizes.check = blm_bank_check_sizes(h);
-	if (!blm_bank_lay_out(&at, le64toh(h->sizes.rows), le64toh(h->sizes.row_bytes), le64toh(h->sizes.text_bytes)) || at.end > count)
+	if (!blm_bank_lay_out(&at, le64toh(h->sizes.rows), le64toh(h->sizes.row_bytes),
+			      le64toh(h->sizes.text_bytes))
+	    || at.end > count)
 		return;
 	for (uint64_t i = 0, from = at.ones; from < at.checks; i++, from += BLM_BLOCK)
-		((uint64_t *)(bytes + at.checks))[i] = blm_check_bytes(bytes + from, at.checks - from < BLM_BLOCK ? at.checks - from : BLM_BLOCK, i);
+		((uint64_t *)(bytes + at.checks))[i] = blm_check_bytes(
+			bytes + from, at.checks - from < BLM_BLOCK ? at.checks - from : BLM_BLOCK,
+			i);
 }
 
 static const char *write_file(unsigned which, const uint8_t *data, size_t size, unsigned choices)
@@ -151,7 +160,11 @@ static void ask(struct blm_bank *bank)
 		int64_t found;
 
 		must(blm_bank_read(bank, (uint64_t)i % info.rows, bits) == 0);
-		found = blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = measures[i], .alpha = 0.5, .threshold = i * 0.25 }, hits, 4);
+		found = blm_bank_similar(bank, bits,
+					 &(struct blm_likeness){ .measure = measures[i],
+								 .alpha = 0.5,
+								 .threshold = i * 0.25 },
+					 hits, 4);
 		must(found >= 0 && found <= 4);
 		for (int64_t h = 0; h < found; h++)
 			must(hits[h].row < info.rows);

@@ -1,8 +1,9 @@
 /*
- * base64.c - whatever bytes pass through the stages of lib/stream, reading ends, and what is written reads back
+ * base64.c - whatever bytes pass through the stages of lib/stream, reading ends, and what is
+ * written reads back
  *
- * The first byte of the input: which stages, one above the other, three times two bits (0: none more, 1 base64, 2 zlib, 3 zstd), and
- * two bits for the size of the pieces.
+ * The first byte of the input: which stages, one above the other, three times two bits (0: none
+ * more, 1 base64, 2 zlib, 3 zstd), and two bits for the size of the pieces.
  */
 #include "bloomery.h"
 #include "must.h"
@@ -10,10 +11,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* How much is read: of a few bytes of input stages make a flood, and the rest of it, or of pieces that are small, tells nothing new. */
+/*
+ * How much is read: of a few bytes of input stages make a flood, and the rest of it, or of pieces
+ * that are small, tells nothing new.
+ */
 enum { MOST = 1 << 20, PIECES = 1 << 14, BETWEEN = 1 << 18 };
 
-static const struct blm_stage *const stages[] = { NULL, &blm_stage_base64, &blm_stage_zlib, &blm_stage_zstd };
+static const struct blm_stage *const stages[] = { NULL, &blm_stage_base64, &blm_stage_zlib,
+						  &blm_stage_zstd };
 
 /* Between two stages: ends after so many bytes. */
 struct meter {
@@ -41,7 +46,8 @@ static size_t most_of(size_t piece)
 	return piece < MOST / PIECES ? piece * PIECES : MOST;
 }
 
-static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_t between, size_t piece, uint8_t *room, size_t *ret)
+static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_t between,
+		     size_t piece, uint8_t *room, size_t *ret)
 {
 	const size_t most = most_of(piece);
 	struct meter meters[3];
@@ -86,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(r == 0 && out->write(out, data, size) == 0 && out->finish(out) == 0);
 	blm_writer_close(out);
 	must(read_back(choices, there.bytes, there.count, SIZE_MAX, piece, room, &count) == 0);
-	must(count == (size < most_of(piece) ? size : most_of(piece)) && !memcmp(room, data, count));
+	must(count == (size < most_of(piece) ? size : most_of(piece))
+	     && !memcmp(room, data, count));
 	free(there.bytes);
 	return 0;
 }

@@ -1,11 +1,13 @@
 /*
  * cli.c - whatever is typed, the program ends with one of its exit codes
  *
- * The input: words, one a line, up to an empty line; the rest is standard input. Several command lines may follow each other,
- * divided by a byte of 1: they share a folder, which begins with a filter f and a store with a filter named a, and is put back
- * after some inputs, and before one that begins with such a byte. A slash counts only in "./": nothing outside of the folder is
- * touched. The program's variables lie in sections of their own (sections.h), so that they can be put back before each
- * command line. To be run with -close_fd_mask=3, which keeps its answers out of the fuzzer's.
+ * The input: words, one a line, up to an empty line; the rest is standard input. Several command
+ * lines may follow each other, divided by a byte of 1: they share a folder, which begins with a
+ * filter f and a store with a filter named a, and is put back after some inputs, and before one
+ * that begins with such a byte. A slash counts only in "./": nothing outside of the folder is
+ * touched. The program's variables lie in sections of their own (sections.h), so that they can be
+ * put back before each command line. To be run with -close_fd_mask=3, which keeps its answers out
+ * of the fuzzer's.
  */
 #include "bloomery.h"
 #include "dice.h"
@@ -49,7 +51,8 @@ __attribute__((no_sanitize("address", "undefined", "coverage"))) static void put
 	typedef uint64_t line __attribute__((vector_size(64), aligned(1)));
 	volatile char *c = __start_tool_bss;
 
-	for (; c + sizeof(line) <= __stop_tool_bss; c += sizeof(line))	/* much: the program's buffers lie there, too */
+	/* much: the program's buffers lie there, too */
+	for (; c + sizeof(line) <= __stop_tool_bss; c += sizeof(line))
 		*(volatile line *)c = (line){ 0 };
 	while (c < __stop_tool_bss)
 		*c++ = 0;
@@ -81,7 +84,10 @@ static void remove_folder(void)
 	rmdir(folder);
 }
 
-/* The folder as it begins: made once, since sizing filters and writing a catalog take longer than most command lines. */
+/*
+ * The folder as it begins: made once, since sizing filters and writing a catalog take longer than
+ * most command lines.
+ */
 static struct {
 	char path[128];
 	void *bytes;		/* NULL: a folder */
@@ -103,7 +109,8 @@ static int remember_one(const char *path, const struct stat *st, int type, struc
 		first[firsts].count = (size_t)st->st_size;
 		first[firsts].bytes = malloc(first[firsts].count + 1);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-		must(first[firsts].bytes && read(fd, first[firsts].bytes, first[firsts].count) == st->st_size);
+		must(first[firsts].bytes
+		     && read(fd, first[firsts].bytes, first[firsts].count) == st->st_size);
 		close(fd);
 	}
 	firsts++;
@@ -118,13 +125,17 @@ static void make_first(void)
 
 	must(blm_create(&f, NULL, "./f", &params) == 0);
 	blm_close(f);
-	must(blm_store_open(&store, "./s", BLM_STORE_CREATE) == 0 && blm_create(&f, store, "a", &params) == 0);
+	must(blm_store_open(&store, "./s", BLM_STORE_CREATE) == 0
+	     && blm_create(&f, store, "a", &params) == 0);
 	blm_close(f);
 	blm_store_close(store);
 	must(nftw(folder, remember_one, 8, FTW_PHYS) == 0);
 }
 
-/* What the program calls to open its store and its pipe, which it leaves open, as a process that ends may. */
+/*
+ * What the program calls to open its store and its pipe, which it leaves open, as a process that
+ * ends may.
+ */
 int open_and_note(struct blm_store **ret, const char *dir, unsigned flags);
 int pipe_and_note(int ends[2], int flags);
 static struct blm_store *left_open;
@@ -175,7 +186,10 @@ static void fresh_folder(void)
 	}
 }
 
-/* On a disk it takes twice as long. One in memory that only this process sees, where it may have such a one, or everybody's. */
+/*
+ * On a disk it takes twice as long. One in memory that only this process sees, where it may have
+ * such a one, or everybody's.
+ */
 static void make_folder(void)
 {
 	must(mkdtemp(folder) != NULL);
@@ -192,7 +206,8 @@ static void make_folder(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct rlimit limit = { 256 << 10, 256 << 10 };	/* or a file that is read as keys takes seconds */
+	/* or a file that is read as keys takes seconds */
+	struct rlimit limit = { 256 << 10, 256 << 10 };
 
 	(void)argc, (void)argv;
 	throw_dice(1);
@@ -203,7 +218,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	umask(0);
-	mallopt(M_MMAP_THRESHOLD, 64 << 20);	/* memory once had is kept, or most of the time goes into its first touch */
+	/* memory once had is kept, or most of the time goes into its first touch */
+	mallopt(M_MMAP_THRESHOLD, 64 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	make_first();
 	in = memfd_create("in", MFD_CLOEXEC);
@@ -220,7 +236,10 @@ static void tame(char *word)
 			*c = '_';
 }
 
-/* What measures takes as long as the numbers say: these are of at most three digits, without k, m or an exponent. */
+/*
+ * What measures takes as long as the numbers say: these are of at most three digits, without k, m
+ * or an exponent.
+ */
 static void tame_numbers(char *word)
 {
 	for (char *c = word; (c = strpbrk(c, "0123456789")); ) {
@@ -232,19 +251,27 @@ static void tame_numbers(char *word)
 	}
 }
 
-/* Blocks for a rate are sized in the square of its probes: 1e-50 takes a fifth of a second. What is refused as too small takes none. */
+/*
+ * Blocks for a rate are sized in the square of its probes: 1e-50 takes a fifth of a second. What is
+ * refused as too small takes none.
+ */
 static void tame_rate(char *word)
 {
 	for (char *c = word; (c = strpbrk(c, "eEpP")); c++) {
 		bool binary = *c == 'p' || *c == 'P';
-		unsigned long exponent = c[1] == '-' && c[2] >= '0' && c[2] <= '9' ? strtoul(c + 2, NULL, 10) : 0;
+		unsigned long exponent = c[1] == '-' && c[2] >= '0' && c[2] <= '9'
+					       ? strtoul(c + 2, NULL, 10)
+					       : 0;
 
-		if (exponent >= (binary ? 64 : 20) && exponent < (binary ? 1400 : 410))	/* with up to 80 digits before it */
+		/* with up to 80 digits before it */
+		if (exponent >= (binary ? 64 : 20) && exponent < (binary ? 1400 : 410))
 			c[3] = '\0';
 	}
 }
 
-/* Rows of one key in two tables make as many as their product: of two large ones no join would end. */
+/*
+ * Rows of one key in two tables make as many as their product: of two large ones no join would end.
+ */
 static bool joins_large_ones(char **words, int count)
 {
 	struct stat st;
@@ -284,8 +311,9 @@ static void run_one(char *text, size_t size)
 			tame_numbers(at);
 		words[count++] = at;
 		/* before all others, or an option that lacks its value takes it */
+		/* this is not the program that it would call */
 		if (count == 2 && !strcmp(at, "verify"))
-			words[count++] = (char *)"--here";	/* this is not the program that it would call */
+			words[count++] = (char *)"--here";
 		if (count == 2 && !strcmp(at, "measure"))
 			words[count++] = (char *)"--questions=999";
 		at = stop + 1;

@@ -1,4 +1,6 @@
-/* dice.h - random bytes that are the same in every run, so that what one input does it does again */
+/*
+ * dice.h - random bytes that are the same in every run, so that what one input does it does again
+ */
 #ifndef BLM_FUZZ_DICE_H
 #define BLM_FUZZ_DICE_H
 
@@ -23,10 +25,15 @@ static void dice_bytes(void *to, const size_t count)
 		((uint8_t *)to)[i] = (uint8_t)dice_random();
 }
 
-/* From here on the library draws the sequence of that number: before it makes anything, and again where the same is to come. */
+/*
+ * From here on the library draws the sequence of that number: before it makes anything, and again
+ * where the same is to come.
+ */
 static inline void throw_dice(uint64_t sequence)
 {
-	static randombytes_implementation dice = { .implementation_name = dice_name, .random = dice_random, .buf = dice_bytes };
+	static randombytes_implementation dice = { .implementation_name = dice_name,
+						   .random = dice_random,
+						   .buf = dice_bytes };
 
 	dice_state = sequence;
 	randombytes_set_implementation(&dice);

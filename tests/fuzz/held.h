@@ -1,4 +1,7 @@
-/* held.h - a file in memory that stays from one input to the next, mapped: what an input means is put into it without a system call */
+/*
+ * held.h - a file in memory that stays from one input to the next, mapped: what an input means is
+ * put into it without a system call
+ */
 #ifndef BLM_FUZZ_HELD_H
 #define BLM_FUZZ_HELD_H
 
@@ -28,7 +31,8 @@ static inline bool resize(const struct held *f, size_t count)
 {
 	struct stat st;
 
-	return fstat(f->fd, &st) == 0 && (st.st_size == (off_t)count || ftruncate(f->fd, (off_t)count) == 0);
+	return fstat(f->fd, &st) == 0
+	    && (st.st_size == (off_t)count || ftruncate(f->fd, (off_t)count) == 0);
 }
 
 #endif

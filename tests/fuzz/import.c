@@ -1,8 +1,10 @@
 /*
- * import.c - whatever bytes are imported, or opened as they are, nothing goes wrong, and what goes in comes out again
+ * import.c - whatever bytes are imported, or opened as they are, nothing goes wrong, and what goes
+ * in comes out again
  *
- * The input: one byte of choices, for another program's format two more, then the file or its text. What is taken must answer, and go
- * out to bytes that come in as the same filter, and out as the same bytes.
+ * The input: one byte of choices, for another program's format two more, then the file or its text.
+ * What is taken must answer, and go out to bytes that come in as the same filter, and out as the
+ * same bytes.
  */
 #include "bloomery.h"
 #include "dice.h"
@@ -22,7 +24,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	/* 0: by the first bytes; 1: bip158; 2: our own; 3: that of the next byte's number; then a byte that says m and k, if the file does not */
+	/*
+	 * 0: by the first bytes; 1: bip158; 2: our own; 3: that of the next byte's number; then a
+	 * byte that says m and k, if the file does not
+	 */
 	FORMAT = 3,
 	EVERYTHING = 1 << 5,	/* in that number's byte */
 	BASE64 = 1 << 2,
@@ -34,7 +39,9 @@ enum {
 	BYTES_MAX = 64 << 10,
 };
 
-static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };	/* the golden files' */
+/* the golden files' */
+static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2,  3,	4,  5,	6,  7,
+						  8, 9, 10, 11, 12, 13, 14, 15 };
 
 static const uint64_t seeds[2] = { 1, 2 };		/* of files that have none: bip158 */
 static struct held file;
@@ -67,11 +74,18 @@ static void same_data(const struct blm_filter *f, const struct blm_filter *g, si
 	free(b);
 }
 
-/* Out, in and out again: the same data and, but for our own files, which have an id each, the same bytes. */
-static void there_and_back(const struct blm_filter *f, const struct blm_exchange *came, unsigned choices)
+/*
+ * Out, in and out again: the same data and, but for our own files, which have an id each, the same
+ * bytes.
+ */
+static void there_and_back(const struct blm_filter *f, const struct blm_exchange *came,
+			   unsigned choices)
 {
-	struct blm_exchange how = BLM_EXCHANGE(.cells = came->cells, .probes = came->probes, .seeds = came->seeds, .seed_count = came->seed_count,
-				    .base64 = choices & OUT_AS_TEXT, .max_bytes = 2 * BYTES_MAX, .fresh = choices & FRESH, .secret = secret);
+	struct blm_exchange how = BLM_EXCHANGE(.cells = came->cells, .probes = came->probes,
+					       .seeds = came->seeds, .seed_count = came->seed_count,
+					       .base64 = choices & OUT_AS_TEXT,
+					       .max_bytes = 2 * BYTES_MAX, .fresh = choices & FRESH,
+					       .secret = secret);
 	void *out = NULL, *again = NULL;
 	struct blm_filter *g = NULL;
 	struct blm_info info = BLM_INFO;
@@ -92,7 +106,8 @@ static void there_and_back(const struct blm_filter *f, const struct blm_exchange
 	blm_free(again);
 }
 
-static void in_place(const uint8_t *data, size_t size, const struct blm_exchange *how, unsigned choices)
+static void in_place(const uint8_t *data, size_t size, const struct blm_exchange *how,
+		     unsigned choices)
 {
 	struct blm_filter *f = NULL, *copy = NULL;
 	struct blm_info info = BLM_INFO;
@@ -109,7 +124,8 @@ static void in_place(const uint8_t *data, size_t size, const struct blm_exchange
 		if (info.foreign)
 			there_and_back(f, how, choices);
 		r = info.keyed ? 0 : blm_copy(&copy, NULL, NULL, f, 0);
-		must(r == 0 || (!info.foreign && r == -EUCLEAN));	/* which our own files tell by their checksums and records */
+		/* which our own files tell by their checksums and records */
+		must(r == 0 || (!info.foreign && r == -EUCLEAN));
 		blm_close(copy);
 		blm_close(f);
 	} else {
@@ -123,7 +139,10 @@ static uint64_t noon(void)
 	return UINT64_C(1700000000000000000);
 }
 
-/* A key takes no more than in proportion to what is there already (add()), which is at most some thousand times that: there is room for that. */
+/*
+ * A key takes no more than in proportion to what is there already (add()), which is at most some
+ * thousand times that: there is room for that.
+ */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const struct rlimit files = { 256 << 20, 256 << 20 };
@@ -135,7 +154,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* One that is sealed, full, for numbers, or has the key as removed, may refuse it; a set of bits may not. */
+/*
+ * One that is sealed, full, for numbers, or has the key as removed, may refuse it; a set of bits
+ * may not.
+ */
 static void add(struct blm_filter *f)
 {
 	int r = blm_add(f, "added", 5);
@@ -143,7 +165,9 @@ static void add(struct blm_filter *f)
 
 	must(blm_info(f, &info) == 0);
 	if (r < 0)
-		must(r != -EFBIG && (info.sealed || (strcmp(info.kind, "classic") && strcmp(info.kind, "blocked"))));
+		must(r != -EFBIG
+		     && (info.sealed
+			 || (strcmp(info.kind, "classic") && strcmp(info.kind, "blocked"))));
 	else
 		must(blm_contains(f, "added", 5) || info.can & BLM_FORGETS);
 }
@@ -169,7 +193,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		how.format = blm_format_list(data[0] % 32, &format) == 0 ? format.name : NULL;
 		how.everything = data[0] & EVERYTHING;
 		bits = data[1] % 32 % 23;
-		how.cells = UINT64_C(1) << (bits > 16 && bits < 20 ? bits - 4 : bits);	/* at most 8 KiB, or too many: these are soon asked, and refused */
+		/* at most 8 KiB, or too many: these are soon asked, and refused */
+		how.cells = UINT64_C(1) << (bits > 16 && bits < 20 ? bits - 4 : bits);
 		how.probes = data[1] / 32;
 		data += 2;
 		size -= 2;
@@ -178,12 +203,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		how.column = how.cells > 1 << 11 ? "url" : NULL;
 		how.row_group = how.probes;
 	}
-	if (how.format && !strcmp(how.format, "leveldb") && how.probes)		/* of a filter block or a table, or none of them */
+	/* of a filter block or a table, or none of them */
+	if (how.format && !strcmp(how.format, "leveldb") && how.probes)
 		how.record = how.probes & 1 ? "1" : "@8192";
 	how.seeds = seeds;
 	how.seed_count = how.format && !strcmp(how.format, "bip158") ? 2 : 0;
 	how.base64 = choices & BASE64;
-	how.hash = choices & HASH ? how.format && !strncmp(how.format, "pybloom-live", 12) ? "md5-digest" : "mm3_64" : NULL;
+	how.hash = choices & HASH ? how.format && !strncmp(how.format, "pybloom-live", 12)
+					  ? "md5-digest"
+					  : "mm3_64"
+				  : NULL;
 	how.known = choices & KNOWN ? &known : NULL;
 	how.known_count = choices & KNOWN ? 1 : 0;
 	how.allocate = choices & ALLOCATE;

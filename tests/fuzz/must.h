@@ -1,4 +1,7 @@
-/* must.h - what is always true, whatever the input; where it is not the program ends, and says what and why the library failed last */
+/*
+ * must.h - what is always true, whatever the input; where it is not the program ends, and says what
+ * and why the library failed last
+ */
 #ifndef BLM_FUZZ_MUST_H
 #define BLM_FUZZ_MUST_H
 
@@ -8,7 +11,8 @@
 
 static inline void untrue(const char *what, const char *file, int line)
 {
-	fprintf(stderr, "%s:%d: not true: %s; last failure: %s\n", file, line, what, blm_error_message());
+	fprintf(stderr, "%s:%d: not true: %s; last failure: %s\n", file, line, what,
+		blm_error_message());
 	__builtin_trap();
 }
 

@@ -1,9 +1,11 @@
 /*
  * open.c - whatever the bytes of a file are, opening, asking and changing it must not go wrong
  *
- * The input: a byte that says which real file, one of choices, then patches of that file, each {offset, 2 bytes; how many bytes, 1; the
- * bytes}; or, if FROM_NOTHING is chosen, the file itself. So a few bytes of input reach deep. The real files are some that are filled one
- * by one, then one of each kind that is built from all its keys. The clock stands still, and random numbers are the same every time.
+ * The input: a byte that says which real file, one of choices, then patches of that file, each
+ * {offset, 2 bytes; how many bytes, 1; the bytes}; or, if FROM_NOTHING is chosen, the file itself.
+ * So a few bytes of input reach deep. The real files are some that are filled one by one, then one
+ * of each kind that is built from all its keys. The clock stands still, and random numbers are the
+ * same every time.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -26,13 +28,22 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	MEND_BLOCK = 1 << 0,	/* make the first block's record in its guard, second image and journal that of what lies there */
-	ONLY_COPY = 1 << 1,	/* change a copy in memory, which can be replaced, and not the file */
+	/*
+	 * make the first block's record in its guard, second image and journal that of what lies
+	 * there
+	 */
+	/* change a copy in memory, which can be replaced, and not the file */
+	/* the real file for which there is a secret: to keep one costs more than the rest */
+	/*
+	 * and the checksums of the part table, of the first block's record, and of the sync records
+	 */
+	MEND_BLOCK = 1 << 0,
+	ONLY_COPY = 1 << 1,
 	BASES_MAX = 48,
-	KEYED = 3,		/* the real file for which there is a secret: to keep one costs more than the rest */
+	KEYED = 3,
 	MEND_CONSTANT = 1 << 2,	/* make the checksum of page 0 right again */
 	MEND_TEMPLATE = 1 << 3,	/* and the template id */
-	MEND_PARTS = 1 << 4,	/* and the checksums of the part table, of the first block's record, and of the sync records */
+	MEND_PARTS = 1 << 4,
 	WRITE = 1 << 5,
 	CUT = 1 << 6,		/* the last two bytes of input say how much is cut off the end */
 	FROM_NOTHING = 1 << 7,
@@ -43,7 +54,8 @@ enum {
 static const struct blm_params bases[] = {
 	BLM_PARAMS(.kind = "blocked", .capacity = 100, .rate = 0.01),
 	BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 1001, .probes = 7),
-	BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 999, .probes = 11, .tweak = 5),
+	BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 999, .probes = 11,
+		   .tweak = 5),
 	BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 50, .rate = 0.001),
 	BLM_PARAMS(.kind = "split-block", .capacity = 50, .rate = 0.01),
 	BLM_PARAMS(.kind = "bitmap", .cells = 2000),
@@ -51,12 +63,14 @@ static const struct blm_params bases[] = {
 	BLM_PARAMS(.kind = "counting", .capacity = 50, .rate = 0.01),
 	BLM_PARAMS(.kind = "counting", .cells = 1001, .probes = 5, .options = "bits=3"),
 	BLM_PARAMS(.kind = "approximator", .capacity = 50, .rate = 0.05),
-	BLM_PARAMS(.kind = "approximator", .cells = 100, .probes = 3, .options = "bits=21,lattice=min"),
+	BLM_PARAMS(.kind = "approximator", .cells = 100, .probes = 3,
+		   .options = "bits=21,lattice=min"),
 	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01),
 	BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true),
 	BLM_PARAMS(.kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1"),
 	BLM_PARAMS(.kind = "recent", .capacity = 100, .rate = 0.01, .options = "spare=1"),
-	BLM_PARAMS(.kind = "recent", .cells = 200, .rate = 1e-6, .options = "span=3600,tick=1", .no_checkpoint = true),
+	BLM_PARAMS(.kind = "recent", .cells = 200, .rate = 1e-6, .options = "span=3600,tick=1",
+		   .no_checkpoint = true),
 	BLM_PARAMS(.kind = "iblt", .capacity = 10, .options = "key-bytes=40"),
 	BLM_PARAMS(.kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_checkpoint = true),
 	BLM_PARAMS(.kind = "stable", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2"),
@@ -73,7 +87,8 @@ static uint8_t *base[BASES_MAX];
 static size_t base_bytes[BASES_MAX];
 static unsigned base_count;
 static char folder[] = "/dev/shm/bloomery-fuzz-XXXXXX";
-static struct held files[BASES_MAX + 1];	/* one for each real file, and one that is made from nothing: so most keep their size */
+/* one for each real file, and one that is made from nothing: so most keep their size */
+static struct held files[BASES_MAX + 1];
 
 /* The file becomes the next base, and goes. */
 static void take_base(const char *path)
@@ -87,7 +102,10 @@ static void take_base(const char *path)
 	unlink(key);
 }
 
-/* What every kind has something in: some more than once, some taken out again, and more parts where it grows. */
+/*
+ * What every kind has something in: some more than once, some taken out again, and more parts where
+ * it grows.
+ */
 static void fill(struct blm_filter *f)
 {
 	char key[8] = "key";
@@ -125,7 +143,8 @@ static void update_base(const char *path, const struct blm_key *keys, size_t cou
 	must(blm_update_add_many(u, keys, count + 1) == 0);
 	for (old = 0; old < count; old++)
 		must(blm_update_remove_many(u, &(struct blm_key){ &old, sizeof(old) }, 1) == 0);
-	must(blm_update_remove_many(u, &(struct blm_key){ &(uint64_t){ 77 }, sizeof(old) }, 1) == 0);
+	must(blm_update_remove_many(u, &(struct blm_key){ &(uint64_t){ 77 }, sizeof(old) }, 1)
+	     == 0);
 	must(blm_update_finish(u) == 0);
 }
 
@@ -196,7 +215,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static void mend_record(struct blm_block_record *r, unsigned part, const uint8_t *block, size_t bytes, bool whole, const uint8_t *uuid)
+static void mend_record(struct blm_block_record *r, unsigned part, const uint8_t *block,
+			size_t bytes, bool whole, const uint8_t *uuid)
 {
 	uint32_t ones = 0;
 
@@ -212,16 +232,20 @@ static void mend_record(struct blm_block_record *r, unsigned part, const uint8_t
 /* The records of the first block of the first part, wherever that and its images now lie. */
 static void mend_records(struct blm_header *h, size_t bytes, unsigned choices)
 {
-	uint64_t at = le64toh(h->part[0].offset), data = le64toh(h->part[0].bytes), first = data < BLM_BLOCK ? data : BLM_BLOCK;
+	uint64_t at = le64toh(h->part[0].offset), data = le64toh(h->part[0].bytes),
+		 first = data < BLM_BLOCK ? data : BLM_BLOCK;
 	uint8_t *start = (uint8_t *)h;
 	struct blm_checkpoint_layout checkpoint;
 
-	if (at % BLM_PART_ALIGN || at > bytes || data > bytes - at || blocksum_bytes(data) > at || !data)
+	if (at % BLM_PART_ALIGN || at > bytes || data > bytes - at || blocksum_bytes(data) > at
+	    || !data)
 		return;
-	mend_record((struct blm_block_record *)(start + at - blocksum_bytes(data)), 0, start + at, first, choices & MEND_BLOCK, h->constant.uuid);
+	mend_record((struct blm_block_record *)(start + at - blocksum_bytes(data)), 0, start + at,
+		    first, choices & MEND_BLOCK, h->constant.uuid);
 	checkpoint = checkpoint_layout(at, data);
 	for (unsigned i = 0; i < 2 && checkpoint.end <= bytes; i++)
-		mend_record((struct blm_block_record *)(start + checkpoint.records[i]), BLM_PARTS_MAX + i, start + checkpoint.blocks[i], first,
+		mend_record((struct blm_block_record *)(start + checkpoint.records[i]),
+			    BLM_PARTS_MAX + i, start + checkpoint.blocks[i], first,
 			    choices & MEND_BLOCK, h->constant.uuid);
 }
 
@@ -267,7 +291,9 @@ static const char *write_file(unsigned which, const uint8_t *data, size_t size, 
 }
 
 enum { KEYS = 4 };
-static const struct blm_key asked[KEYS] = { { "key", 3 }, { NULL, 0 }, { "another key", 11 }, { "7", 1 } };
+static const struct blm_key asked[KEYS] = {
+	{ "key", 3 }, { NULL, 0 }, { "another key", 11 }, { "7", 1 }
+};
 
 static unsigned can(const struct blm_filter *f)
 {
@@ -304,10 +330,12 @@ static void ask(const struct blm_filter *f)
 		must(r < 0 || i / KEYS != i % KEYS || (uint64_t)r == (bits >> i / KEYS & 1));
 	}
 	if (blm_hash_many(f, asked, KEYS, hashes) == 0)
-		must(blm_contains_hashes(f, blm_hash_id(f), hashes, KEYS, &again) >= 0 && again == bits);
+		must(blm_contains_hashes(f, blm_hash_id(f), hashes, KEYS, &again) >= 0
+		     && again == bits);
 	must(blm_get_many(f, asked, KEYS, values, &again) < 0 || again == bits);
 	for (size_t i = 0; blm_fact(f, i, &fact) == 0; i++)
-		must(i < 1000 && fact.name && strnlen(fact.text, sizeof(fact.text)) < sizeof(fact.text));
+		must(i < 1000 && fact.name
+		     && strnlen(fact.text, sizeof(fact.text)) < sizeof(fact.text));
 	blm_count(f, &count, &estimated);
 	blm_estimate(f, true, &estimate);
 	blm_estimate(f, false, &estimate);
@@ -320,7 +348,9 @@ static bool holds(const struct blm_filter *f, const char *key)
 	return blm_contains(f, key, strlen(key));
 }
 
-/* What was added is there, but for kinds that forget, of which the others' keys may take it away. */
+/*
+ * What was added is there, but for kinds that forget, of which the others' keys may take it away.
+ */
 static void change_keys(struct blm_filter *f)
 {
 	const struct blm_key new[] = { { "new", 3 }, { "newer", 5 }, { "8", 1 } };
@@ -361,7 +391,10 @@ static int stop(void *context, const void *key, size_t len, bool in_b)
 	return 1;
 }
 
-/* What is made of a filter takes longer than all the rest: of each input of the corpus it is, of the fuzzer's one in four, by its bytes. */
+/*
+ * What is made of a filter takes longer than all the rest: of each input of the corpus it is, of
+ * the fuzzer's one in four, by its bytes.
+ */
 static bool is_made_of(const uint8_t *data, size_t size)
 {
 #ifdef BY_FUZZER
@@ -381,7 +414,10 @@ static void combine_with_template(struct blm_filter *f)
 		must(blm_same_template(f, like) == 0);
 		blm_difference_list(f, like, stop, NULL);
 		blm_combine_into(f, BLM_UNION, (const struct blm_filter *const *)&like, 1, 0, NULL);
-		if (blm_combine_into(like, BLM_UNION, (const struct blm_filter *const *)&f, 1, 0, NULL) == 0)	/* not of damaged blocks */
+		/* not of damaged blocks */
+		if (blm_combine_into(like, BLM_UNION, (const struct blm_filter *const *)&f, 1, 0,
+				     NULL)
+		    == 0)
 			must(holds(like, "added") == holds(f, "added") || can(f) & BLM_FORGETS);
 		blm_advance(f, (const struct blm_filter *const *)&like, 1);
 		blm_close(like);
@@ -405,20 +441,26 @@ static void make_of(const struct blm_filter *f)
 		blm_free(bytes);
 }
 
-/* What a writer that died was doing, its copy has done or undone: to keys that it may have or not. */
+/*
+ * What a writer that died was doing, its copy has done or undone: to keys that it may have or not.
+ */
 static bool ends_changes(const struct blm_filter *f)
 {
 	return current_view(f)->whole.kind->settle != NULL;
 }
 
-/* The same to a copy in memory, and what puts another file in its place; and the filters of other shapes that can be made of it. */
+/*
+ * The same to a copy in memory, and what puts another file in its place; and the filters of other
+ * shapes that can be made of it.
+ */
 static void change_copy(const struct blm_filter *f)
 {
 	struct blm_filter *copy = NULL, *other = NULL;
 
 	if (blm_convert(&other, NULL, NULL, f, NULL, 0) == 0) {
 		for (int i = 0; i < KEYS; i++)
-			must(blm_contains(other, asked[i].bytes, asked[i].len) || !blm_contains(f, asked[i].bytes, asked[i].len));
+			must(blm_contains(other, asked[i].bytes, asked[i].len)
+			     || !blm_contains(f, asked[i].bytes, asked[i].len));
 		blm_close(other);
 	}
 	if (blm_fold(&other, NULL, NULL, f, 2, 0) == 0)
@@ -427,7 +469,9 @@ static void change_copy(const struct blm_filter *f)
 	if (blm_copy(&copy, NULL, NULL, f, 0) < 0)
 		return;
 	for (int i = 0; i < KEYS; i++)
-		must(blm_contains(copy, asked[i].bytes, asked[i].len) == blm_contains(f, asked[i].bytes, asked[i].len) || ends_changes(f));
+		must(blm_contains(copy, asked[i].bytes, asked[i].len)
+			     == blm_contains(f, asked[i].bytes, asked[i].len)
+		     || ends_changes(f));
 	change_keys(copy);
 	if (blm_grow(copy, BLM_GROW_FORCE) == 0)
 		change_keys(copy);
@@ -447,7 +491,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	throw_dice(2);
 	path = write_file(which, data + 2, size - 2, choices);
-	if (blm_open_keyed(&f, NULL, path, (choices & WRITE) ? BLM_OPEN_WRITE : 0, which == KEYED ? secret : NULL) == 0) {
+	if (blm_open_keyed(&f, NULL, path, (choices & WRITE) ? BLM_OPEN_WRITE : 0,
+			   which == KEYED ? secret : NULL)
+	    == 0) {
 		ask(f);
 		if (choices & ONLY_COPY) {
 			if (is_made_of(data, size))

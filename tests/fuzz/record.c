@@ -1,7 +1,9 @@
 /*
- * record.c - whatever the bytes of a catalog's record are, decoding them must not go wrong, nor checking a name
+ * record.c - whatever the bytes of a catalog's record are, decoding them must not go wrong, nor
+ * checking a name
  *
- * The first byte of the input: even, and the record's length and checksum are made right, so that the rest is looked at.
+ * The first byte of the input: even, and the record's length and checksum are made right, so that
+ * the rest is looked at.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -56,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		mend(bytes, size);
 	if (blm_record_decode("name", bytes, size, &entry)) {
 		if (blm_info_of_entry(&info, "name", &entry) == 0)
-			must(strnlen(info.labels, sizeof(info.labels)) < sizeof(info.labels) && info.kind && info.hash);
+			must(strnlen(info.labels, sizeof(info.labels)) < sizeof(info.labels)
+			     && info.kind && info.hash);
 		must(blm_record_encode("name", &entry, again) == size);
 	}
 	free(bytes);

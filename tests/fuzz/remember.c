@@ -1,8 +1,9 @@
 /*
- * remember.c - the formulas that go through loads or codes one by one, asked through a table of their last answers
+ * remember.c - the formulas that go through loads or codes one by one, asked through a table of
+ * their last answers
  *
- * They take longer than most inputs, and inputs that came from one another ask for the same numbers; the linker puts these functions in
- * place of the library's own (--wrap).
+ * They take longer than most inputs, and inputs that came from one another ask for the same
+ * numbers; the linker puts these functions in place of the library's own (--wrap).
  */
 #include "kind/golomb_layout.h"
 #include "kind/common/sizing.h"

@@ -1,4 +1,6 @@
-/* bank.c - makes the golden bank: classic.bank, and what its maker said of it, in classic-bank.txt */
+/*
+ * bank.c - makes the golden bank: classic.bank, and what its maker said of it, in classic-bank.txt
+ */
 #include "bloomery.h"
 
 #include <stdio.h>
@@ -16,10 +18,15 @@ static void must(int64_t r)
 	}
 }
 
-/* Key number i is in the rows by whose number and one i can be divided; of row 5 another has the same number of ones, it is a copy. */
+/*
+ * Key number i is in the rows by whose number and one i can be divided; of row 5 another has the
+ * same number of ones, it is a copy.
+ */
 static void make(const char *path)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = 400, .probes = 5, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = 400, .probes = 5,
+						    .seed_count = 1,
+						    .seeds = (const uint64_t[]){ 7 });
 	struct blm_bank_build *b;
 
 	unlink(path);
@@ -31,7 +38,8 @@ static void make(const char *path)
 		must(blm_create(&f, NULL, NULL, &params));
 		for (unsigned i = 0; row && i < KEYS; i++)
 			if (i % (row < ROWS ? row : ROWS - 1) == 0)
-				must(blm_add(f, key, (size_t)snprintf(key, sizeof(key), "key %u", i)));
+				must(blm_add(f, key,
+					     (size_t)snprintf(key, sizeof(key), "key %u", i)));
 		snprintf(id, sizeof(id), "row-%u", row);
 		must(blm_bank_add(b, f, id));
 		blm_close(f);
@@ -69,7 +77,8 @@ static void tell_like(FILE *to, const struct blm_bank *bank, uint64_t row, size_
 	int64_t found;
 
 	must(blm_bank_read(bank, row, bits));
-	found = blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL }, hits, ROWS + 1);
+	found = blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL }, hits,
+				 ROWS + 1);
 	must(found);
 	free(bits);
 	fprintf(to, "like");
@@ -100,7 +109,9 @@ int main(int argc, char **argv)
 	to = fopen(path, "w");
 	if (!to)
 		return 1;
-	fprintf(to, "# classic.bank: which rows may hold a key, in their order; those most like a row; made by bank.c\nrows %llu\nuuid ",
+	fprintf(to,
+		"# classic.bank: which rows may hold a key, in their order; those most like a row; "
+		"made by bank.c\nrows %llu\nuuid ",
 		(unsigned long long)info.rows);
 	for (int i = 0; i < 16; i++)
 		fprintf(to, "%02x", info.uuid[i]);

@@ -10,7 +10,8 @@
 
 enum { ADDED = 45, FALSE_POSITIVES = 10, ABSENT = 20, ASKED = 200000 };
 
-static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2,  3,	4,  5,	6,  7,
+						  8, 9, 10, 11, 12, 13, 14, 15 };
 
 struct golden {
 	const char *name;
@@ -24,83 +25,198 @@ struct golden {
 	unsigned rotations;	/* after that */
 	unsigned levels;	/* the more are put into the levels below this, in turn */
 	unsigned longest;	/* key that it takes; 0: any */
-	unsigned excluded;	/* every second of this many, that the list asks for as absent ones, is denied */
-	unsigned updates;	/* the last of the more come with these, one each; with them every fourth of the excluded ones only is denied */
-	bool imported;		/* exported to pybloomfiltermmap's form, and the golden file is what that is imported as */
+	/* every second of this many, that the list asks for as absent ones, is denied */
+	unsigned excluded;
+	/*
+	 * the last of the more come with these, one each; with them every fourth of the excluded
+	 * ones only is denied
+	 */
+	unsigned updates;
+	/* exported to pybloomfiltermmap's form, and the golden file is what that is imported as */
+	bool imported;
 };
 
 static const struct golden goldens[] = {
-	{ "classic-xxh3", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 0x0123456789abcdef },
-	{ "classic-odd", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 1001, .probes = 7), .seed = 0, .synced = true },
-	{ "classic-one-bit", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 1, .probes = 1, .capacity = 1), .seed = 1 },
-	{ "classic-256-probes", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 9000, .probes = 256), .seed = UINT64_MAX },
-	{ "classic-full", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 65, .probes = 3), .seed = 42, .more = 1000 },
-	{ "classic-siphash", BLM_PARAMS(.kind = "classic", .hash = "siphash", .capacity = 200, .rate = 0.1, .secret = secret),
+	/* by the seed 1 of its shard */
+	/* by the seed 2 */
+	{ "classic-xxh3",
+	  BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.01),
+	  .seed = 0x0123456789abcdef },
+	{ "classic-odd", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 1001, .probes = 7),
+	  .seed = 0, .synced = true },
+	{ "classic-one-bit",
+	  BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 1, .probes = 1, .capacity = 1),
+	  .seed = 1 },
+	{ "classic-256-probes",
+	  BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 9000, .probes = 256),
+	  .seed = UINT64_MAX },
+	{ "classic-full", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 65, .probes = 3),
+	  .seed = 42, .more = 1000 },
+	{ "classic-siphash",
+	  BLM_PARAMS(.kind = "classic", .hash = "siphash", .capacity = 200, .rate = 0.1,
+		     .secret = secret),
 	  .more = 300 },
-	{ "classic-bip37", BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 600, .probes = 5, .tweak = 2147483649) },
-	{ "classic-mm3-64", BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 480, .seed_count = 3,
-	  .seeds = (const uint64_t[]){ 1, 0, UINT32_MAX }) },
-	{ "blocked-xxh3", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 500, .rate = 0.02), .seed = 7, .more = 500 },
-	{ "blocked-20-probes", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20, .sparse = true),
+	{ "classic-bip37", BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 600,
+				      .probes = 5, .tweak = 2147483649) },
+	{ "classic-mm3-64",
+	  BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 480, .seed_count = 3,
+		     .seeds = (const uint64_t[]){ 1, 0, UINT32_MAX }) },
+	{ "blocked-xxh3",
+	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 500, .rate = 0.02), .seed = 7,
+	  .more = 500 },
+	{ "blocked-20-probes",
+	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20,
+		     .sparse = true),
 	  .seed = 1 << 20, .more = 80 },
-	{ "blocked-siphash", BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.05, .secret = secret),
+	{ "blocked-siphash",
+	  BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.05,
+		     .secret = secret),
 	  .synced = true },
-	{ "blocked-in-a-store", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 60, .rate = 0.1),
-	  .seed = 3, .synced = true, .in_store = true },
-	{ "classic-sealed", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.001), .seed = 11, .sealed = true },
-	{ "counting-xxh3", BLM_PARAMS(.kind = "counting", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 13, .synced = true },
-	{ "counting-3-bits", BLM_PARAMS(.kind = "counting", .hash = "xxh3", .options = "bits=3", .cells = 1001, .probes = 5), .seed = 14, .more = 700 },
-	{ "counting-mm3-64", BLM_PARAMS(.kind = "counting", .hash = "mm3_64", .cells = 640, .seed_count = 3,
-	  .seeds = (const uint64_t[]){ 9, 8, 7 }), .sealed = true },
-	{ "approximator-xxh3", BLM_PARAMS(.kind = "approximator", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 15, .synced = true },
-	{ "approximator-min-21-bits", BLM_PARAMS(.kind = "approximator", .hash = "xxh3", .options = "bits=21,lattice=min", .cells = 400, .probes = 3),
+	{ "blocked-in-a-store",
+	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 60, .rate = 0.1), .seed = 3,
+	  .synced = true, .in_store = true },
+	{ "classic-sealed",
+	  BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.001), .seed = 11,
+	  .sealed = true },
+	{ "counting-xxh3",
+	  BLM_PARAMS(.kind = "counting", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 13,
+	  .synced = true },
+	{ "counting-3-bits",
+	  BLM_PARAMS(.kind = "counting", .hash = "xxh3", .options = "bits=3", .cells = 1001,
+		     .probes = 5),
+	  .seed = 14, .more = 700 },
+	{ "counting-mm3-64",
+	  BLM_PARAMS(.kind = "counting", .hash = "mm3_64", .cells = 640, .seed_count = 3,
+		     .seeds = (const uint64_t[]){ 9, 8, 7 }),
+	  .sealed = true },
+	{ "approximator-xxh3",
+	  BLM_PARAMS(.kind = "approximator", .hash = "xxh3", .capacity = 100, .rate = 0.01),
+	  .seed = 15, .synced = true },
+	{ "approximator-min-21-bits",
+	  BLM_PARAMS(.kind = "approximator", .hash = "xxh3", .options = "bits=21,lattice=min",
+		     .cells = 400, .probes = 3),
 	  .seed = 16, .more = 20 },
-	{ "approximator-or-40-bits", BLM_PARAMS(.kind = "approximator", .hash = "siphash", .options = "bits=40,lattice=or", .cells = 300, .probes = 4,
-	  .secret = secret), .sealed = true },
-	{ "cuckoo-xxh3", BLM_PARAMS(.kind = "cuckoo", .hash = "xxh3", .cells = 200, .capacity = 150, .rate = 0.002), .seed = 17, .more = 90, .synced = true },
-	{ "cuckoo-sealed", BLM_PARAMS(.kind = "cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret), .more = 40, .sealed = true },
-	{ "redis-cuckoo", BLM_PARAMS(.kind = "redis-cuckoo", .hash = "murmur64a-64", .cells = 128, .capacity = 100), .more = 50, .synced = true },
-	{ "redis-cuckoo-sealed", BLM_PARAMS(.kind = "redis-cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret,
-	  .options = "bucket-size=3,expansion=4,iterations=500"), .more = 40, .sealed = true },
-	{ "d-left-xxh3", BLM_PARAMS(.kind = "d-left", .hash = "xxh3", .capacity = 100, .rate = 0.05, .options = "spare=1"), .seed = 18, .more = 40 },
-	{ "d-left-sealed", BLM_PARAMS(.kind = "d-left", .hash = "xxh3", .capacity = 200, .rate = 1e-7), .seed = 19, .more = 1, .sealed = true },
-	{ "stable-xxh3", BLM_PARAMS(.kind = "stable", .hash = "xxh3", .cells = 9000, .rate = 0.01), .seed = 20, .more = 1 },
-	{ "stable-2-bits", BLM_PARAMS(.kind = "stable", .hash = "xxh3", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2"), .seed = 21, .more = 9 },
-	{ "classic-imported", BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 500, .seed_count = 4,
-	  .seeds = (const uint64_t[]){ 5, 6, 7, 8 }), .imported = true },
-	{ "split-block-xxh64", BLM_PARAMS(.kind = "split-block", .hash = "xxh64", .cells = 1280, .capacity = 50), .synced = true },
-	{ "bitmap", BLM_PARAMS(.kind = "bitmap", .hash = "integer", .cells = 2000), .numbers = true },
-	{ "hash-compact-12-bits", BLM_PARAMS(.kind = "hash-compact", .hash = "xxh3", .capacity = 50, .options = "signature-bits=12"), .seed = 13 },
-	{ "scalable", BLM_PARAMS(.kind = "scalable", .hash = "xxh3", .capacity = 20, .rate = 0.05, .options = "growth=2,tightening=0.9"),
+	{ "approximator-or-40-bits",
+	  BLM_PARAMS(.kind = "approximator", .hash = "siphash", .options = "bits=40,lattice=or",
+		     .cells = 300, .probes = 4, .secret = secret),
+	  .sealed = true },
+	{ "cuckoo-xxh3",
+	  BLM_PARAMS(.kind = "cuckoo", .hash = "xxh3", .cells = 200, .capacity = 150,
+		     .rate = 0.002),
+	  .seed = 17, .more = 90, .synced = true },
+	{ "cuckoo-sealed",
+	  BLM_PARAMS(.kind = "cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03,
+		     .secret = secret),
+	  .more = 40, .sealed = true },
+	{ "redis-cuckoo",
+	  BLM_PARAMS(.kind = "redis-cuckoo", .hash = "murmur64a-64", .cells = 128, .capacity = 100),
+	  .more = 50, .synced = true },
+	{ "redis-cuckoo-sealed",
+	  BLM_PARAMS(.kind = "redis-cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03,
+		     .secret = secret, .options = "bucket-size=3,expansion=4,iterations=500"),
+	  .more = 40, .sealed = true },
+	{ "d-left-xxh3",
+	  BLM_PARAMS(.kind = "d-left", .hash = "xxh3", .capacity = 100, .rate = 0.05,
+		     .options = "spare=1"),
+	  .seed = 18, .more = 40 },
+	{ "d-left-sealed",
+	  BLM_PARAMS(.kind = "d-left", .hash = "xxh3", .capacity = 200, .rate = 1e-7), .seed = 19,
+	  .more = 1, .sealed = true },
+	{ "stable-xxh3", BLM_PARAMS(.kind = "stable", .hash = "xxh3", .cells = 9000, .rate = 0.01),
+	  .seed = 20, .more = 1 },
+	{ "stable-2-bits",
+	  BLM_PARAMS(.kind = "stable", .hash = "xxh3", .cells = 4000, .probes = 4, .rate = 0.1,
+		     .options = "bits=2"),
+	  .seed = 21, .more = 9 },
+	{ "classic-imported",
+	  BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 500, .seed_count = 4,
+		     .seeds = (const uint64_t[]){ 5, 6, 7, 8 }),
+	  .imported = true },
+	{ "split-block-xxh64",
+	  BLM_PARAMS(.kind = "split-block", .hash = "xxh64", .cells = 1280, .capacity = 50),
+	  .synced = true },
+	{ "bitmap", BLM_PARAMS(.kind = "bitmap", .hash = "integer", .cells = 2000),
+	  .numbers = true },
+	{ "hash-compact-12-bits",
+	  BLM_PARAMS(.kind = "hash-compact", .hash = "xxh3", .capacity = 50,
+		     .options = "signature-bits=12"),
+	  .seed = 13 },
+	{ "scalable",
+	  BLM_PARAMS(.kind = "scalable", .hash = "xxh3", .capacity = 20, .rate = 0.05,
+		     .options = "growth=2,tightening=0.9"),
 	  .seed = 4, .more = 200 },
-	{ "removable", BLM_PARAMS(.kind = "removable", .hash = "xxh3", .capacity = 100, .rate = 0.05), .seed = 5, .more = 60, .removed = 40 },
-	{ "window", BLM_PARAMS(.kind = "window", .hash = "xxh3", .capacity = 400, .rate = 0.05, .options = "slots=4"), .seed = 6, .more = 200, .rotations = 1 },
-	{ "golomb-xxh3", BLM_PARAMS(.kind = "golomb", .hash = "xxh3", .rate = 0.05), .seed = 22, .more = 200 },
-	{ "golomb-of-few", BLM_PARAMS(.kind = "golomb", .hash = "siphash", .rate = 0.4, .secret = secret), .more = 1 },
-	{ "golomb-siphash64", BLM_PARAMS(.kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2,
-	  .seeds = (const uint64_t[]){ 1, UINT64_MAX }), .more = 100 },
-	{ "ribbon-xxh3", BLM_PARAMS(.kind = "ribbon", .hash = "xxh3", .rate = 0.01), .seed = 22, .more = 18000 },
-	{ "ribbon-of-quints", BLM_PARAMS(.kind = "ribbon", .hash = "xxh3", .rate = 0.18), .seed = 23, .more = 18000 },
-	{ "ribbon-siphash", BLM_PARAMS(.kind = "ribbon", .hash = "siphash", .rate = 0.125, .secret = secret), .more = 955 },
-	{ "fuse-xxh3", BLM_PARAMS(.kind = "fuse", .hash = "xxh3", .rate = 0.01), .seed = 73, .more = 700 },	/* by the seed 1 of its shard */
-	{ "fuse-4-cells", BLM_PARAMS(.kind = "fuse", .hash = "xxh3", .probes = 4, .options = "fingerprint-bits=16"), .seed = 24, .more = 355 },
-	{ "fuse-siphash", BLM_PARAMS(.kind = "fuse", .hash = "siphash", .rate = 0.05, .secret = secret), .more = 40 },
-	{ "bloomier-xxh3", BLM_PARAMS(.kind = "bloomier", .hash = "xxh3"), .seed = 25, .more = 300 },
-	{ "bloomier-wide", BLM_PARAMS(.kind = "bloomier", .hash = "xxh3", .probes = 4, .options = "check-bits=5,value-bits=64"), .seed = 41, .more = 1 },	/* by the seed 2 */
-	{ "iblt-xxh3", BLM_PARAMS(.kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_checkpoint = true), .seed = 26, .longest = 33, .synced = true },
-	{ "iblt-siphash", BLM_PARAMS(.kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65"), .longest = 65, .more = 1, .sealed = true },
-	{ "exact-xxh3", BLM_PARAMS(.kind = "exact", .hash = "xxh3"), .seed = 42, .more = 4000, .excluded = 40000 },
-	{ "exact-one-level", BLM_PARAMS(.kind = "exact", .hash = "siphash", .secret = secret), .more = 100, .excluded = 200 },
-	{ "exact-updated", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.1), .seed = 44, .more = 900, .excluded = 9000, .updates = 2 },
-	{ "exact-no-others", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.2), .seed = 43, .more = 1 },
-	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4"),
+	{ "removable",
+	  BLM_PARAMS(.kind = "removable", .hash = "xxh3", .capacity = 100, .rate = 0.05), .seed = 5,
+	  .more = 60, .removed = 40 },
+	{ "window",
+	  BLM_PARAMS(.kind = "window", .hash = "xxh3", .capacity = 400, .rate = 0.05,
+		     .options = "slots=4"),
+	  .seed = 6, .more = 200, .rotations = 1 },
+	{ "golomb-xxh3", BLM_PARAMS(.kind = "golomb", .hash = "xxh3", .rate = 0.05), .seed = 22,
+	  .more = 200 },
+	{ "golomb-of-few",
+	  BLM_PARAMS(.kind = "golomb", .hash = "siphash", .rate = 0.4, .secret = secret),
+	  .more = 1 },
+	{ "golomb-siphash64",
+	  BLM_PARAMS(.kind = "golomb", .hash = "siphash64", .options = "modulus=784931",
+		     .seed_count = 2, .seeds = (const uint64_t[]){ 1, UINT64_MAX }),
+	  .more = 100 },
+	{ "ribbon-xxh3", BLM_PARAMS(.kind = "ribbon", .hash = "xxh3", .rate = 0.01), .seed = 22,
+	  .more = 18000 },
+	{ "ribbon-of-quints", BLM_PARAMS(.kind = "ribbon", .hash = "xxh3", .rate = 0.18),
+	  .seed = 23, .more = 18000 },
+	{ "ribbon-siphash",
+	  BLM_PARAMS(.kind = "ribbon", .hash = "siphash", .rate = 0.125, .secret = secret),
+	  .more = 955 },
+	{ "fuse-xxh3", BLM_PARAMS(.kind = "fuse", .hash = "xxh3", .rate = 0.01), .seed = 73,
+	  .more = 700 },
+	{ "fuse-4-cells",
+	  BLM_PARAMS(.kind = "fuse", .hash = "xxh3", .probes = 4, .options = "fingerprint-bits=16"),
+	  .seed = 24, .more = 355 },
+	{ "fuse-siphash",
+	  BLM_PARAMS(.kind = "fuse", .hash = "siphash", .rate = 0.05, .secret = secret),
+	  .more = 40 },
+	{ "bloomier-xxh3", BLM_PARAMS(.kind = "bloomier", .hash = "xxh3"), .seed = 25,
+	  .more = 300 },
+	{ "bloomier-wide",
+	  BLM_PARAMS(.kind = "bloomier", .hash = "xxh3", .probes = 4,
+		     .options = "check-bits=5,value-bits=64"),
+	  .seed = 41, .more = 1 },
+	{ "iblt-xxh3",
+	  BLM_PARAMS(.kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33",
+		     .no_checkpoint = true),
+	  .seed = 26, .longest = 33, .synced = true },
+	{ "iblt-siphash",
+	  BLM_PARAMS(.kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret,
+		     .options = "key-bytes=65"),
+	  .longest = 65, .more = 1, .sealed = true },
+	{ "exact-xxh3", BLM_PARAMS(.kind = "exact", .hash = "xxh3"), .seed = 42, .more = 4000,
+	  .excluded = 40000 },
+	{ "exact-one-level", BLM_PARAMS(.kind = "exact", .hash = "siphash", .secret = secret),
+	  .more = 100, .excluded = 200 },
+	{ "exact-updated", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.1), .seed = 44,
+	  .more = 900, .excluded = 9000, .updates = 2 },
+	{ "exact-no-others", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.2), .seed = 43,
+	  .more = 1 },
+	{ "attenuated",
+	  BLM_PARAMS(.kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1,
+		     .secret = secret, .options = "depth=4"),
 	  .more = 90, .levels = 4 },
-	{ "range-string", BLM_PARAMS(.kind = "range", .hash = "ordered-string", .rate = 0.4, .options = "width=16", .seed_count = 1,
-	  .seeds = (const uint64_t[]){ 27 }), .more = 300 },
-	{ "range-ip", BLM_PARAMS(.kind = "range", .hash = "ordered-ip", .rate = 0.2, .options = "width=32", .seed_count = 1,
-	  .seeds = (const uint64_t[]){ (UINT64_C(1) << 57) - 1 }), .networks = true, .more = 200 },
-	{ "recent", BLM_PARAMS(.kind = "recent", .hash = "xxh3", .cells = 208, .capacity = 150, .rate = 0.01, .options = "span=3e9"), .seed = 27, .more = 130, .synced = true },
-	{ "recent-sealed", BLM_PARAMS(.kind = "recent", .hash = "siphash", .capacity = 100, .rate = 0.001, .secret = secret, .options = "span=3e9,tick=2e6,spare=1"),
+	{ "range-string",
+	  BLM_PARAMS(.kind = "range", .hash = "ordered-string", .rate = 0.4, .options = "width=16",
+		     .seed_count = 1, .seeds = (const uint64_t[]){ 27 }),
+	  .more = 300 },
+	{ "range-ip",
+	  BLM_PARAMS(.kind = "range", .hash = "ordered-ip", .rate = 0.2, .options = "width=32",
+		     .seed_count = 1, .seeds = (const uint64_t[]){ (UINT64_C(1) << 57) - 1 }),
+	  .networks = true, .more = 200 },
+	{ "recent",
+	  BLM_PARAMS(.kind = "recent", .hash = "xxh3", .cells = 208, .capacity = 150, .rate = 0.01,
+		     .options = "span=3e9"),
+	  .seed = 27, .more = 130, .synced = true },
+	{ "recent-sealed",
+	  BLM_PARAMS(.kind = "recent", .hash = "siphash", .capacity = 100, .rate = 0.001,
+		     .secret = secret, .options = "span=3e9,tick=2e6,spare=1"),
 	  .more = 40, .removed = 30, .sealed = true },
 };
 
@@ -112,17 +228,23 @@ static void must(int64_t r, const char *what)
 	exit(2);
 }
 
-/* The i-th key: for the first of them bytes of every length class of the hashes, then words as people use. */
+/*
+ * The i-th key: for the first of them bytes of every length class of the hashes, then words as
+ * people use.
+ */
 static size_t key_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 {
-	static const unsigned lengths[] = { 0, 1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 32, 33, 64, 65, 97, 129, 240, 241, 1025 };
+	static const unsigned lengths[] = { 0,	1,  2,	3,  4,	5,  8,	 9,   15,  16,
+					    17, 32, 33, 64, 65, 97, 129, 240, 241, 1025 };
 	const size_t classes = sizeof(lengths) / sizeof(lengths[0]);
 
 	if (g->numbers)
 		return (size_t)snprintf((char *)ret, 4096, "%0*u", (int)(i % 3 * 2), i * 37);
 	if (g->networks)
-		return (size_t)(i % 4 == 3 ? snprintf((char *)ret, 4096, "2001:db8:%x::%x/%u", i, i, 40 + i)
-				: snprintf((char *)ret, 4096, "%u.%u.3.4/%u", 10 + i % 5, 3 * i, 16 + i % 17));
+		return (size_t)(i % 4 == 3 ? snprintf((char *)ret, 4096, "2001:db8:%x::%x/%u", i, i,
+						      40 + i)
+					   : snprintf((char *)ret, 4096, "%u.%u.3.4/%u", 10 + i % 5,
+						      3 * i, 16 + i % 17));
 	if (i >= classes || (g->longest && lengths[i] > g->longest))
 		return (size_t)snprintf((char *)ret, 4096, "https://example.org/%u", i);
 	for (unsigned j = 0; j < lengths[i]; j++)
@@ -157,7 +279,8 @@ static bool holds_values(const struct golden *g)
 
 static void give(struct blm_filter *f, const struct golden *g, const uint8_t *key, size_t len)
 {
-	must(holds_values(g) ? blm_put(f, key, len, value_of(key, len)) : blm_add(f, key, len), g->name);
+	must(holds_values(g) ? blm_put(f, key, len, value_of(key, len)) : blm_add(f, key, len),
+	     g->name);
 }
 
 static size_t more_at(const struct golden *g, unsigned i, uint8_t ret[4096])
@@ -182,7 +305,10 @@ static size_t question_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 	if (g->numbers)
 		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "%u " : "%u", i * 259 + 1);
 	if (g->networks)
-		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "2001:db8:%x::" : i % 7 == 5 ? "11.%u" : "11.%u.3.4",
+		return (size_t)snprintf((char *)ret, 4096,
+					i % 7 == 3   ? "2001:db8:%x::"
+					: i % 7 == 5 ? "11.%u"
+						     : "11.%u.3.4",
 					i % 7 == 3 ? i : i % 256);
 	return (size_t)snprintf((char *)ret, 4096, "absent %u", i);
 }
@@ -192,11 +318,14 @@ static void build_from(struct blm_build *b, const struct golden *g, const uint8_
 	const struct blm_key one = { key, len };
 	uint64_t value = value_of(key, len);
 
-	must(holds_values(g) ? blm_build_put_many(b, &one, &value, 1) : blm_build_add_many(b, &one, 1), g->name);
+	must(holds_values(g) ? blm_build_put_many(b, &one, &value, 1)
+			     : blm_build_add_many(b, &one, 1),
+	     g->name);
 }
 
 /* Of a kind that is made from all its keys at once. */
-static struct blm_filter *build(const struct golden *g, const struct blm_params *params, const char *path)
+static struct blm_filter *build(const struct golden *g, const struct blm_params *params,
+				const char *path)
 {
 	struct blm_filter *f;
 	struct blm_build *b;
@@ -208,7 +337,8 @@ static struct blm_filter *build(const struct golden *g, const struct blm_params 
 	for (unsigned i = 0; i < g->more - g->updates; i++)
 		build_from(b, g, key, more_at(g, i, key));
 	for (unsigned i = 0; i < g->excluded; i += g->updates ? 4 : 2)
-		must(blm_build_exclude_many(b, &(struct blm_key){ key, question_at(g, i, key) }, 1), g->name);
+		must(blm_build_exclude_many(b, &(struct blm_key){ key, question_at(g, i, key) }, 1),
+		     g->name);
 	must(blm_build_finish(b, &f), g->name);
 	return f;
 }
@@ -221,11 +351,14 @@ static void update(const struct golden *g, const char *path, unsigned n)
 
 	must(blm_update_begin(&u, NULL, path, NULL, NULL), g->name);
 	for (unsigned i = 0; i < ADDED; i++)
-		must(blm_update_add_many(u, &(struct blm_key){ key, key_at(g, i, key) }, 1), g->name);
+		must(blm_update_add_many(u, &(struct blm_key){ key, key_at(g, i, key) }, 1),
+		     g->name);
 	for (unsigned i = 0; i < g->more - g->updates + n; i++)
-		must(blm_update_add_many(u, &(struct blm_key){ key, more_at(g, i, key) }, 1), g->name);
+		must(blm_update_add_many(u, &(struct blm_key){ key, more_at(g, i, key) }, 1),
+		     g->name);
 	for (unsigned i = 0; i < g->excluded; i += 2)
-		must(blm_update_remove_many(u, &(struct blm_key){ key, question_at(g, i, key) }, 1), g->name);
+		must(blm_update_remove_many(u, &(struct blm_key){ key, question_at(g, i, key) }, 1),
+		     g->name);
 	must(blm_update_finish(u), g->name);
 }
 
@@ -264,31 +397,40 @@ static void tell_fields(FILE *to, const struct blm_filter *f, const struct golde
 	struct blm_info info = BLM_INFO;
 
 	must(blm_info(f, &info), g->name);
-	fprintf(to, "# %s.blm: its fields, and the answers to some keys; made by make.c\n", g->name);
+	fprintf(to, "# %s.blm: its fields, and the answers to some keys; made by make.c\n",
+		g->name);
 	if (*info.name)
 		fprintf(to, "name %s\n", info.name);
 	if (info.keyed)
 		put_hex(to, "secret", secret, sizeof(secret));
-	fprintf(to, "version %u\nkind %u\nfamily %u\n", info.version, id_of_kind(info.kind), id_of_hash(info.hash));
-	fprintf(to, "cells %llu\nprobes %u\ncell_bits %u\n", (unsigned long long)info.cells, info.probes, info.cell_bits);
+	fprintf(to, "version %u\nkind %u\nfamily %u\n", info.version, id_of_kind(info.kind),
+		id_of_hash(info.hash));
+	fprintf(to, "cells %llu\nprobes %u\ncell_bits %u\n", (unsigned long long)info.cells,
+		info.probes, info.cell_bits);
 	fprintf(to, "seed_count %u\n", info.seed_count);
 	for (uint32_t i = 0; i < info.seed_count; i++)
-		fprintf(to, "%s%#llx%s", i ? " " : "seed ", (unsigned long long)info.seeds[i], i + 1 < info.seed_count ? "" : "\n");
-	fprintf(to, "tweak %llu\ncapacity %llu\n", (unsigned long long)info.tweak, (unsigned long long)info.capacity);
+		fprintf(to, "%s%#llx%s", i ? " " : "seed ", (unsigned long long)info.seeds[i],
+			i + 1 < info.seed_count ? "" : "\n");
+	fprintf(to, "tweak %llu\ncapacity %llu\n", (unsigned long long)info.tweak,
+		(unsigned long long)info.capacity);
 	fprintf(to, "rate %.17g\n", info.rate);
 	put_hex(to, "key_id", info.key_id, sizeof(info.key_id));
 	put_hex(to, "template_id", info.template_id, sizeof(info.template_id));
 	put_hex(to, "uuid", info.uuid, sizeof(info.uuid));
-	fprintf(to, "created %llu\nkeys %llu\n", (unsigned long long)info.created, (unsigned long long)info.keys);
+	fprintf(to, "created %llu\nkeys %llu\n", (unsigned long long)info.created,
+		(unsigned long long)info.keys);
 	fprintf(to, "keys_given %u\n", ADDED + g->more);
-	fprintf(to, "keys_estimated %d\nsparse %d\nsealed %d\ndirty %d\n", info.keys_estimated, info.sparse, info.sealed, info.dirty);
+	fprintf(to, "keys_estimated %d\nsparse %d\nsealed %d\ndirty %d\n", info.keys_estimated,
+		info.sparse, info.sealed, info.dirty);
 	if (info.origin)
 		fprintf(to, "origin %s\n", info.origin);
-	fprintf(to, "synced %llu\ndata_bytes %llu\n", (unsigned long long)info.synced, (unsigned long long)info.data_bytes);
+	fprintf(to, "synced %llu\ndata_bytes %llu\n", (unsigned long long)info.synced,
+		(unsigned long long)info.data_bytes);
 }
 
 /* What it was put with, and what it has. */
-static void tell_value(FILE *to, const struct blm_filter *f, const struct golden *g, const uint8_t *key, size_t len)
+static void tell_value(FILE *to, const struct blm_filter *f, const struct golden *g,
+		       const uint8_t *key, size_t len)
 {
 	uint64_t value;
 	char word[40];
@@ -353,7 +495,8 @@ static void move_out_of_store(const char *store, const char *path)
 	glob_t found;
 
 	snprintf(command, sizeof(command), "%s/filters/*", store);
-	if (glob(command, 0, NULL, &found) || found.gl_pathc != 1 || rename(found.gl_pathv[0], path) < 0)
+	if (glob(command, 0, NULL, &found) || found.gl_pathc != 1
+	    || rename(found.gl_pathv[0], path) < 0)
 		must(-ENOENT, command);
 	globfree(&found);
 	snprintf(command, sizeof(command), "rm -r '%s'", store);
@@ -364,7 +507,8 @@ static void move_out_of_store(const char *store, const char *path)
 /* The filter f leaves, and comes back from its form of another program. */
 static void send_round(struct blm_filter **f, const char *path, const struct golden *g)
 {
-	struct blm_exchange form = BLM_EXCHANGE(.format = "pybloomfiltermmap", .hash = g->params.hash, .allocate = true);
+	struct blm_exchange form = BLM_EXCHANGE(.format = "pybloomfiltermmap",
+						.hash = g->params.hash, .allocate = true);
 	void *bytes;
 	size_t len;
 
@@ -430,7 +574,8 @@ static void make(const struct golden *g, const char *folder)
 	if (store)
 		move_out_of_store(dir, path);
 	snprintf(list, sizeof(list), "%s.key", path);
-	unlink(list);		/* the list has the secret; a keyed golden file has none beside it */
+	/* the list has the secret; a keyed golden file has none beside it */
+	unlink(list);
 }
 
 int main(int argc, char **argv)

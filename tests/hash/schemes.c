@@ -1,26 +1,38 @@
-/* schemes.c - the families of other programs against published values, and the schemes: where bits fall, what goes with what, what they keep */
+/*
+ * schemes.c - the families of other programs against published values, and the schemes: where bits
+ * fall, what goes with what, what they keep
+ */
 #include "handle/handle.h"
 #include "vectors.h"
 
 /* ---- Families ---- */
 
-static const struct { const char *family, *key, *digest; } digests[] = {
+static const struct { const char *family, *key, *digest;
+} digests[] = {
 	{ "md5-digest", "abc", "900150983cd24fb0d6963f7d28e17f72" },
 	{ "sha1-digest", "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
-	{ "sha256-digest", "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-	{ "sha384-digest", "abc", "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7" },
-	{ "sha512-digest", "abc", "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
-				  "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
+	{ "sha256-digest", "abc",
+	  "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+	{ "sha384-digest", "abc",
+	  "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca1"
+	  "34c825a7" },
+	{ "sha512-digest", "abc",
+	  "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+	  "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
 	{ "keccak256", "", "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470" },
 	{ "keccak256", "abc", "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45" },
 	{ "xxh3", "", "99aa06d3014798d86001c324468d497f" },
-	{ "murmur3-x64-128", "The quick brown fox jumps over the lazy dog", "6c1b07bc7bbc4be347939ac4a93c437a" },
+	{ "murmur3-x64-128", "The quick brown fox jumps over the lazy dog",
+	  "6c1b07bc7bbc4be347939ac4a93c437a" },
 };
 
-static void digest_of(const char *family, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+static void digest_of(const char *family, const struct blm_key *pieces, unsigned count,
+		      uint8_t *ret)
 {
 	static const uint64_t seed;
-	struct blm_hasher by = { .family = blm_family_by_name(family), .seeds = &seed, .seed_count = 1 };
+	struct blm_hasher by = { .family = blm_family_by_name(family),
+				 .seeds = &seed,
+				 .seed_count = 1 };
 
 	ck_assert_ptr_nonnull(by.family);
 	by.family->digest(&by, pieces, count, ret);
@@ -33,8 +45,10 @@ START_TEST(digests_are_the_published_ones)
 		size_t bytes = from_hex(digests[i].digest, want, sizeof(want));
 
 		ck_assert_uint_eq(bytes, blm_family_by_name(digests[i].family)->digest_bytes);
-		digest_of(digests[i].family, &(struct blm_key){ digests[i].key, strlen(digests[i].key) }, 1, got);
-		ck_assert_msg(!memcmp(want, got, bytes), "%s of \"%s\"", digests[i].family, digests[i].key);
+		digest_of(digests[i].family,
+			  &(struct blm_key){ digests[i].key, strlen(digests[i].key) }, 1, got);
+		ck_assert_msg(!memcmp(want, got, bytes), "%s of \"%s\"", digests[i].family,
+			      digests[i].key);
 	}
 }
 END_TEST
@@ -48,13 +62,17 @@ START_TEST(a_digest_of_pieces_is_that_of_what_they_are_together)
 	for (size_t f = 0; blm_family_at(f); f++) {
 		const struct blm_family *family = blm_family_at(f);
 
-		for (size_t len = 0; family->digest && len <= sizeof(bytes); len += len < 40 ? 1 : 31)
+		for (size_t len = 0; family->digest && len <= sizeof(bytes);
+		     len += len < 40 ? 1 : 31)
 			for (size_t cut = 0; cut <= len; cut += 1 + len / 7) {
-				const struct blm_key pieces[] = { { bytes, cut }, { NULL, 0 }, { bytes + cut, len - cut } };
+				const struct blm_key pieces[] = { { bytes, cut },
+								  { NULL, 0 },
+								  { bytes + cut, len - cut } };
 
 				digest_of(family->name, &(struct blm_key){ bytes, len }, 1, whole);
 				digest_of(family->name, pieces, 3, parts);
-				ck_assert_msg(!memcmp(whole, parts, family->digest_bytes), "%s of %zu and %zu", family->name, cut, len - cut);
+				ck_assert_msg(!memcmp(whole, parts, family->digest_bytes),
+					      "%s of %zu and %zu", family->name, cut, len - cut);
 			}
 	}
 }
@@ -72,7 +90,8 @@ START_TEST(fnv_gives_the_known_answers_in_both_halves)
 		struct blm_hash h;
 
 		by.family->hash(&by, &(struct blm_key){ words[i].key, strlen(words[i].key) }, &h);
-		ck_assert_msg(h.lo == words[i].lo && h.hi == h.lo, "%s of \"%s\"", words[i].family, words[i].key);
+		ck_assert_msg(h.lo == words[i].lo && h.hi == h.lo, "%s of \"%s\"", words[i].family,
+			      words[i].key);
 	}
 }
 END_TEST
@@ -85,8 +104,9 @@ static struct blm_filter *make(const char *hash, const char *scheme, uint64_t m,
 	const struct blm_family *family = blm_family_by_name(hash);
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = hash, .scheme = scheme, .cells = m, .probes = k, .seeds = seeds,
-							    .seed_count = family->seeds)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.hash = hash, .scheme = scheme, .cells = m, .probes = k,
+				  .seeds = seeds, .seed_count = family->seeds)));
 	return f;
 }
 
@@ -94,7 +114,8 @@ START_TEST(slices_of_md5_are_the_bits_of_the_book_on_web_caching)
 {
 	static const uint64_t bits[] = { 3389683, 3996727, 736161, 389216 };
 	static const char key[] = "\001http://www.squid-cache.org/";
-	struct blm_filter *f = make("md5-digest", "slices", 5000000, 4), *squid = make("squid", "slices", 5000000, 4);
+	struct blm_filter *f = make("md5-digest", "slices", 5000000, 4),
+			  *squid = make("squid", "slices", 5000000, 4);
 
 	ck_assert_int_eq(blm_add(f, key, sizeof(key) - 1), 1);
 	ck_assert_int_eq(blm_add(squid, key + 1, sizeof(key) - 2), 1);
@@ -114,7 +135,10 @@ END_TEST
 static const char *hash_for(const struct blm_scheme_info *s, uint32_t *ret_k)
 {
 	*ret_k = s->slice_bits ? 4 : 7;
-	return s->bits == 128 ? "siphash13" : s->bits == 64 ? "fnv1" : s->bits ? "murmur2" : "sha256-digest";
+	return s->bits == 128 ? "siphash13"
+	     : s->bits == 64  ? "fnv1"
+	     : s->bits	      ? "murmur2"
+			      : "sha256-digest";
 }
 
 /* Both loops of adding, and those of building, claiming and asking. */
@@ -132,7 +156,8 @@ START_TEST(with_every_scheme_all_ways_set_and_find_the_same_bits)
 		keys[i] = i * 2654435761u;
 	for (size_t i = 0; blm_scheme_list(i, &s) == 0; i++) {
 		const char *hash = hash_for(&s, &k);
-		struct blm_params p = BLM_PARAMS(.hash = hash, .scheme = s.name, .cells = k * 9001, .probes = k);
+		struct blm_params p = BLM_PARAMS(.hash = hash, .scheme = s.name, .cells = k * 9001,
+						 .probes = k);
 		struct blm_info info = BLM_INFO;
 
 		f = make(hash, s.name, p.cells, k);
@@ -192,44 +217,59 @@ END_TEST
 
 START_TEST(filters_of_other_schemes_do_not_combine_and_are_told_which_field_it_is)
 {
-	struct blm_filter *a = make("siphash13", "double", 7000, 7), *b = make("siphash13", "enhanced", 7000, 7), *guava, *same;
+	struct blm_filter *a = make("siphash13", "double", 7000, 7),
+			  *b = make("siphash13", "enhanced", 7000, 7), *guava, *same;
 
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "index rule: double and enhanced"));
-	OK(blm_create(&guava, NULL, NULL, &BLM_PARAMS(.format = "guava", .cells = 6400, .probes = 7)));
-	OK(blm_create(&same, NULL, NULL, &BLM_PARAMS(.hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 7,
-							       .seeds = &(uint64_t){ 0 }, .seed_count = 1)));
+	OK(blm_create(&guava, NULL, NULL,
+		      &BLM_PARAMS(.format = "guava", .cells = 6400, .probes = 7)));
+	OK(blm_create(&same, NULL, NULL,
+		      &BLM_PARAMS(.hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400,
+				  .probes = 7, .seeds = &(uint64_t){ 0 }, .seed_count = 1)));
 	FAILS(blm_same_template(guava, same), -EMEDIUMTYPE);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "bit order: big-endian words and low bit first"));
-	FAILS(blm_export_bytes(same, &BLM_EXCHANGE(.format = "guava"), &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(), "bit order: big-endian words and low bit first"));
+	FAILS(blm_export_bytes(same, &BLM_EXCHANGE(.format = "guava"), &(void *){ NULL },
+			       &(size_t){ 0 }),
+	      -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_params.format"));
 	blm_close(a), blm_close(b), blm_close(guava), blm_close(same);
 }
 END_TEST
 
-static const struct { struct blm_params params; int error; const char *words; } misfits[] = {
+static const struct { struct blm_params params; int error; const char *words;
+} misfits[] = {
 	{ BLM_PARAMS(.scheme = "doubled", .cells = 100), -ENOENT, "no scheme \"doubled\"" },
-	{ BLM_PARAMS(.scheme = "double", .kind = "blocked", .capacity = 100), -EOPNOTSUPP, "blocked" },
+	{ BLM_PARAMS(.scheme = "double", .kind = "blocked", .capacity = 100), -EOPNOTSUPP,
+	  "blocked" },
 	{ BLM_PARAMS(.scheme = "double", .hash = "xxh64", .cells = 100), -EINVAL, "too few bits" },
 	{ BLM_PARAMS(.scheme = "own", .hash = "murmur2", .cells = 100), -EINVAL, "too few bits" },
-	{ BLM_PARAMS(.scheme = "double", .hash = "mm3_64", .cells = 100, .probes = 3), -EINVAL, "rule of its own" },
-	{ BLM_PARAMS(.scheme = "slices", .hash = "md5-digest", .cells = 100, .probes = 5), -EINVAL, "slices" },
-	{ BLM_PARAMS(.scheme = "slices-16", .hash = "md5-digest", .cells = 65537, .probes = 3), -EINVAL, "does not reach" },
-	{ BLM_PARAMS(.scheme = "salted", .hash = "fnv1", .cells = 100, .probes = 3), -EINVAL, "digest" },
+	{ BLM_PARAMS(.scheme = "double", .hash = "mm3_64", .cells = 100, .probes = 3), -EINVAL,
+	  "rule of its own" },
+	{ BLM_PARAMS(.scheme = "slices", .hash = "md5-digest", .cells = 100, .probes = 5), -EINVAL,
+	  "slices" },
+	{ BLM_PARAMS(.scheme = "slices-16", .hash = "md5-digest", .cells = 65537, .probes = 3),
+	  -EINVAL, "does not reach" },
+	{ BLM_PARAMS(.scheme = "salted", .hash = "fnv1", .cells = 100, .probes = 3), -EINVAL,
+	  "digest" },
 	{ BLM_PARAMS(.scheme = "partitioned", .cells = 100, .probes = 3), -EINVAL, "multiple" },
-	{ BLM_PARAMS(.kind = "blocked", .hash = "leveldb", .capacity = 100), -EOPNOTSUPP, "classic" },
+	{ BLM_PARAMS(.kind = "blocked", .hash = "leveldb", .capacity = 100), -EOPNOTSUPP,
+	  "classic" },
 	{ BLM_PARAMS(.format = "guava", .hash = "xxh3", .capacity = 100), -EINVAL, "says itself" },
 	{ BLM_PARAMS(.format = "pybloomfiltermmap", .capacity = 100), -EOPNOTSUPP, "blm_export()" },
 	{ BLM_PARAMS(.format = "gvava", .capacity = 100), -ENOENT, "no format" },
 	{ BLM_PARAMS(.format = "bip37", .capacity = 1, .rate = 0.99), -EINVAL, "BIP 37" },
-	{ BLM_PARAMS(.format = "bip37", .cells = 12, .probes = 3, .hash = "xxh3"), -EINVAL, "says itself" },
+	{ BLM_PARAMS(.format = "bip37", .cells = 12, .probes = 3, .hash = "xxh3"), -EINVAL,
+	  "says itself" },
 };
 
 START_TEST(what_does_not_go_together_is_refused_and_why)
 {
 	for (size_t i = 0; i < ARRAY_LEN(misfits); i++) {
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &misfits[i].params), misfits[i].error);
-		ck_assert_msg(strstr(blm_error_message(), misfits[i].words) != NULL, "%zu: %s", i, blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), misfits[i].words) != NULL, "%zu: %s", i,
+			      blm_error_message());
 	}
 }
 END_TEST
@@ -282,7 +322,8 @@ int main(void)
 	tcase_add_test(tc, filters_of_other_schemes_do_not_combine_and_are_told_which_field_it_is);
 	tcase_add_test(tc, what_does_not_go_together_is_refused_and_why);
 	tcase_add_test(tc, a_filter_in_ranges_is_rounded_up_to_a_multiple_of_its_probes);
-	tcase_add_test(tc, double_hashing_is_wrong_far_more_often_in_a_small_filter_and_our_own_is_not);
+	tcase_add_test(tc,
+		       double_hashing_is_wrong_far_more_often_in_a_small_filter_and_our_own_is_not);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,4 +1,7 @@
-/* user.c - a program that someone else might write: C and C++, with nothing but the installed header */
+/*
+ * user.c - a program that someone else might write: C and C++, with nothing but the installed
+ * header
+ */
 #include <bloomery.h>
 #include <stdio.h>
 

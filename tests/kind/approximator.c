@@ -1,4 +1,7 @@
-/* approximator.c - what holds for values in a lattice: never below the truth, exact as often as predicted, nothing lost in a race */
+/*
+ * approximator.c - what holds for values in a lattice: never below the truth, exact as often as
+ * predicted, nothing lost in a race
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -7,13 +10,15 @@
 
 enum { N = 5000 };
 
-static struct blm_filter *make(const char *kind, const char *options, uint64_t cells, uint32_t probes)
+static struct blm_filter *make(const char *kind, const char *options, uint64_t cells,
+			       uint32_t probes)
 {
 	const uint64_t seed = 7;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = kind, .options = options, .cells = cells, .probes = probes,
-		.seeds = &seed, .seed_count = 1)));
+	OK(blm_create(&f, NULL, a_path(),
+		      &BLM_PARAMS(.kind = kind, .options = options, .cells = cells,
+				  .probes = probes, .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
@@ -41,13 +46,19 @@ static bool get_number(const struct blm_filter *f, uint64_t i, uint64_t *ret)
 
 /* ---- Values ---- */
 
-/* Boldi and Vigna's structure with 10 cells a key and values 1 to 255, as measured by others too. */
+/*
+ * Boldi and Vigna's structure with 10 cells a key and values 1 to 255, as measured by others too.
+ */
 START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
 {
-	static const struct { uint32_t probes; double exact, absent; } known[] = { { 2, .989, .0329 }, { 4, .9973, .0118 }, { 6, .9984, .0084 } };
+	static const struct {
+		uint32_t probes;
+		double exact, absent;
+	} known[] = { { 2, .989, .0329 }, { 4, .9973, .0118 }, { 6, .9984, .0084 } };
 	enum { KEYS = 200000 };
 	uint64_t values[KEYS], got = 0, exact = 0, absent = 0;
-	struct blm_params params = BLM_PARAMS(.kind = "approximator", .cells = 10 * KEYS, .probes = known[_i].probes, .capacity = KEYS);
+	struct blm_params params = BLM_PARAMS(.kind = "approximator", .cells = 10 * KEYS,
+					      .probes = known[_i].probes, .capacity = KEYS);
 	struct blm_fact foretold;
 	struct blm_filter *f;
 
@@ -63,7 +74,8 @@ START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
 		absent += get_number(f, KEYS + i, &got);
 	}
 	ck_assert_double_eq_tol((double)exact / KEYS, known[_i].exact, 0.0006);
-	ck_assert_double_eq_tol((double)absent / KEYS, known[_i].absent, 4 * sqrt(known[_i].absent / KEYS));
+	ck_assert_double_eq_tol((double)absent / KEYS, known[_i].absent,
+				4 * sqrt(known[_i].absent / KEYS));
 	OK(blm_plan_fact(&params, 0, &foretold));
 	ck_assert_str_eq(foretold.name, "exact");
 	ck_assert_double_eq_tol((double)exact / KEYS, foretold.value, 0.0006);
@@ -73,14 +85,18 @@ END_TEST
 
 START_TEST(what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another)
 {
-	static const struct { const char *options, *word; } sides[] = { { "lattice=max", "more" }, { "lattice=min", "less" } };
-	struct blm_params p = BLM_PARAMS(.kind = "approximator", .cells = 1000, .probes = 4, .capacity = 100);
+	static const struct {
+		const char *options, *word;
+	} sides[] = { { "lattice=max", "more" }, { "lattice=min", "less" } };
+	struct blm_params p = BLM_PARAMS(.kind = "approximator", .cells = 1000, .probes = 4,
+					 .capacity = 100);
 	struct blm_fact fact;
 
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
 		p.options = sides[i].options;
 		OK(blm_plan_fact(&p, 0, &fact));
-		ck_assert_msg(strstr(fact.text, sides[i].word) != NULL, "%s: %s", sides[i].options, fact.text);
+		ck_assert_msg(strstr(fact.text, sides[i].word) != NULL, "%s: %s", sides[i].options,
+			      fact.text);
 	}
 	p.options = "lattice=or";
 	FAILS(blm_plan_fact(&p, 0, &fact), -ENOENT);
@@ -116,7 +132,9 @@ END_TEST
 /* What a key that was put with a and b may answer, whatever else is there. */
 static bool is_above(int lattice, uint64_t got, uint64_t a, uint64_t b)
 {
-	return lattice == 0 ? got >= a && got >= b : lattice == 1 ? got <= a && got <= b : (got & (a | b)) == (a | b);
+	return lattice == 0 ? got >= a && got >= b
+	     : lattice == 1 ? got <= a && got <= b
+			    : (got & (a | b)) == (a | b);
 }
 
 static const char *const lattices[] = { "max", "min", "or" };
@@ -135,7 +153,8 @@ START_TEST(values_of_every_width_and_lattice_join)
 	snprintf(text, sizeof(text), "bits=%u,lattice=%s", bits, lattices[lattice]);
 	f = make("approximator", text, 20 * N, 5);
 	for (uint64_t i = 0; i < N; i++) {
-		uint64_t a = mixed(i) & most, b = mixed(i + N) & most, bottom = lattice == 1 ? most : 0;
+		uint64_t a = mixed(i) & most, b = mixed(i + N) & most,
+			 bottom = lattice == 1 ? most : 0;
 
 		a = a == bottom ? bottom ^ 1 : a;
 		b = b == bottom ? bottom ^ 1 : b;
@@ -143,7 +162,8 @@ START_TEST(values_of_every_width_and_lattice_join)
 		put_number(f, i, b);
 	}
 	for (uint64_t i = 0; i < N; i++) {
-		uint64_t a = mixed(i) & most, b = mixed(i + N) & most, bottom = lattice == 1 ? most : 0;
+		uint64_t a = mixed(i) & most, b = mixed(i + N) & most,
+			 bottom = lattice == 1 ? most : 0;
 
 		a = a == bottom ? bottom ^ 1 : a;
 		b = b == bottom ? bottom ^ 1 : b;
@@ -162,7 +182,8 @@ END_TEST
 
 START_TEST(what_is_no_value_is_refused_and_nothing_changes)
 {
-	struct blm_filter *max = make("approximator", "bits=3", 1000, 3), *min = make("approximator", "bits=3,lattice=min", 1000, 3);
+	struct blm_filter *max = make("approximator", "bits=3", 1000, 3),
+			  *min = make("approximator", "bits=3,lattice=min", 1000, 3);
 	uint64_t got;
 
 	FAILS(blm_put(max, "x", 1, 0), -ERANGE);
@@ -176,7 +197,10 @@ START_TEST(what_is_no_value_is_refused_and_nothing_changes)
 	ck_assert_uint_eq(got, 0);
 	ck_assert_int_eq(blm_put(min, "x", 1, 3), 0);	/* below what it is */
 	FAILS(blm_add(max, "y", 1), -EOPNOTSUPP);
-	FAILS(blm_create(&max, NULL, a_path(), &BLM_PARAMS(.kind = "approximator", .capacity = 9, .options = "lattice=best")), -EINVAL);
+	FAILS(blm_create(&max, NULL, a_path(),
+			 &BLM_PARAMS(.kind = "approximator", .capacity = 9,
+				     .options = "lattice=best")),
+	      -EINVAL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "max, min, or"));
 	blm_close(max), blm_close(min);
 }
@@ -185,7 +209,8 @@ END_TEST
 START_TEST(a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys)
 {
 	char text[64];
-	struct blm_filter *a, *b, *both, *made, *classic = make("classic", NULL, 20011, 5), *converted;
+	struct blm_filter *a, *b, *both, *made, *classic = make("classic", NULL, 20011, 5),
+						*converted;
 
 	snprintf(text, sizeof(text), "bits=%d,lattice=%s", _i < 3 ? 8 : 23, lattices[_i % 3]);
 	a = make("approximator", text, 20011, 5);
@@ -200,13 +225,15 @@ START_TEST(a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys)
 		put_number(both, i, value ^ 1);
 		OK(blm_add(classic, &i, 8));
 	}
-	OK(blm_combine(&made, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL));
+	OK(blm_combine(&made, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2,
+		       0, NULL));
 	same_data(made, both);
 	OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0, NULL));
 	same_data(a, both);
 	OK(blm_convert(&converted, NULL, a_path(), a, "classic", 0));
 	same_data(converted, classic);
-	blm_close(a), blm_close(b), blm_close(both), blm_close(made), blm_close(classic), blm_close(converted);
+	blm_close(a), blm_close(b), blm_close(both), blm_close(made), blm_close(classic),
+		blm_close(converted);
 }
 END_TEST
 
@@ -255,7 +282,8 @@ START_TEST(what_many_put_at_the_same_time_is_all_there_byte_for_byte)
 	shared = make("approximator", "bits=10", 20 * N, 5);
 	for (uintptr_t w = 0; w < WORKERS; w++)
 		if (_i)
-			ck_assert_int_eq(pthread_create(&thread[w], NULL, put_thread, (void *)w), 0);
+			ck_assert_int_eq(pthread_create(&thread[w], NULL, put_thread, (void *)w),
+					 0);
 		else
 			pid[w] = spawn(put_all, (void *)w);
 	for (int w = 0; w < WORKERS; w++)
@@ -299,14 +327,17 @@ int main(void)
 	Suite *s = begin_suite("approximator");
 	TCase *tc = tcase_create("approximator"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, as_many_values_are_exact_as_predicted_and_none_is_below_the_truth, 0, 3);
+	tcase_add_loop_test(tc, as_many_values_are_exact_as_predicted_and_none_is_below_the_truth,
+			    0, 3);
 	tcase_add_loop_test(tc, values_of_every_width_and_lattice_join, 0, 3 * 64);
 	tcase_add_test(tc, what_is_no_value_is_refused_and_nothing_changes);
 	tcase_add_test(tc, what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another);
 	tcase_add_test(tc, cells_of_more_than_half_a_word_are_counted_too);
-	tcase_add_loop_test(tc, a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys, 0, 6);
+	tcase_add_loop_test(tc, a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys, 0,
+			    6);
 	tcase_add_loop_test(tc, what_many_put_at_the_same_time_is_all_there_byte_for_byte, 0, 1);
-	tcase_add_loop_test(threads, what_many_put_at_the_same_time_is_all_there_byte_for_byte, 1, 2);
+	tcase_add_loop_test(threads, what_many_put_at_the_same_time_is_all_there_byte_for_byte, 1,
+			    2);
 	tcase_add_test(tc, who_is_killed_while_it_puts_harms_nobody);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);

@@ -1,4 +1,7 @@
-/* bitmap.c - numbers are exact: what is in it, how many, what two have in common; and nothing but numbers is taken */
+/*
+ * bitmap.c - numbers are exact: what is in it, how many, what two have in common; and nothing but
+ * numbers is taken
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -35,11 +38,12 @@ static uint64_t exactly(const struct blm_filter *f)
 
 	OK(blm_count(f, &keys, NULL));	/* strict */
 	OK(blm_estimate(f, false, &e));
-	ck_assert(e.keys.value == (double)keys && e.keys.error == 0 && !e.saturated && e.rate.value == 0 && e.rate.error == 0);
+	ck_assert(e.keys.value == (double)keys && e.keys.error == 0 && !e.saturated
+		  && e.rate.value == 0 && e.rate.error == 0);
 	return keys;
 }
 
-START_TEST(of_65536_numbers_each_has_a_bit_in_8192_bytes_and_is_found_if_and_only_if_it_was_added)
+START_TEST(each_of_65536_numbers_has_a_bit_in_8192_bytes_and_no_false_positive)
 {
 	struct blm_filter *f = make(65536);
 	struct blm_info info = BLM_INFO;
@@ -82,10 +86,22 @@ END_TEST
 
 START_TEST(what_is_no_number_is_in_no_bitmap_and_cannot_be_added)
 {
-	static const struct { const char *text; int err; } keys[] = {
-		{ "", -EINVAL }, { "x", -EINVAL }, { "-1", -EINVAL }, { "+1", -EINVAL }, { " 1", -EINVAL }, { "1 ", -EINVAL }, { "1.0", -EINVAL },
-		{ "0x1", -EINVAL }, { "\xd9\xa1", -EINVAL }, { "100", -ERANGE }, { "18446744073709551615", -ERANGE },
-		{ "18446744073709551616", -ERANGE }, { "18446744073709551617", -ERANGE }, { "99999999999999999999999999999999", -ERANGE },
+	static const struct { const char *text; int err;
+	} keys[] = {
+		{ "", -EINVAL },
+		{ "x", -EINVAL },
+		{ "-1", -EINVAL },
+		{ "+1", -EINVAL },
+		{ " 1", -EINVAL },
+		{ "1 ", -EINVAL },
+		{ "1.0", -EINVAL },
+		{ "0x1", -EINVAL },
+		{ "\xd9\xa1", -EINVAL },
+		{ "100", -ERANGE },
+		{ "18446744073709551615", -ERANGE },
+		{ "18446744073709551616", -ERANGE },
+		{ "18446744073709551617", -ERANGE },
+		{ "99999999999999999999999999999999", -ERANGE },
 		{ "99999999999999999999999999999999x", -EINVAL },
 	};
 	struct blm_filter *f = make(100);
@@ -142,7 +158,8 @@ START_TEST(unions_and_intersections_are_exact)
 	ck_assert_uint_eq(exactly(both), 1667 + 1000 - 334);
 	ck_assert_uint_eq(exactly(common), 334);
 	OK(blm_compare(a, b, &c));
-	ck_assert(c.a.value == 1667 && c.b.value == 1000 && c.both.value == 2333 && c.common.value == 334 && c.common.error == 0);
+	ck_assert(c.a.value == 1667 && c.b.value == 1000 && c.both.value == 2333
+		  && c.common.value == 334 && c.common.error == 0);
 	OK(blm_combine_into(a, BLM_UNION, two + 1, 1, 0, NULL));
 	ck_assert_uint_eq(exactly(a), 2333);
 	for (uint64_t i = 0; i < 10000; i++) {
@@ -158,15 +175,20 @@ START_TEST(it_takes_no_hash_but_its_own_and_no_other_kind_takes_that)
 	struct blm_plan plan;
 
 	for (size_t i = 0; blm_family_at(i); i++)
-		ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .hash = blm_family_at(i)->name)),
+		ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100,
+							     .hash = blm_family_at(i)->name)),
 				 strcmp(blm_family_at(i)->name, "integer") ? -EOPNOTSUPP : 0);
 	for (size_t i = 0; blm_kind_at(i); i++)
 		if (!blm_kind_at(i)->exact)
-			ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = blm_kind_at(i)->name, .capacity = 100, .hash = "integer")), -EOPNOTSUPP);
+			ck_assert_int_eq(blm_plan(&plan,
+						  &BLM_PARAMS(.kind = blm_kind_at(i)->name,
+							      .capacity = 100, .hash = "integer")),
+					 -EOPNOTSUPP);
 	OK(blm_plan(&plan, &BLM_PARAMS(.capacity = 100, .hash = "integer")));
 	ck_assert_str_eq(plan.kind, "bitmap");
 	FAILS(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .probes = 2)), -EINVAL);
-	FAILS(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .capacity = 101)), -EINVAL);
+	FAILS(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .capacity = 101)),
+	      -EINVAL);
 }
 END_TEST
 
@@ -208,16 +230,21 @@ START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
 	uint64_t mask = 1;
 
 	FAILS(add(f, nines), -ERANGE);
-	ck_assert_str_eq(blm_error_message(), "9999999999999999999999999999999999999999 is not below 100: the bitmap has no bit for it");
+	ck_assert_str_eq(blm_error_message(), "9999999999999999999999999999999999999999 is not "
+					      "below 100: the bitmap has no bit for it");
 	FAILS(part.kind->add(&part, &(struct blm_hashed){ .hash = { .lo = 100 } }), -ERANGE);
-	ck_assert_str_eq(blm_error_message(), "a key is not below 100: the bitmap has no bit for it");
+	ck_assert_str_eq(blm_error_message(),
+			 "a key is not below 100: the bitmap has no bit for it");
 	FAILS(part.kind->add(&part, &(struct blm_hashed){ .hash = { .hi = 1 } }), -EINVAL);
-	ck_assert_str_eq(blm_error_message(), "\"a key\" is no number in decimal digits: a bitmap takes no other keys");
+	ck_assert_str_eq(blm_error_message(),
+			 "\"a key\" is no number in decimal digits: a bitmap takes no other keys");
 	ck_assert_uint_eq(exactly(f), 0);
 	word = part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 99 } }, 0, &mask);
 	ck_assert(word == (const uint64_t *)part.bytes + 1 && mask == 0);
-	ck_assert_ptr_null(part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 100 } }, 0, &mask));
-	ck_assert_ptr_null(part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 99 } }, 1, &mask));
+	ck_assert_ptr_null(
+		part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 100 } }, 0, &mask));
+	ck_assert_ptr_null(
+		part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 99 } }, 1, &mask));
 	blm_close(f);
 }
 END_TEST
@@ -245,7 +272,8 @@ START_TEST(in_damaged_blocks_that_are_full_now_are_numbers_that_nobody_added)
 		OK(blm_sync(f));
 		for (unsigned block = 0; block < blocks; block++)
 			word[block * (BLOCK / 64)] = 0;
-		ck_assert_int_eq(blm_verify(NULL, f->place.display, BLM_VERIFY_REPAIR, hear, what), 0);
+		ck_assert_int_eq(blm_verify(NULL, f->place.display, BLM_VERIFY_REPAIR, hear, what),
+				 0);
 		ck_assert_str_eq(what, words[blocks - 1]);
 		for (uint64_t i = 0; i < 3 * BLOCK; i += 32)
 			ck_assert(has(f, digits(i)) == (i % 64 == 0 || i < blocks * BLOCK));
@@ -259,10 +287,11 @@ int main(void)
 	Suite *s = begin_suite("kind/bitmap");
 	TCase *tc = tcase_create("bitmap");
 
-	tcase_add_test(tc, of_65536_numbers_each_has_a_bit_in_8192_bytes_and_is_found_if_and_only_if_it_was_added);
+	tcase_add_test(tc, each_of_65536_numbers_has_a_bit_in_8192_bytes_and_no_false_positive);
 	tcase_add_test(tc, a_full_one_is_not_saturated_and_every_size_ends_where_it_says);
 	tcase_add_test(tc, what_is_no_number_is_in_no_bitmap_and_cannot_be_added);
-	tcase_add_test(tc, a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted);
+	tcase_add_test(tc,
+		       a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted);
 	tcase_add_test(tc, unions_and_intersections_are_exact);
 	tcase_add_test(tc, it_takes_no_hash_but_its_own_and_no_other_kind_takes_that);
 	tcase_add_test(tc, of_no_numbers_there_is_no_bitmap);

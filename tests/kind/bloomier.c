@@ -1,4 +1,7 @@
-/* bloomier.c - a value for each key: exactly it, at every width, and for strangers as seldom as the check bits say */
+/*
+ * bloomier.c - a value for each key: exactly it, at every width, and for strangers as seldom as the
+ * check bits say
+ */
 #include "array.h"
 #include "kind/common/fuse_table.h"
 
@@ -15,8 +18,9 @@ static const uint64_t *widths(unsigned check, unsigned value)
 
 static void set_values(struct built *b, unsigned width)
 {
+	/* the least and the greatest too */
 	for (uint64_t i = 0; i < b->sorted.count; i++)
-		b->values[i] = i < 2 ? i * lowest_bits(width) : mixed(i) & lowest_bits(width);	/* the least and the greatest too */
+		b->values[i] = i < 2 ? i * lowest_bits(width) : mixed(i) & lowest_bits(width);
 }
 
 static int value_of(const struct built *b, struct blm_hash hash, uint64_t *ret)
@@ -46,7 +50,8 @@ START_TEST(every_key_has_its_value_at_every_width)
 				set_values(&b, value);
 				build(&b, "bloomier", probes, widths(check, value));
 				all_have_their_values(&b);
-				ck_assert_uint_eq(count_yes(&b, b.hashes, b.sorted.count), b.sorted.count);
+				ck_assert_uint_eq(count_yes(&b, b.hashes, b.sorted.count),
+						  b.sorted.count);
 				built_end(&b);
 			}
 }
@@ -65,7 +70,9 @@ START_TEST(strangers_have_a_value_as_often_as_the_check_bits_say)
 		set_values(&b, 5);
 		build(&b, "bloomier", 3 + check % 2, widths(check, 5));
 		wrong = (double)count_strangers(&b, asked);
-		ck_assert_msg(fabs(wrong - expected) <= 4.5 * sqrt(expected) + 2, "%u bits: %g of %g, %g expected", check, wrong, (double)asked, expected);
+		ck_assert_msg(fabs(wrong - expected) <= 4.5 * sqrt(expected) + 2,
+			      "%u bits: %g of %g, %g expected", check, wrong, (double)asked,
+			      expected);
 		for (uint64_t i = 0; i < 1000; i++) {	/* to get is to ask */
 			struct blm_hash stranger = hash_number((UINT64_C(1) << 50) + i);
 			uint64_t value = UINT64_MAX;
@@ -78,7 +85,7 @@ START_TEST(strangers_have_a_value_as_often_as_the_check_bits_say)
 }
 END_TEST
 
-START_TEST(a_million_keys_take_1_14_times_the_bits_of_check_and_value_and_with_4_cells_1_08_times)
+START_TEST(a_million_keys_take_1_14_times_check_and_value_and_1_08_with_4_cells)
 {
 	static const unsigned some[][2] = { { 8, 8 }, { 1, 1 }, { 20, 44 }, { 64, 64 } };
 
@@ -90,7 +97,8 @@ START_TEST(a_million_keys_take_1_14_times_the_bits_of_check_and_value_and_with_4
 		built_fill(&b, 0);
 		set_values(&b, some[i][1]);
 		build(&b, "bloomier", probes, widths(some[i][0], some[i][1]));
-		ck_assert_double_le((double)b.part.shape.bytes * 8, (probes == 3 ? 1.14 : 1.08) * 1e6 * (some[i][0] + some[i][1]));
+		ck_assert_double_le((double)b.part.shape.bytes * 8,
+				    (probes == 3 ? 1.14 : 1.08) * 1e6 * (some[i][0] + some[i][1]));
 		all_have_their_values(&b);
 		built_end(&b);
 	}
@@ -148,10 +156,16 @@ END_TEST
 
 START_TEST(what_it_cannot_be_is_refused)
 {
-	static const struct { struct blm_params params; int err; } none[] = {
-		{ BLM_PARAMS(.options = "value-bits=0"), -EINVAL }, { BLM_PARAMS(.options = "value-bits=65"), -EINVAL }, { BLM_PARAMS(.options = "check-bits=65"), -EINVAL },
-		{ BLM_PARAMS(.probes = 2), -EINVAL }, { BLM_PARAMS(.cells = 1000), -EINVAL }, { BLM_PARAMS(.rate = 1e-20), -EFBIG },
-		{ BLM_PARAMS(.options = "check-bits=8", .rate = 0.001), -EFBIG }, { BLM_PARAMS(.hash = "xxh64"), -EOPNOTSUPP },
+	static const struct { struct blm_params params; int err;
+	} none[] = {
+		{ BLM_PARAMS(.options = "value-bits=0"), -EINVAL },
+		{ BLM_PARAMS(.options = "value-bits=65"), -EINVAL },
+		{ BLM_PARAMS(.options = "check-bits=65"), -EINVAL },
+		{ BLM_PARAMS(.probes = 2), -EINVAL },
+		{ BLM_PARAMS(.cells = 1000), -EINVAL },
+		{ BLM_PARAMS(.rate = 1e-20), -EFBIG },
+		{ BLM_PARAMS(.options = "check-bits=8", .rate = 0.001), -EFBIG },
+		{ BLM_PARAMS(.hash = "xxh64"), -EOPNOTSUPP },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -167,7 +181,8 @@ END_TEST
 START_TEST(a_file_gives_the_values_to_one_question_and_to_many)
 {
 	enum { N = 5000 };
-	const struct blm_params params = BLM_PARAMS(.kind = "bloomier", .options = "value-bits=30,check-bits=12");
+	const struct blm_params params = BLM_PARAMS(.kind = "bloomier",
+						    .options = "value-bits=30,check-bits=12");
 	struct blm_key keys[2 * N];
 	uint32_t numbers[2 * N];
 	uint64_t values[2 * N], got[2 * N], bits[(2 * N + 63) / 64], one;
@@ -208,7 +223,7 @@ int main(void)
 
 	tcase_add_test(tc, every_key_has_its_value_at_every_width);
 	tcase_add_test(tc, strangers_have_a_value_as_often_as_the_check_bits_say);
-	tcase_add_test(tc, a_million_keys_take_1_14_times_the_bits_of_check_and_value_and_with_4_cells_1_08_times);
+	tcase_add_test(tc, a_million_keys_take_1_14_times_check_and_value_and_1_08_with_4_cells);
 	tcase_add_test(tc, sets_of_every_size_are_built);
 	tcase_add_test(tc, shards_have_all_values_with_any_number_of_threads);
 	tcase_add_test(tc, a_value_that_is_too_wide_is_refused);

@@ -1,4 +1,7 @@
-/* counting.c - what holds for counters: they add up, they stick when full, and removers do not get in each other's way */
+/*
+ * counting.c - what holds for counters: they add up, they stick when full, and removers do not get
+ * in each other's way
+ */
 #include "handle/handle.h"
 #include "file/os.h"
 #include "suite.h"
@@ -20,11 +23,13 @@ static struct blm_filter *create(struct blm_params params)
 	return f;
 }
 
-static struct blm_filter *make(const char *kind, const char *options, uint64_t cells, uint32_t probes)
+static struct blm_filter *make(const char *kind, const char *options, uint64_t cells,
+			       uint32_t probes)
 {
 	const uint64_t seed = 7;
 
-	return create(BLM_PARAMS(.kind = kind, .options = options, .cells = cells, .probes = probes, .seeds = &seed, .seed_count = 1));
+	return create(BLM_PARAMS(.kind = kind, .options = options, .cells = cells, .probes = probes,
+				 .seeds = &seed, .seed_count = 1));
 }
 
 static void same_data(const struct blm_filter *a, const struct blm_filter *b)
@@ -55,15 +60,17 @@ static double fact(const struct blm_filter *f, const char *name)
 
 START_TEST(a_key_added_and_removed_twenty_times_is_still_there_and_no_other_is_lost)
 {
-	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
+	struct blm_filter *f =
+		create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
 	uint64_t held;
 
 	add_numbers(f, 0, N);
 	for (int i = 0; i < 20; i++)
 		OK(blm_add(f, "often", 5));
 	ck_assert_double_gt(fact(f, "saturated"), 0);
+	/* full counters do not go down */
 	for (int i = 0; i < 20; i++)
-		ck_assert_int_eq(blm_remove(f, "often", 5), 0);		/* full counters do not go down */
+		ck_assert_int_eq(blm_remove(f, "often", 5), 0);
 	ck_assert_int_eq(blm_get(f, "often", 5, &held), 1);
 	ck_assert_uint_eq(held, _i ? 7 : 15);
 	ck_assert_double_eq(fact(f, "highest"), _i ? 7 : 15);
@@ -79,8 +86,10 @@ END_TEST
 /* m/n is 10 and k is 4. The last ones are in A only, so that the filters are of different sizes. */
 START_TEST(two_filters_tell_within_a_hundredth_how_many_keys_differ)
 {
-	static const struct { uint32_t a_alone, b_alone; } cases[] = {
-		{ 100, 100 }, { 1000, 1000 }, { 10000, 10000 }, { 50000, 50000 }, { 100000, 0 }, { 30000, 1000 }, { 1, 0 }, { 0, 0 },
+	static const struct { uint32_t a_alone, b_alone;
+	} cases[] = {
+		{ 100, 100 },  { 1000, 1000 },	{ 10000, 10000 }, { 50000, 50000 },
+		{ 100000, 0 }, { 30000, 1000 }, { 1, 0 },	  { 0, 0 },
 	};
 	const uint32_t keys = 100000, a_alone = cases[_i].a_alone, b_alone = cases[_i].b_alone;
 	const double truth = a_alone + b_alone;
@@ -94,7 +103,8 @@ START_TEST(two_filters_tell_within_a_hundredth_how_many_keys_differ)
 	add_numbers(b, a_alone, keys + b_alone);
 	OK(blm_compare(a, b, &c));
 	ck_assert_double_le(fabs(c.difference.value - truth), 0.01 * truth);
-	ck_assert_double_eq_tol(c.difference.error, c.difference.value * sqrt(2 / (10.0 * keys)), 1e-9);
+	ck_assert_double_eq_tol(c.difference.error, c.difference.value * sqrt(2 / (10.0 * keys)),
+				1e-9);
 	OK(blm_compare(b, a, &c));
 	ck_assert_double_le(fabs(c.difference.value - truth), 0.01 * truth);
 	blm_close(a);
@@ -104,7 +114,8 @@ END_TEST
 
 START_TEST(a_key_counts_as_often_as_it_was_added)
 {
-	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
+	struct blm_filter *f =
+		create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
 	uint64_t held = 99;
 
 	ck_assert_int_eq(blm_get(f, "x", 1, &held), 0);
@@ -141,15 +152,21 @@ END_TEST
 
 START_TEST(counters_overflow_as_seldom_as_the_literature_says)
 {
-	static const struct { const char *options; double least, most; } known[] = { { "bits=4", 7.06e-17, 7.08e-17 }, { "bits=3", 7.15e-7, 7.25e-7 } };
+	static const struct {
+		const char *options;
+		double least, most;
+	} known[] = { { "bits=4", 7.06e-17, 7.08e-17 }, { "bits=3", 7.15e-7, 7.25e-7 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		struct blm_params params = BLM_PARAMS(.kind = "counting", .options = known[i].options, .cells = 14426950, .probes = 10, .capacity = 1000000);
+		struct blm_params params =
+			BLM_PARAMS(.kind = "counting", .options = known[i].options,
+				   .cells = 14426950, .probes = 10, .capacity = 1000000);
 		struct blm_fact overflow;
 
 		OK(blm_plan_fact(&params, 0, &overflow));
 		ck_assert_str_eq(overflow.name, "overflow");
-		ck_assert_msg(overflow.value > known[i].least && overflow.value < known[i].most, "%g", overflow.value);
+		ck_assert_msg(overflow.value > known[i].least && overflow.value < known[i].most,
+			      "%g", overflow.value);
 		params.cells = 1;
 		OK(blm_plan_fact(&params, 0, &overflow));
 		ck_assert_double_eq(overflow.value, 1);
@@ -169,7 +186,8 @@ START_TEST(so_many_counters_of_three_bits_are_full_as_their_load_says)
 		share *= load / (x + 1);
 	}
 	mean = (1 - below) * (double)cells;
-	ck_assert_msg(fabs(fact(f, "saturated") - mean) <= 4 * sqrt(mean), "%g, not %g", fact(f, "saturated"), mean);
+	ck_assert_msg(fabs(fact(f, "saturated") - mean) <= 4 * sqrt(mean), "%g, not %g",
+		      fact(f, "saturated"), mean);
 	blm_close(f);
 }
 END_TEST
@@ -188,7 +206,8 @@ START_TEST(a_union_counts_what_both_have)
 		OK(blm_add(i % 2 ? a : b, "full", 4));
 		OK(blm_add(both, "full", 4));
 	}
-	OK(blm_combine(&made, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL));
+	OK(blm_combine(&made, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2,
+		       0, NULL));
 	same_data(made, both);
 	OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0, NULL));
 	same_data(a, both);
@@ -214,7 +233,8 @@ START_TEST(raw_data_adds_up_too_a_word_at_a_time)
 	FAILS(blm_data_unite(a, 8, data, 4), -EINVAL);
 	memset(data, 0, bytes);
 	data[15] = 0x80;
-	ck_assert_int_eq(blm_data_unite(a, 0, data, 64), _i ? -EINVAL : 0);	/* of 3 bits, 21 are in a word, and one bit is left */
+	/* of 3 bits, 21 are in a word, and one bit is left */
+	ck_assert_int_eq(blm_data_unite(a, 0, data, 64), _i ? -EINVAL : 0);
 	if (!_i)
 		OK(blm_data_unite(all, 0, data, 64));
 	memset(data, 0xff, bytes);
@@ -230,7 +250,8 @@ START_TEST(converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_
 	static const uint64_t sizes[] = { 1, 63, 64, 65, 20011, 70000, 1200000 };
 
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
-		struct blm_filter *f = make("counting", widths[_i], sizes[s], 5), *classic = make("classic", NULL, sizes[s], 5), *made;
+		struct blm_filter *f = make("counting", widths[_i], sizes[s], 5),
+				  *classic = make("classic", NULL, sizes[s], 5), *made;
 		uint32_t keys = sizes[s] > 1000 ? 3000 : 2;	/* nothing is to be full */
 		struct blm_info x = BLM_INFO, y = BLM_INFO;
 
@@ -253,7 +274,8 @@ END_TEST
 
 START_TEST(what_cannot_become_another_kind_is_refused_with_what_can)
 {
-	struct blm_filter *f = make("blocked", NULL, 5120, 5), *g = make("counting", NULL, 5000, 5), *made;
+	struct blm_filter *f = make("blocked", NULL, 5120, 5), *g = make("counting", NULL, 5000, 5),
+			  *made;
 
 	FAILS(blm_convert(&made, NULL, a_path(), f, "classic", 0), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "counting becomes classic"));
@@ -282,7 +304,10 @@ static void all_arrive(uint64_t round)
 			MUST(!"all get on");
 }
 
-/* All take out the same keys, each time beginning together. And one of them adds the next, and asks for what is to stay. */
+/*
+ * All take out the same keys, each time beginning together. And one of them adds the next, and asks
+ * for what is to stay.
+ */
 static int race_for_keys(void *context)
 {
 	uint32_t numbers[SHARED];
@@ -299,7 +324,8 @@ static int race_for_keys(void *context)
 		all_arrive(2 * round);
 		MUST(blm_remove_many(shared, keys, SHARED, bits) >= 0);
 		for (uint32_t i = 0; i < SHARED; i++)
-			__atomic_fetch_add(&race->won[numbers[i]], bits[i / 64] >> i % 64 & 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&race->won[numbers[i]], bits[i / 64] >> i % 64 & 1,
+					   __ATOMIC_RELAXED);
 		MUST(numbers_found(shared, 1000000, 1000000 + KEPT) == KEPT);
 		all_arrive(2 * round + 1);
 	}
@@ -319,7 +345,8 @@ static void all_race(bool threads)
 
 	for (uintptr_t w = 0; w < WORKERS; w++)
 		if (threads)
-			ck_assert_int_eq(pthread_create(&thread[w], NULL, race_in_thread, (void *)w), 0);
+			ck_assert_int_eq(
+				pthread_create(&thread[w], NULL, race_in_thread, (void *)w), 0);
 		else
 			pid[w] = spawn(race_for_keys, (void *)w);
 	for (int w = 0; w < WORKERS; w++)
@@ -330,8 +357,8 @@ static void all_race(bool threads)
 }
 
 /*
- * Of 30 cells a key some are another's too, which a key that is taken out twice would take along; and none is a false positive. _i: bit
- * 0 the width, bit 1 threads instead of processes.
+ * Of 30 cells a key some are another's too, which a key that is taken out twice would take along;
+ * and none is a false positive. _i: bit 0 the width, bit 1 threads instead of processes.
  */
 START_TEST(each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even)
 {
@@ -342,7 +369,8 @@ START_TEST(each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_
 	add_numbers(shared, 1000000, 1000000 + KEPT), add_numbers(kept, 1000000, 1000000 + KEPT);
 	all_race(_i & 2);
 	for (int i = 0; i < ROUNDS * SHARED; i++)
-		ck_assert_msg(race->won[i] == 1, "key %d was taken out by %llu", i, (unsigned long long)race->won[i]);
+		ck_assert_msg(race->won[i] == 1, "key %d was taken out by %llu", i,
+			      (unsigned long long)race->won[i]);
 	same_data(shared, kept);
 	blm_close(shared), blm_close(kept);
 }
@@ -409,7 +437,8 @@ static int keep_two(struct blm_filter *fresh, void *context)
 
 START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_is_rebuilt)
 {
-	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *copy, *both, *twin;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *copy, *both,
+			  *twin;
 
 	OK(blm_add(f, "a", 1));
 	OK(blm_sync(f));
@@ -430,7 +459,8 @@ START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_
 	OK(blm_template(&twin, NULL, a_path(), f, 0));
 	OK(blm_add(twin, "d", 1));
 	ck_assert_int_eq(blm_remove(twin, "d", 1), 1);
-	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ twin, f }, 2, 0, NULL));
+	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ twin, f },
+		       2, 0, NULL));
 	FAILS(blm_remove(both, "b", 1), -EUCLEAN);
 	OK(blm_combine_into(twin, BLM_UNION, (const struct blm_filter *[]){ f }, 1, 0, NULL));
 	FAILS(blm_remove(twin, "b", 1), -EUCLEAN);
@@ -465,11 +495,14 @@ START_TEST(before_a_change_can_be_on_the_disk_it_is_known_there)
 	const struct blm_live *live = live_of(current_view(f));
 
 	for (int i = 0; i < 3; i++) {
-		ck_assert_uint_le(load_acquire(&live->announced.word), load_acquire(&live->written.word));
+		ck_assert_uint_le(load_acquire(&live->announced.word),
+				  load_acquire(&live->written.word));
 		OK(blm_add(f, "a", 1));
-		ck_assert_uint_eq(load_acquire(&live->announced.word), load_acquire(&live->epoch.word));
+		ck_assert_uint_eq(load_acquire(&live->announced.word),
+				  load_acquire(&live->epoch.word));
 		OK(blm_sync(f));
-		ck_assert_uint_lt(load_acquire(&live->announced.word), load_acquire(&live->epoch.word));
+		ck_assert_uint_lt(load_acquire(&live->announced.word),
+				  load_acquire(&live->epoch.word));
 	}
 	blm_close(f);
 }
@@ -497,7 +530,8 @@ static void all_made_of_it_refuse_to_remove(const struct blm_filter *f)
 	OK(blm_import_bytes(&made, NULL, a_path(), &how, bytes, len));
 	refuses_to_remove(made);
 	blm_free(bytes);
-	OK(blm_combine(&made, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ f, f }, 2, 0, NULL));
+	OK(blm_combine(&made, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ f, f }, 2,
+		       0, NULL));
 	refuses_to_remove(made);
 	OK(blm_template(&made, NULL, a_path(), f, 0));
 	OK(blm_add(made, "b", 1));
@@ -549,7 +583,9 @@ static int change_meanwhile(void *context, const void *bytes, size_t count)
 
 START_TEST(who_takes_its_bytes_can_change_it_meanwhile)
 {
-	struct blm_filter *f = create(BLM_PARAMS(.kind = _i ? "cuckoo" : "counting", .capacity = N)), *other;
+	struct blm_filter *f = create(
+				  BLM_PARAMS(.kind = _i ? "cuckoo" : "counting", .capacity = N)),
+			  *other;
 
 	OK(blm_open(&other, NULL, f->place.display, BLM_OPEN_WRITE));
 	OK(blm_export(f, &BLM_EXCHANGE(.format = "bloomery"), change_meanwhile, other));
@@ -565,7 +601,9 @@ START_TEST(a_union_that_is_refused_changes_nothing)
 	OK(blm_template(&other, NULL, a_path(), f, 0));
 	OK(blm_add(f, "a", 1));
 	add_numbers(other, 0, N);
-	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *[]){ other }, 1, 1e-9, &rate), -ERANGE);
+	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *[]){ other }, 1, 1e-9,
+			       &rate),
+	      -ERANGE);
 	ck_assert_int_eq(blm_remove(f, "a", 1), 1);
 	blm_close(f), blm_close(other);
 }
@@ -587,7 +625,10 @@ static int sync_it(void *context)
 	return 0;
 }
 
-/* Pages that it has written back change again; then the power goes. _i: the sync is of 0: the same handle, 1: another process. */
+/*
+ * Pages that it has written back change again; then the power goes. _i: the sync is of 0: the same
+ * handle, 1: another process.
+ */
 START_TEST(a_sync_during_a_change_does_not_make_the_file_look_clean)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
@@ -619,7 +660,8 @@ static void *begin_a_change(void *context)
 	struct blm_view *view;
 
 	OK(blm_change_begin_held(f, &view));
-	ck_assert_uint_ge(load_acquire(&live_of(view)->announced.word), load_acquire(&live_of(view)->epoch.word));
+	ck_assert_uint_ge(load_acquire(&live_of(view)->announced.word),
+			  load_acquire(&live_of(view)->epoch.word));
 	blm_change_end_held(f, view);
 	return NULL;
 }
@@ -650,19 +692,28 @@ int main(void)
 	TCase *tc = tcase_create("counting"), *threads = tcase_create("threads");
 
 	tcase_add_loop_test(tc, two_filters_tell_within_a_hundredth_how_many_keys_differ, 0, 8);
-	tcase_add_loop_test(tc, a_key_added_and_removed_twenty_times_is_still_there_and_no_other_is_lost, 0, 2);
+	tcase_add_loop_test(
+		tc, a_key_added_and_removed_twenty_times_is_still_there_and_no_other_is_lost, 0, 2);
 	tcase_add_loop_test(tc, a_key_counts_as_often_as_it_was_added, 0, 2);
-	tcase_add_loop_test(tc, a_cell_counts_a_key_once_however_many_of_its_probes_fall_on_it, 0, 2);
+	tcase_add_loop_test(tc, a_cell_counts_a_key_once_however_many_of_its_probes_fall_on_it, 0,
+			    2);
 	tcase_add_test(tc, counters_overflow_as_seldom_as_the_literature_says);
 	tcase_add_test(tc, so_many_counters_of_three_bits_are_full_as_their_load_says);
 	tcase_add_loop_test(tc, a_union_counts_what_both_have, 0, 2);
 	tcase_add_loop_test(tc, raw_data_adds_up_too_a_word_at_a_time, 0, 2);
-	tcase_add_loop_test(tc, converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_bit, 0, 2);
+	tcase_add_loop_test(
+		tc, converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_bit, 0, 2);
 	tcase_add_test(tc, what_cannot_become_another_kind_is_refused_with_what_can);
-	tcase_add_loop_test(tc, each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even, 0, 2);
-	tcase_add_loop_test(threads, each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even, 2, 4);
+	tcase_add_loop_test(
+		tc, each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even, 0,
+		2);
+	tcase_add_loop_test(
+		threads, each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even,
+		2, 4);
 	tcase_add_loop_test(tc, killed_removers_and_adders_lose_no_key_and_hold_nobody_up, 0, 2);
-	tcase_add_test(tc, after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_is_rebuilt);
+	tcase_add_test(
+		tc,
+		after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_is_rebuilt);
 	tcase_add_test(tc, that_it_was_cut_goes_with_it_to_another_program);
 	tcase_add_test(tc, before_a_change_can_be_on_the_disk_it_is_known_there);
 	tcase_add_test(tc, who_only_reads_it_after_a_power_cut_knows_of_that_too);

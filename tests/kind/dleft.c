@@ -1,4 +1,7 @@
-/* dleft.c - what holds for the kind d-left only: its size, what it can hold of one key, and that it doubles without its keys */
+/*
+ * dleft.c - what holds for the kind d-left only: its size, what it can hold of one key, and that it
+ * doubles without its keys
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -10,8 +13,10 @@ static struct blm_filter *make(uint64_t capacity, double rate, const char *optio
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "d-left", .capacity = capacity, .rate = rate, .options = options,
-								 .seeds = (const uint64_t[]){ 42 }, .seed_count = 1)));
+	OK(blm_create(&f, NULL, a_path(),
+		      &BLM_PARAMS(.kind = "d-left", .capacity = capacity, .rate = rate,
+				  .options = options, .seeds = (const uint64_t[]){ 42 },
+				  .seed_count = 1)));
 	return f;
 }
 
@@ -47,9 +52,12 @@ static uint64_t found(const struct blm_filter *f, uint64_t from, uint64_t to)
 static void rate_is(const struct blm_filter *f, uint64_t keys, double rate)
 {
 	const uint64_t asked = 2000000;
-	double measured = (double)found(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + asked) / (double)asked;
+	double measured = (double)found(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + asked)
+			/ (double)asked;
 
-	ck_assert_msg(fabs(measured - rate) <= 3 * sqrt(rate / (double)asked + rate * rate / (double)keys), "%g, not %g", measured, rate);
+	ck_assert_msg(fabs(measured - rate)
+			      <= 3 * sqrt(rate / (double)asked + rate * rate / (double)keys),
+		      "%g, not %g", measured, rate);
 }
 
 START_TEST(with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145)
@@ -64,7 +72,8 @@ START_TEST(with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0
 	ck_assert_uint_eq(found(f, 0, keys), keys);
 	rate_is(f, keys, 24 / 16384.0);
 	/* counting has four bits where classic has one */
-	OK(blm_plan(&counting, &BLM_PARAMS(.kind = "classic", .capacity = keys, .rate = 24 / 16384.0)));
+	OK(blm_plan(&counting,
+		    &BLM_PARAMS(.kind = "classic", .capacity = keys, .rate = 24 / 16384.0)));
 	ck_assert_double_le(21.33, 4 * counting.bits_per_key / 2);
 	blm_close(f);
 }
@@ -155,7 +164,8 @@ START_TEST(without_spare_bits_doubling_must_be_forced_and_doubles_the_rate)
 	OK(blm_grow(f, BLM_GROW_FORCE));
 	ck_assert_uint_eq(info(f).capacity, 60000);
 	ck_assert_double_eq_tol(info(f).rate, 48 / 16384.0, 1e-5);
-	rate_is(f, 30000, 24 / 16384.0);		/* as long as there are no more keys in it */
+	/* as long as there are no more keys in it */
+	rate_is(f, 30000, 24 / 16384.0);
 	add(f, 30000, 60000);
 	ck_assert_uint_eq(found(f, 0, 60000), 60000);
 	rate_is(f, 60000, 48 / 16384.0);
@@ -169,14 +179,18 @@ START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
 
 	add(f, 0, 10);
 	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
-	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s",
+		      blm_error_message());
 	ck_assert_uint_eq(info(f).capacity, 100);
 	ck_assert_uint_eq(found(f, 0, 10), 10);
 	blm_close(f);
 }
 END_TEST
 
-/* Twice that is more than any is for. What we make is never for so many, as its buckets would be too many first. */
+/*
+ * Twice that is more than any is for. What we make is never for so many, as its buckets would be
+ * too many first.
+ */
 START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 {
 	struct blm_filter *f;
@@ -184,7 +198,9 @@ START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 	struct blm_header *header;
 	struct blm_part_entry *part;
 
-	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "d-left", .capacity = 100, .rate = 0.01, .options = "spare=2")));
+	OK(blm_create(&f, NULL, path,
+		      &BLM_PARAMS(.kind = "d-left", .capacity = 100, .rate = 0.01,
+				  .options = "spare=2")));
 	header = current_view(f)->image.header;
 	part = &header->part[0];
 	part->capacity = htole64(BLM_CAPACITY_MAX);
@@ -193,7 +209,8 @@ START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	add(f, 0, 10);
 	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
-	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s",
+		      blm_error_message());
 	ck_assert_uint_eq(found(f, 0, 10), 10);
 	blm_close(f);
 	free(path);
@@ -203,12 +220,14 @@ END_TEST
 /* A key's remainder has 28 bits at this rate, and up to 32. */
 START_TEST(more_spare_bits_than_there_is_room_for_are_refused)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "d-left", .capacity = 1000, .rate = 1e-7, .options = "spare=4");
+	struct blm_params p = BLM_PARAMS(.kind = "d-left", .capacity = 1000, .rate = 1e-7,
+					 .options = "spare=4");
 
 	OK(blm_plan(&(struct blm_plan){ 0 }, &p));
 	p.options = "spare=5";
 	FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EFBIG);
-	ck_assert_msg(strstr(blm_error_message(), "with 5 spare ones") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "with 5 spare ones") != NULL, "%s",
+		      blm_error_message());
 }
 END_TEST
 
@@ -239,7 +258,8 @@ static void write_on(const char *path, unsigned writer, _Atomic uint64_t *added)
 START_TEST(it_grows_under_writers_that_are_killed_and_no_key_is_lost)
 {
 	struct blm_filter *f = make(20000, 1e-5, "spare=8");
-	_Atomic uint64_t *added = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *added = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[4];
 
 	for (unsigned round = 0; round < 5; round++) {
@@ -272,7 +292,8 @@ int main(void)
 	Suite *s = begin_suite("d-left");
 	TCase *tc = tcase_create("d-left");
 
-	tcase_add_test(tc, with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145);
+	tcase_add_test(tc,
+		       with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145);
 	tcase_add_test(tc, small_ones_take_their_capacity);
 	tcase_add_test(tc, what_is_removed_is_gone_and_what_is_not_stays);
 	tcase_add_test(tc, a_key_comes_out_as_often_as_it_was_added);

@@ -1,4 +1,7 @@
-/* exact.c - filters of two lists: never wrong about either, as small as two levels can be, and nothing leads out of damaged data */
+/*
+ * exact.c - filters of two lists: never wrong about either, as small as two levels can be, and
+ * nothing leads out of damaged data
+ */
 #include "handle/handle.h"
 #include "hash/one_hash.h"
 #include "kind/exact_sieve.h"
@@ -7,7 +10,8 @@
 #include <math.h>
 #include <sys/mman.h>
 
-enum { STRANGER = 1 << 29, OTHER = 1 << 27 };		/* numbers from there on; keys begin with 0 */
+/* numbers from there on; keys begin with 0 */
+enum { STRANGER = 1 << 29, OTHER = 1 << 27 };
 
 struct lists {
 	uint64_t keys, others;
@@ -31,13 +35,15 @@ static void give(struct blm_build *b, bool excluded, uint64_t from, uint64_t cou
 			numbers[i] = backwards ? from + count - 1 - at - i : from + at + i;
 			keys[i] = (struct blm_key){ &numbers[i], 8 };
 		}
-		OK(excluded ? blm_build_exclude_many(b, keys, some) : blm_build_add_many(b, keys, some));
+		OK(excluded ? blm_build_exclude_many(b, keys, some)
+			    : blm_build_add_many(b, keys, some));
 	}
 }
 
 static struct blm_filter *build(struct lists l)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "exact", .rate = l.rate, .seeds = &l.seed, .seed_count = 1);
+	struct blm_params p = BLM_PARAMS(.kind = "exact", .rate = l.rate, .seeds = &l.seed,
+					 .seed_count = 1);
 	struct blm_build_options how = { .memory_bytes = l.memory, .threads = l.threads };
 	struct blm_filter *f;
 	struct blm_build *b;
@@ -103,7 +109,11 @@ START_TEST(no_answer_about_either_list_is_wrong)
 
 	for (size_t k = 0; k < ARRAY_LEN(counts); k++)
 		for (size_t o = 0; o < ARRAY_LEN(counts); o++) {
-			struct lists l = { .keys = counts[k], .others = counts[o], .seed = k, .rate = rates[(k + o) % 4], .twice = (k + o) % 3 == 0 };
+			struct lists l = { .keys = counts[k],
+					   .others = counts[o],
+					   .seed = k,
+					   .rate = rates[(k + o) % 4],
+					   .twice = (k + o) % 3 == 0 };
 			struct blm_filter *f = build(l);
 
 			is_right(f, &l);
@@ -115,11 +125,15 @@ END_TEST
 /* The second level is of two shards. */
 START_TEST(lists_of_several_shards_are_right_too)
 {
-	struct lists l = { .keys = 2200000, .others = 300000, .both = 5000, .threads = 2, .memory = 16 << 20 };
+	struct lists l = {
+		.keys = 2200000, .others = 300000, .both = 5000, .threads = 2, .memory = 16 << 20
+	};
 	struct blm_filter *f = build(l);
 
 	ck_assert_uint_eq(head_of(f).bytes[0], 0);
-	ck_assert_uint_eq(shards_of(&(struct blm_shape){ .capacity = head_of(f).keys + head_of(f).passed }), 2);
+	ck_assert_uint_eq(
+		shards_of(&(struct blm_shape){ .capacity = head_of(f).keys + head_of(f).passed }),
+		2);
 	is_right(f, &l);
 	blm_close(f);
 }
@@ -130,7 +144,11 @@ START_TEST(a_key_on_both_lists_is_in_the_filter_and_counted)
 	static const uint64_t both[] = { 1, 2, 64, 1000, 3000 };
 
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-		struct lists l = { .keys = 3000, .others = i % 2 ? 40000 : 0, .both = both[i], .seed = i, .rate = i % 2 ? 0 : 0.01 };
+		struct lists l = { .keys = 3000,
+				   .others = i % 2 ? 40000 : 0,
+				   .both = both[i],
+				   .seed = i,
+				   .rate = i % 2 ? 0 : 0.01 };
 		struct blm_filter *f = build(l);
 		struct blm_fact fact;
 		char want[64];
@@ -148,8 +166,13 @@ END_TEST
 START_TEST(keys_on_neither_list_are_wrong_at_the_rate_that_it_says)
 {
 	static const struct lists all[] = {
-		{ .keys = 20000, .others = 200000 }, { .keys = 20000, .others = 200000, .rate = 0.01 }, { .keys = 20000, .others = 10000 },
-		{ .keys = 20000, .others = 50, .rate = 0.05 }, { .keys = 40, .others = 40, .rate = 0.2 }, { .keys = 20000, .others = 1, .rate = 0.25 }, { .keys = 20000, .others = 45000 },
+		{ .keys = 20000, .others = 200000 },
+		{ .keys = 20000, .others = 200000, .rate = 0.01 },
+		{ .keys = 20000, .others = 10000 },
+		{ .keys = 20000, .others = 50, .rate = 0.05 },
+		{ .keys = 40, .others = 40, .rate = 0.2 },
+		{ .keys = 20000, .others = 1, .rate = 0.25 },
+		{ .keys = 20000, .others = 45000 },
 	};
 	const double asked = 400000 * test_scale(), seeds = 3;
 
@@ -170,7 +193,8 @@ START_TEST(keys_on_neither_list_are_wrong_at_the_rate_that_it_says)
 			wrong += (double)found(f, STRANGER, (uint64_t)asked);
 			blm_close(f);
 		}
-		ck_assert_msg(wrong <= rate * asked * seeds + 5 * sqrt(rate * asked * seeds), "%zu: %g of %g, not %g", i, wrong, asked * seeds, rate);
+		ck_assert_msg(wrong <= rate * asked * seeds + 5 * sqrt(rate * asked * seeds),
+			      "%zu: %g of %g, not %g", i, wrong, asked * seeds, rate);
 	}
 }
 END_TEST
@@ -185,8 +209,9 @@ static double least_bytes(double n, double o)
 START_TEST(it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong)
 {
 	static const struct lists all[] = {
-		{ .keys = 121570, .others = 1000000 }, { .keys = 200000, .others = 202000 }, { .keys = 200000, .others = 402000 },
-		{ .keys = 200000, .others = 560000 }, { .keys = 200000, .others = 600000 }, { .keys = 50000, .others = 5000000 },
+		{ .keys = 121570, .others = 1000000 }, { .keys = 200000, .others = 202000 },
+		{ .keys = 200000, .others = 402000 },  { .keys = 200000, .others = 560000 },
+		{ .keys = 200000, .others = 600000 },  { .keys = 50000, .others = 5000000 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -196,14 +221,19 @@ START_TEST(it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong)
 		char options[40];
 		struct blm_plan plan;
 
-		ck_assert_msg((double)data_bytes(f) <= 1.1 * least, "%zu: %llu bytes, not 1.1 times %g", i, (unsigned long long)data_bytes(f), least);
+		ck_assert_msg((double)data_bytes(f) <= 1.1 * least,
+			      "%zu: %llu bytes, not 1.1 times %g", i,
+			      (unsigned long long)data_bytes(f), least);
 		if (i == 0)
 			ck_assert_uint_le(data_bytes(f), 77000);
-		snprintf(options, sizeof(options), "others=%llu", (unsigned long long)all[i].others);
+		snprintf(options, sizeof(options), "others=%llu",
+			 (unsigned long long)all[i].others);
 		p.options = options;
 		OK(blm_plan(&plan, &p));
-		ck_assert_msg(fabs((double)plan.data_bytes / (double)data_bytes(f) - 1) < 0.005, "%zu: %llu bytes on paper, %llu built", i,
-			      (unsigned long long)plan.data_bytes, (unsigned long long)data_bytes(f));
+		ck_assert_msg(fabs((double)plan.data_bytes / (double)data_bytes(f) - 1) < 0.005,
+			      "%zu: %llu bytes on paper, %llu built", i,
+			      (unsigned long long)plan.data_bytes,
+			      (unsigned long long)data_bytes(f));
 		blm_close(f);
 	}
 }
@@ -228,29 +258,42 @@ START_TEST(a_million_keys_of_a_hundred_million_are_right_at_the_size_on_paper)
 	p.capacity = l.keys;
 	p.options = options;
 	OK(blm_plan(&plan, &p));
-	ck_assert(fabs((double)plan.data_bytes / (double)data_bytes(f) - 1) < (test_full() ? 0.001 : 0.02));
-	ck_assert(!test_full() || (double)data_bytes(f) < 1.07 * least_bytes((double)l.keys, (double)l.others));
+	ck_assert(fabs((double)plan.data_bytes / (double)data_bytes(f) - 1)
+		  < (test_full() ? 0.001 : 0.02));
+	ck_assert(!test_full()
+		  || (double)data_bytes(f) < 1.07 * least_bytes((double)l.keys, (double)l.others));
 	blm_close(f);
 }
 END_TEST
 
-/* On paper: what CRLite's successor takes for as many certificates (6.7 MB, divided by issuer), and more keys than 32 bits count. */
+/*
+ * On paper: what CRLite's successor takes for as many certificates (6.7 MB, divided by issuer), and
+ * more keys than 32 bits count.
+ */
 START_TEST(large_lists_have_a_size_on_paper)
 {
-	static const struct { uint64_t keys; const char *others; double most; } all[] = {
-		{ 1000000, "others=99000000", 1.10 }, { 8000000, "others=892000000", 1.10 }, { UINT64_C(5000000000), "others=1000000000000", 1.10 },
+	static const struct { uint64_t keys; const char *others; double most;
+	} all[] = {
+		{ 1000000, "others=99000000", 1.10 },
+		{ 8000000, "others=892000000", 1.10 },
+		{ UINT64_C(5000000000), "others=1000000000000", 1.10 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		struct blm_params p = BLM_PARAMS(.kind = "exact", .capacity = all[i].keys, .options = all[i].others);
-		double least = least_bytes((double)all[i].keys, strtod(strchr(all[i].others, '=') + 1, NULL));
+		struct blm_params p = BLM_PARAMS(.kind = "exact", .capacity = all[i].keys,
+						 .options = all[i].others);
+		double least = least_bytes((double)all[i].keys,
+					   strtod(strchr(all[i].others, '=') + 1, NULL));
 		struct blm_fact fact;
 		struct blm_plan plan;
 
 		OK(blm_plan(&plan, &p));
-		ck_assert_msg((double)plan.data_bytes <= all[i].most * least, "%zu: %llu bytes, %g at least", i, (unsigned long long)plan.data_bytes, least);
+		ck_assert_msg((double)plan.data_bytes <= all[i].most * least,
+			      "%zu: %llu bytes, %g at least", i,
+			      (unsigned long long)plan.data_bytes, least);
 		OK(blm_plan_fact(&p, 3, &fact));
-		ck_assert_msg(fabs(fact.value * least / (double)plan.data_bytes - 1) < 1e-4, "%g", fact.value);
+		ck_assert_msg(fabs(fact.value * least / (double)plan.data_bytes - 1) < 1e-4, "%g",
+			      fact.value);
 		OK(blm_plan_fact(&p, 4, &fact));
 		ck_assert_str_eq(fact.name, "classic");
 		ck_assert_double_gt(fact.value, 2 * (double)plan.data_bytes);
@@ -276,7 +319,8 @@ START_TEST(the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_m
 		l.memory = way == 1 ? 0 : 64 << 10;
 		g = build(l);
 		ck_assert_uint_eq(data_bytes(g), data_bytes(f));
-		ck_assert(!memcmp(current_view(g)->part[0].bytes, current_view(f)->part[0].bytes, data_bytes(f)));
+		ck_assert(!memcmp(current_view(g)->part[0].bytes, current_view(f)->part[0].bytes,
+				  data_bytes(f)));
 		blm_close(g);
 	}
 	blm_close(f);
@@ -287,7 +331,8 @@ END_TEST
 
 static struct blm_hash row[3][5000];		/* keys, others, both together */
 
-static int read_row(const struct blm_sorted *s, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+static int read_row(const struct blm_sorted *s, uint64_t from, struct blm_hash *ret,
+		    uint64_t *ret_values, size_t count)
 {
 	const struct blm_hash *all = s->threads == 1 ? row[0] : row[1];
 
@@ -299,7 +344,8 @@ static int read_row(const struct blm_sorted *s, uint64_t from, struct blm_hash *
 START_TEST(any_range_of_both_lists_is_read_in_order_without_either_twice)
 {
 	for (uint64_t step = 1; step < 40; step += 6) {
-		struct blm_sorted keys = { .threads = 1, .read = read_row }, others = { .threads = 2, .read = read_row };
+		struct blm_sorted keys = { .threads = 1, .read = read_row },
+				  others = { .threads = 2, .read = read_row };
 		uint64_t all = 0, passing = 0;
 		struct sieve s;
 
@@ -340,10 +386,15 @@ END_TEST
 
 /* ---- Updates ---- */
 
-/* The keys and the others as they are then: numbers from `from` on; the kind has them as build() does. */
-static void update(const struct blm_filter *f, uint64_t from, uint64_t keys, uint64_t others, unsigned threads)
+/*
+ * The keys and the others as they are then: numbers from `from` on; the kind has them as build()
+ * does.
+ */
+static void update(const struct blm_filter *f, uint64_t from, uint64_t keys, uint64_t others,
+		   unsigned threads)
 {
-	struct blm_build_options how = { .threads = threads, .memory_bytes = threads > 1 ? 64 << 10 : 0 };
+	struct blm_build_options how = { .threads = threads,
+					 .memory_bytes = threads > 1 ? 64 << 10 : 0 };
 	uint64_t number;
 	struct blm_key key = { &number, 8 };
 	struct blm_update *u;
@@ -363,7 +414,10 @@ START_TEST(an_update_adds_at_most_an_eighth_to_the_rate)
 	static const double rates[] = { 0, 0.2, 0.1, 0.05, 0.01, 0.001 };
 
 	for (size_t i = 0; i < 4 * ARRAY_LEN(rates); i++) {
-		struct lists l = { .keys = i % 4 & 1 ? 20 : 300, .others = i % 4 & 2 ? 100 : 4000, .seed = i, .rate = rates[i / 4] };
+		struct lists l = { .keys = i % 4 & 1 ? 20 : 300,
+				   .others = i % 4 & 2 ? 100 : 4000,
+				   .seed = i,
+				   .rate = rates[i / 4] };
 		struct blm_filter *f = build(l);
 		struct blm_info info = BLM_INFO;
 		double before;
@@ -374,7 +428,8 @@ START_TEST(an_update_adds_at_most_an_eighth_to_the_rate)
 			before = part->kind->rate_at(&part->shape, part->shape.capacity);
 			update(f, 5 * j, l.keys, l.others, 1);
 			OK(blm_info(f, &info));
-			ck_assert_msg(info.rate > 0 && info.rate <= before * 1.125 * (1 + 1e-9), "%zu: from %g to %g", i, before, info.rate);
+			ck_assert_msg(info.rate > 0 && info.rate <= before * 1.125 * (1 + 1e-9),
+				      "%zu: from %g to %g", i, before, info.rate);
 		}
 		blm_close(f);
 	}
@@ -383,7 +438,8 @@ END_TEST
 
 START_TEST(an_update_and_a_delta_need_layers_that_end_where_the_data_end)
 {
-	struct blm_filter *f = build((struct lists){ .keys = 500, .others = 3000 }), *old = build((struct lists){ .keys = 500, .others = 3000 });
+	struct blm_filter *f = build((struct lists){ .keys = 500, .others = 3000 }),
+			  *old = build((struct lists){ .keys = 500, .others = 3000 });
 	struct blm_others others = { .list = NULL };
 	struct blm_sorted none = { .others = &others };
 	struct blm_part part = current_view(f)->part[0];
@@ -408,7 +464,8 @@ START_TEST(an_update_and_a_delta_need_layers_that_end_where_the_data_end)
 	memcpy(delta, made, len);
 	/* 64 bytes more, and all hashes right */
 	{
-		uint64_t base = data_bytes(old), now = data_bytes(f), added = htole64(now - base + 64), words[2];
+		uint64_t base = data_bytes(old), now = data_bytes(f),
+			 added = htole64(now - base + 64), words[2];
 		uint8_t *all = calloc(1, now + 64);
 		struct blm_hash hash;
 
@@ -430,19 +487,23 @@ END_TEST
 
 START_TEST(an_updated_filter_is_right_about_the_new_lists)
 {
-	static const struct lists all[] = { { .keys = 5000, .others = 40000, .seed = 1 }, { .keys = 300, .others = 100, .seed = 2, .rate = 0.01 },
-					    { .keys = 2000, .seed = 3, .rate = 0.001 }, { .keys = 1, .others = 1, .seed = 4 } };
+	static const struct lists all[] = { { .keys = 5000, .others = 40000, .seed = 1 },
+					    { .keys = 300, .others = 100, .seed = 2, .rate = 0.01 },
+					    { .keys = 2000, .seed = 3, .rate = 0.001 },
+					    { .keys = 1, .others = 1, .seed = 4 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct blm_filter *f = build(all[i]), *again = build(all[i]);
 		uint64_t bytes = data_bytes(f);
 
 		for (uint64_t step = 1; step <= 5; step++) {
-			uint64_t from = step * all[i].keys / 100, others = all[i].others + step * 50;
+			uint64_t from = step * all[i].keys / 100,
+				 others = all[i].others + step * 50;
 			struct lists now = { .keys = all[i].keys - from, .others = others };
 			struct blm_info info = BLM_INFO;
 
-			update(f, from, all[i].keys, others, 1);	/* a hundredth goes, and as many come */
+			/* a hundredth goes, and as many come */
+			update(f, from, all[i].keys, others, 1);
 			update(again, from, all[i].keys, others, 3);
 			ck_assert_uint_eq(found(f, from, all[i].keys), all[i].keys);
 			ck_assert_uint_eq(found(f, 0, from), 0);
@@ -450,14 +511,17 @@ START_TEST(an_updated_filter_is_right_about_the_new_lists)
 			OK(blm_info(f, &info));
 			ck_assert_uint_eq(info.keys, all[i].keys);
 			ck_assert_uint_eq(info.capacity, all[i].keys);
-			ck_assert(found(f, STRANGER, 20000) <= info.rate * 20000 + 5 * sqrt(info.rate * 20000) + 1);
+			ck_assert(found(f, STRANGER, 20000)
+				  <= info.rate * 20000 + 5 * sqrt(info.rate * 20000) + 1);
 			ck_assert_uint_eq(data_bytes(again), data_bytes(f));
-			ck_assert(!memcmp(current_view(again)->part[0].bytes, current_view(f)->part[0].bytes, data_bytes(f)));
+			ck_assert(!memcmp(current_view(again)->part[0].bytes,
+					  current_view(f)->part[0].bytes, data_bytes(f)));
 			OK(blm_verify(NULL, f->place.display, 0, NULL, NULL));
 		}
 		ck_assert(all[i].keys < 2 || data_bytes(f) > bytes);
 		bytes = data_bytes(f);
-		update(f, 5 * all[i].keys / 100, all[i].keys, all[i].others + 250, 1);	/* nothing changes */
+		/* nothing changes */
+		update(f, 5 * all[i].keys / 100, all[i].keys, all[i].others + 250, 1);
 		ck_assert_uint_eq(data_bytes(f), bytes);
 		blm_close(f), blm_close(again);
 	}
@@ -471,12 +535,15 @@ START_TEST(an_update_takes_what_an_exact_filter_of_the_changed_answers_takes)
 	uint64_t before = data_bytes(f);
 	double changed, least;
 
-	update(f, 10000, 100000, 1000000, 2);	/* 10000 go, 10000 come, but those that were false positives */
+	/* 10000 go, 10000 come, but those that were false positives */
+	update(f, 10000, 100000, 1000000, 2);
 	ck_assert_uint_eq(found(f, 10000, 100000), 100000);
-	changed = (double)((const struct exact_head *)(current_view(f)->part[0].bytes + before))->keys;
+	changed = (double)((const struct exact_head *)(current_view(f)->part[0].bytes + before))
+			  ->keys;
 	ck_assert(changed > 18000 && changed <= 20000);
 	least = least_bytes(changed, 1110000 - changed);
-	ck_assert_msg((double)(data_bytes(f) - before) <= 1.3 * least, "%llu bytes, %g at least", (unsigned long long)(data_bytes(f) - before), least);
+	ck_assert_msg((double)(data_bytes(f) - before) <= 1.3 * least, "%llu bytes, %g at least",
+		      (unsigned long long)(data_bytes(f) - before), least);
 	blm_close(f);
 }
 END_TEST
@@ -514,10 +581,15 @@ END_TEST
 
 START_TEST(what_it_cannot_be_is_refused_with_words)
 {
-	static const struct { struct blm_params p; int err; } none[] = {
-		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .rate = 1e-12), -EFBIG }, { BLM_PARAMS(.kind = "exact", .cells = 1000), -EINVAL },
-		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .probes = 3), -EINVAL }, { BLM_PARAMS(.kind = "exact", .capacity = 10, .options = "others=-1"), -EINVAL },
-		{ BLM_PARAMS(.kind = "exact", .capacity = BLM_CAPACITY_MAX, .options = "others=100000000000000", .rate = 1e-9), -EFBIG },
+	static const struct { struct blm_params p; int err;
+	} none[] = {
+		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .rate = 1e-12), -EFBIG },
+		{ BLM_PARAMS(.kind = "exact", .cells = 1000), -EINVAL },
+		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .probes = 3), -EINVAL },
+		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .options = "others=-1"), -EINVAL },
+		{ BLM_PARAMS(.kind = "exact", .capacity = BLM_CAPACITY_MAX,
+			     .options = "others=100000000000000", .rate = 1e-9),
+		  -EFBIG },
 	};
 	struct blm_key key = { "a", 1 };
 	struct blm_plan plan;
@@ -526,7 +598,9 @@ START_TEST(what_it_cannot_be_is_refused_with_words)
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		FAILS(blm_plan(&plan, &none[i].p), none[i].err);
 	for (int i = 0; i < 2; i++) {
-		OK(blm_build_begin(&b, NULL, a_path(), &BLM_PARAMS(.kind = i ? "ribbon" : "blocked", .capacity = 10), NULL));
+		OK(blm_build_begin(&b, NULL, a_path(),
+				   &BLM_PARAMS(.kind = i ? "ribbon" : "blocked", .capacity = 10),
+				   NULL));
 		FAILS(blm_build_exclude_many(b, &key, 1), -EOPNOTSUPP);
 		ck_assert_ptr_nonnull(strstr(blm_error_message(), "exact"));
 		blm_build_cancel(b);
@@ -541,7 +615,9 @@ END_TEST
 
 START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 {
-	static const struct lists all[] = { { .keys = 3000, .others = 30000 }, { .keys = 100, .others = 100 }, { .keys = 9000, .others = 9, .rate = 0.1 } };
+	static const struct lists all[] = { { .keys = 3000, .others = 30000 },
+					    { .keys = 100, .others = 100 },
+					    { .keys = 9000, .others = 9, .rate = 0.1 } };
 
 	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
 		struct blm_filter *f = build(all[s]);
@@ -569,7 +645,11 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 			for (uint64_t i = next_random(&state) % 6; i-- > 0;)
 				at[next_random(&state) % most] = (uint8_t)next_random(&state);
 			if (round % 3 == 0)
-				memcpy(at + 8 * (next_random(&state) % 8), &(uint64_t){ round % 2 ? UINT64_MAX : UINT64_C(1) << next_random(&state) % 64 }, 8);
+				memcpy(at + 8 * (next_random(&state) % 8),
+				       &(uint64_t){ round % 2 ? UINT64_MAX
+							      : UINT64_C(1) << next_random(&state)
+										       % 64 },
+				       8);
 			found(f, 0, 100);
 			for (uint64_t i = 0; i < 20; i++)
 				blm_contains(f, &i, 8);
@@ -596,7 +676,8 @@ int main(void)
 	tcase_add_test(tc, it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong);
 	tcase_add_test(tc, a_million_keys_of_a_hundred_million_are_right_at_the_size_on_paper);
 	tcase_add_test(tc, large_lists_have_a_size_on_paper);
-	tcase_add_test(tc, the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
+	tcase_add_test(tc,
+		       the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
 	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_without_either_twice);
 	tcase_add_test(tc, an_update_adds_at_most_an_eighth_to_the_rate);
 	tcase_add_test(tc, an_update_and_a_delta_need_layers_that_end_where_the_data_end);

@@ -1,4 +1,7 @@
-/* fuse.c - binary fuse filters: rate and space, sets of every size and the worst of them, shards, and data of an enemy */
+/*
+ * fuse.c - binary fuse filters: rate and space, sets of every size and the worst of them, shards,
+ * and data of an enemy
+ */
 #include "array.h"
 #include "kind/common/fuse_table.h"
 #include "refuse.h"
@@ -30,7 +33,8 @@ START_TEST(fingerprints_of_every_width_keep_their_rate)
 			ck_assert_uint_eq(count_yes(&b, b.hashes, b.sorted.count), b.sorted.count);
 			ck_assert_uint_eq(b.done, b.sorted.count);
 			wrong = (double)count_strangers(&b, asked);
-			ck_assert_msg(fabs(wrong - expected) <= 4.5 * sqrt(expected) + 2, "%u bits, %u cells: %g of %g, %g expected", width, probes,
+			ck_assert_msg(fabs(wrong - expected) <= 4.5 * sqrt(expected) + 2,
+				      "%u bits, %u cells: %g of %g, %g expected", width, probes,
 				      wrong, (double)asked, expected);
 			built_end(&b);
 		}
@@ -42,25 +46,30 @@ static double times_the_bound(const struct blm_shape *s, uint64_t keys)
 	return (double)s->bytes * 8 / ((double)keys * s->cell_bits);
 }
 
-START_TEST(a_million_keys_and_more_take_1_14_times_the_least_space_and_with_4_cells_1_08_times)
+START_TEST(a_million_keys_take_1_14_times_the_least_space_and_1_08_with_4_cells)
 {
 	for (uint64_t keys = 1000000; keys < BLM_CAPACITY_MAX / 1000; keys += keys / 7)
 		for (unsigned each = 0; each < 2 * 29; each++) {
 			unsigned probes = 3 + each % 2;
-			struct blm_shape s = { .args = { 4 + each / 2 } };	/* of 4 to 32 bits */
+			/* of 4 to 32 bits */
+			struct blm_shape s = { .args = { 4 + each / 2 } };
 
-			OK(blm_kind_by_name("fuse")->plan(&s, &BLM_PARAMS(.capacity = keys, .probes = probes)));
+			OK(blm_kind_by_name("fuse")->plan(&s, &BLM_PARAMS(.capacity = keys,
+									  .probes = probes)));
 			ck_assert_double_le(times_the_bound(&s, keys), probes == 3 ? 1.14 : 1.08);
-			ck_assert_double_ge((double)s.cells, (double)keys * (probes == 3 ? 1.125 : 1.075) * 0.9999);
+			ck_assert_double_ge((double)s.cells,
+					    (double)keys * (probes == 3 ? 1.125 : 1.075) * 0.9999);
 		}
 	for (unsigned probes = 3; probes <= (SANITIZED ? 3 : 4); probes++)
-		for (uint64_t keys = 1000000; keys < (SANITIZED ? 2000000 : 4000000); keys += 1150001) {
+		for (uint64_t keys = 1000000; keys < (SANITIZED ? 2000000 : 4000000);
+		     keys += 1150001) {
 			struct built b;
 
 			built_begin(&b, keys, false);
 			built_fill(&b, 0);
 			build(&b, "fuse", probes, bits(8));
-			ck_assert_double_le(times_the_bound(&b.part.shape, keys), probes == 3 ? 1.14 : 1.08);
+			ck_assert_double_le(times_the_bound(&b.part.shape, keys),
+					    probes == 3 ? 1.14 : 1.08);
 			for (uint64_t i = 0; i < keys; i++)
 				ck_assert(has(&b, b.hashes[i]));
 			built_end(&b);
@@ -70,12 +79,15 @@ END_TEST
 
 START_TEST(the_rate_asked_for_is_kept_by_whole_bits_and_info_says_which_results)
 {
-	static const struct { double rate; unsigned bits; } some[] = {
-		{ 0.5, 4 }, { 0.0625, 4 }, { 0.06, 5 }, { 0.01, 7 }, { 0.001, 10 }, { 1.0 / 256, 8 }, { 0.0039, 9 }, { 1e-9, 30 }, { 2.4e-10, 32 },
+	static const struct { double rate; unsigned bits;
+	} some[] = {
+		{ 0.5, 4 },	  { 0.0625, 4 }, { 0.06, 5 },  { 0.01, 7 },	{ 0.001, 10 },
+		{ 1.0 / 256, 8 }, { 0.0039, 9 }, { 1e-9, 30 }, { 2.4e-10, 32 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(some); i++) {
-		const struct blm_params params = BLM_PARAMS(.kind = "fuse", .capacity = 100000, .rate = some[i].rate);
+		const struct blm_params params = BLM_PARAMS(.kind = "fuse", .capacity = 100000,
+							    .rate = some[i].rate);
 		struct blm_plan plan;
 		struct blm_fact fact;
 
@@ -90,10 +102,17 @@ END_TEST
 
 START_TEST(what_it_cannot_be_is_refused)
 {
-	static const struct { struct blm_params params; int err; } none[] = {
-		{ BLM_PARAMS(.options = "fingerprint-bits=3"), -EINVAL }, { BLM_PARAMS(.options = "fingerprint-bits=33"), -EINVAL }, { BLM_PARAMS(.probes = 2), -EINVAL },
-		{ BLM_PARAMS(.probes = 5), -EINVAL }, { BLM_PARAMS(.cells = 1000), -EINVAL }, { BLM_PARAMS(.rate = 1e-10), -EFBIG },
-		{ BLM_PARAMS(.options = "fingerprint-bits=8", .rate = 0.001), -EFBIG }, { BLM_PARAMS(.hash = "xxh64"), -EOPNOTSUPP }, { BLM_PARAMS(.hash = "mm3_64"), -EOPNOTSUPP },
+	static const struct { struct blm_params params; int err;
+	} none[] = {
+		{ BLM_PARAMS(.options = "fingerprint-bits=3"), -EINVAL },
+		{ BLM_PARAMS(.options = "fingerprint-bits=33"), -EINVAL },
+		{ BLM_PARAMS(.probes = 2), -EINVAL },
+		{ BLM_PARAMS(.probes = 5), -EINVAL },
+		{ BLM_PARAMS(.cells = 1000), -EINVAL },
+		{ BLM_PARAMS(.rate = 1e-10), -EFBIG },
+		{ BLM_PARAMS(.options = "fingerprint-bits=8", .rate = 0.001), -EFBIG },
+		{ BLM_PARAMS(.hash = "xxh64"), -EOPNOTSUPP },
+		{ BLM_PARAMS(.hash = "mm3_64"), -EOPNOTSUPP },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -125,7 +144,10 @@ START_TEST(sets_of_every_size_are_built)
 }
 END_TEST
 
-/* Sets of hashes as no hash function makes them: of one half alone, of numbers from 0 on, a bit apart, with the one half that unfold() loses. */
+/*
+ * Sets of hashes as no hash function makes them: of one half alone, of numbers from 0 on, a bit
+ * apart, with the one half that unfold() loses.
+ */
 static struct blm_hash odd_hash(unsigned sort, uint64_t i)
 {
 	switch (sort) {
@@ -197,7 +219,8 @@ static uint64_t one_line(const struct blm_shape *shape, uint64_t keys)
 	return BLM_SHARD_ALIGN;
 }
 
-static int make_sum(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
+static int make_sum(const struct blm_part *part, struct blm_shard *shard,
+		    const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
 		    void *room)
 {
 	for (uint64_t i = 0; i < count; i++)
@@ -205,12 +228,19 @@ static int make_sum(const struct blm_part *part, struct blm_shard *shard, const 
 	return 0;
 }
 
-/* Its thread cannot be had, or of its memory the first or the last: who calls has as much before it. */
+/*
+ * Its thread cannot be had, or of its memory the first or the last: who calls has as much before
+ * it.
+ */
 START_TEST(a_helper_that_cannot_be_had_is_done_without)
 {
-	static const struct blm_shard_maker sums = { .bytes = one_line, .room = one_line, .make = make_sum };
-	static _Alignas(64) uint8_t data[2][3 * BLM_SHARD_ALIGN];	/* the index, and two shards */
-	struct blm_part part = { .shape = { .capacity = UINT64_C(2) << BLM_SHARD_KEYS_SHIFT, .bytes = sizeof(data[0]) } };
+	static const struct blm_shard_maker sums = { .bytes = one_line,
+						     .room = one_line,
+						     .make = make_sum };
+	/* the index, and two shards */
+	static _Alignas(64) uint8_t data[2][3 * BLM_SHARD_ALIGN];
+	struct blm_part part = { .shape = { .capacity = UINT64_C(2) << BLM_SHARD_KEYS_SHIFT,
+					    .bytes = sizeof(data[0]) } };
 	struct built b;
 
 	built_begin(&b, 1000, false);
@@ -264,7 +294,8 @@ START_TEST(keys_that_cannot_be_read_fail_it_with_their_words)
 		b.fails = -EIO;
 		b.from = MANY - 1;
 		FAILS(b.part.kind->build(&b.part, &b.sorted), -EIO);
-		ck_assert_str_eq(blm_error_message(), SHARDS == 3 ? "no key number 3145727" : "no key number 2097151");
+		ck_assert_str_eq(blm_error_message(),
+				 SHARDS == 3 ? "no key number 3145727" : "no key number 2097151");
 		FAILS(b.part.kind->fit(&b.part.shape, (b.from = 0, &b.sorted)), -EIO);
 		built_drop(&b);
 	}
@@ -290,7 +321,10 @@ static void ask_all_ways(const struct built *b)
 		for (unsigned probe = 0; probe < 5; probe++) {
 			const uint64_t *word = kind->probe(&b->part, &key, probe, &mask);
 
-			ck_assert(!word || ((const uint8_t *)word >= b->part.bytes && (const uint8_t *)(word + 1) <= b->part.bytes + b->part.shape.bytes));
+			ck_assert(!word
+				  || ((const uint8_t *)word >= b->part.bytes
+				      && (const uint8_t *)(word + 1)
+						 <= b->part.bytes + b->part.shape.bytes));
 		}
 		if (kind->get)
 			kind->get(&b->part, &key, &value);
@@ -299,8 +333,13 @@ static void ask_all_ways(const struct built *b)
 
 START_TEST(whatever_the_index_says_nothing_outside_the_data_is_read)
 {
-	static const struct { const char *kind; unsigned probes; uint64_t keys, args[2]; } some[] = {
-		{ "fuse", 3, 1000, { 8 } }, { "fuse", 4, 1, { 32 } }, { "bloomier", 3, 700, { 64, 64 } }, { "bloomier", 4, 300, { 3, 9 } },
+	static const struct {
+		const char *kind;
+		unsigned probes;
+		uint64_t keys, args[2];
+	} some[] = {
+		{ "fuse", 3, 1000, { 8 } },	    { "fuse", 4, 1, { 32 } },
+		{ "bloomier", 3, 700, { 64, 64 } }, { "bloomier", 4, 300, { 3, 9 } },
 		{ "fuse", 3, MANY, { 5 } },
 	};
 
@@ -316,9 +355,36 @@ START_TEST(whatever_the_index_says_nothing_outside_the_data_is_read)
 		for (uint64_t i = 0; i < count; i++) {
 			uint64_t good = index[i], end = b.part.shape.bytes;
 			const uint64_t bad[] = {
-				0, 1, 8, 63, 64, 65, end - 64, end - 8, end, end + 64, UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, INT64_MAX, good + 64,
-				good - 64, good + 8, good + 1, good - 1, good + 256, good ^ 1, good << 8, good | 0xff, good | 63, good | 64, (good & ~UINT64_C(0xff)) | 17,
-				UINT64_C(0x100000003) << 8 | 16, UINT64_C(0xffffffff) << 8 | 16, UINT64_C(1) << 40, UINT64_C(1) << 8 | 16,
+				0,
+				1,
+				8,
+				63,
+				64,
+				65,
+				end - 64,
+				end - 8,
+				end,
+				end + 64,
+				UINT64_MAX,
+				UINT64_MAX - 63,
+				UINT64_C(1) << 63,
+				INT64_MAX,
+				good + 64,
+				good - 64,
+				good + 8,
+				good + 1,
+				good - 1,
+				good + 256,
+				good ^ 1,
+				good << 8,
+				good | 0xff,
+				good | 63,
+				good | 64,
+				(good & ~UINT64_C(0xff)) | 17,
+				UINT64_C(0x100000003) << 8 | 16,
+				UINT64_C(0xffffffff) << 8 | 16,
+				UINT64_C(1) << 40,
+				UINT64_C(1) << 8 | 16,
 			};
 
 			for (size_t j = 0; j < ARRAY_LEN(bad); j++) {
@@ -327,7 +393,8 @@ START_TEST(whatever_the_index_says_nothing_outside_the_data_is_read)
 			}
 			index[i] = good;
 		}
-		for (uint64_t round = 0; round < 400; round++) {	/* all of it at random, small numbers more often */
+		/* all of it at random, small numbers more often */
+		for (uint64_t round = 0; round < 400; round++) {
 			for (uint64_t i = 0; i < count; i++)
 				index[i] = mixed(round * 100 + i) >> mixed(i + round) % 64;
 			ask_all_ways(&b);
@@ -344,7 +411,12 @@ START_TEST(shapes_that_no_plan_makes_are_none)
 
 	OK(fuse->plan(&good, &BLM_PARAMS(.capacity = 5000000)));
 	ck_assert(fuse->valid(&good));
-#define IS_NONE(change) do { struct blm_shape s = good; change; ck_assert_msg(!fuse->valid(&s), "%s", #change); } while (0)
+#define IS_NONE(change) \
+	do { \
+		struct blm_shape s = good; \
+		change; \
+		ck_assert_msg(!fuse->valid(&s), "%s", #change); \
+	} while (0)
 	IS_NONE(s.bytes = 64);
 	IS_NONE(s.bytes += 32);
 	IS_NONE(s.bytes += 64);
@@ -367,7 +439,7 @@ int main(void)
 	TCase *tc = tcase_create("fuse");
 
 	tcase_add_test(tc, fingerprints_of_every_width_keep_their_rate);
-	tcase_add_test(tc, a_million_keys_and_more_take_1_14_times_the_least_space_and_with_4_cells_1_08_times);
+	tcase_add_test(tc, a_million_keys_take_1_14_times_the_least_space_and_1_08_with_4_cells);
 	tcase_add_test(tc, the_rate_asked_for_is_kept_by_whole_bits_and_info_says_which_results);
 	tcase_add_test(tc, what_it_cannot_be_is_refused);
 	tcase_add_test(tc, sets_of_every_size_are_built);

@@ -8,7 +8,9 @@
 
 static struct blm_filter *build(uint64_t count, double rate, const char *options, uint64_t capacity)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "golomb", .rate = rate, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1);
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .rate = rate, .options = options,
+					 .capacity = capacity, .seeds = &(uint64_t){ 5 },
+					 .seed_count = 1);
 	struct blm_filter *f;
 	struct blm_build *b;
 
@@ -37,7 +39,8 @@ static double bits_of_codes(const struct blm_part *part, uint64_t count)
 	while (c.numbers.next(&c.numbers, &number) == 1) {
 		uint64_t distance = number - last;
 
-		bits += distance / l.code.divisor + 1 + l.rest_bits - (distance % l.code.divisor < l.short_ones);
+		bits += distance / l.code.divisor + 1 + l.rest_bits
+		      - (distance % l.code.divisor < l.short_ones);
 		last = number;
 	}
 	return (double)bits / (double)count;
@@ -48,8 +51,10 @@ START_TEST(at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_
 	const uint64_t count = SANITIZED ? 200000 : 1000000;
 	struct blm_filter *f = build(count, 1.0 / 1024, NULL, 0);
 
-	ck_assert_msg(bits_of_codes(part_of(f), count) <= 11.60, "%g", bits_of_codes(part_of(f), count));
-	ck_assert_msg((double)part_of(f)->shape.bytes * 8 / count <= 11.85, "%g", (double)part_of(f)->shape.bytes * 8 / count);
+	ck_assert_msg(bits_of_codes(part_of(f), count) <= 11.60, "%g",
+		      bits_of_codes(part_of(f), count));
+	ck_assert_msg((double)part_of(f)->shape.bytes * 8 / count <= 11.85, "%g",
+		      (double)part_of(f)->shape.bytes * 8 / count);
 	blm_close(f);
 }
 END_TEST
@@ -64,7 +69,8 @@ START_TEST(a_plan_foretells_the_bits_a_key_that_a_build_takes)
 		double built = (double)part_of(f)->shape.bytes * 8 / count;
 		struct blm_plan plan;
 
-		OK(blm_plan(&plan, &BLM_PARAMS(.kind = "golomb", .capacity = count, .rate = rates[i])));
+		OK(blm_plan(&plan,
+			    &BLM_PARAMS(.kind = "golomb", .capacity = count, .rate = rates[i])));
 		ck_assert_double_eq_tol((double)plan.data_bytes * 8 / count, built, 0.05);
 		blm_close(f);
 	}
@@ -130,21 +136,29 @@ static int compare(const void *a, const void *b)
 
 START_TEST(numbers_come_out_as_they_went_in_however_they_lie)
 {
-	static const uint64_t ranges[] = { 1, 2, 3, 100, 1000003, UINT64_C(1) << 40, UINT64_C(1) << 62 };
+	static const uint64_t ranges[] = {
+		1, 2, 3, 100, 1000003, UINT64_C(1) << 40, UINT64_C(1) << 62
+	};
 	enum { MOST = 3000 };
 	uint64_t *number = malloc(MOST * sizeof(*number)), state = (uint64_t)_i;
 
 	for (size_t r = 0; r < ARRAY_LEN(ranges); r++)
 		for (size_t count = 0; count <= MOST; count = count * 3 + 1) {
 			struct list list = { { list_begin, list_next }, number, count, 0 };
-			struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = ranges[r], .probes = 1, .cell_bits = 1 } };
+			struct blm_part part = {
+				.kind = blm_kind_by_name("golomb"),
+				.shape = { .cells = ranges[r], .probes = 1, .cell_bits = 1 }
+			};
 			struct golomb_cursor c;
 			uint64_t got;
 
 			for (size_t i = 0; i < count; i++) {
 				uint64_t x = next_random(&state);
 
-				number[i] = _i == 0 ? x % ranges[r] : _i == 1 ? scale(x >> x % 64, ranges[r]) : _i == 2 ? ranges[r] - 1 : (x & 3) * (ranges[r] / 4);
+				number[i] = _i == 0 ? x % ranges[r]
+					  : _i == 1 ? scale(x >> x % 64, ranges[r])
+					  : _i == 2 ? ranges[r] - 1
+						    : (x & 3) * (ranges[r] / 4);
 			}
 			qsort(number, count, sizeof(*number), compare);
 			OK(blm_golomb_fit(&part.shape, &list.numbers, count));
@@ -166,7 +180,7 @@ START_TEST(numbers_come_out_as_they_went_in_however_they_lie)
 }
 END_TEST
 
-START_TEST(the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so_many_times_it)
+START_TEST(the_range_is_capacity_over_rate_or_exactly_modulus_times_capacity)
 {
 	struct blm_filter *f = build(1000, 0.001, NULL, 0);
 	struct blm_info info = BLM_INFO;
@@ -178,7 +192,8 @@ START_TEST(the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, UINT64_C(784931000));
 	blm_close(f);
-	f = build(1000, 0.001, NULL, 5000);		/* room for more: fewer are wrong less often */
+	/* room for more: fewer are wrong less often */
+	f = build(1000, 0.001, NULL, 5000);
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, 5000000);
 	ck_assert_uint_eq(info.capacity, 5000);
@@ -191,10 +206,15 @@ START_TEST(what_cannot_be_a_golomb_filter_is_refused)
 {
 	struct blm_build *b;
 
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .cells = 100), NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .probes = 2), NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .rate = 1e-30), NULL), -EFBIG);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .options = "modulus=1"), NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .cells = 100), NULL),
+	      -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .probes = 2), NULL),
+	      -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .rate = 1e-30), NULL),
+	      -EFBIG);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .options = "modulus=1"),
+			      NULL),
+	      -EINVAL);
 }
 END_TEST
 
@@ -202,7 +222,8 @@ END_TEST
 static void goes_in_and_comes_out(const uint64_t *number, size_t count, uint64_t range)
 {
 	struct list list = { { list_begin, list_next }, number, count, 0 };
-	struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = range, .probes = 1, .cell_bits = 1 } };
+	struct blm_part part = { .kind = blm_kind_by_name("golomb"),
+				 .shape = { .cells = range, .probes = 1, .cell_bits = 1 } };
 	struct golomb_cursor c;
 	uint64_t got;
 
@@ -222,7 +243,8 @@ static void goes_in_and_comes_out(const uint64_t *number, size_t count, uint64_t
 
 		for (size_t i = 0; i < count && !there; i++)
 			there = number[i] == value;
-		ck_assert_int_eq(part.kind->contains(&part, &(struct blm_hashed){ .hash = hash }), there);
+		ck_assert_int_eq(part.kind->contains(&part, &(struct blm_hashed){ .hash = hash }),
+				 there);
 	}
 	free(part.bytes);
 }
@@ -255,9 +277,12 @@ END_TEST
 
 /* ---- Merging ---- */
 
-static struct blm_filter *built(uint64_t from, uint64_t to, const char *options, uint64_t capacity, int twice)
+static struct blm_filter *built(uint64_t from, uint64_t to, const char *options, uint64_t capacity,
+				int twice)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "golomb", .rate = 0.01, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1);
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .rate = 0.01, .options = options,
+					 .capacity = capacity, .seeds = &(uint64_t){ 5 },
+					 .seed_count = 1);
 	struct blm_filter *f;
 	struct blm_build *b;
 
@@ -281,7 +306,9 @@ START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
 {
 	for (int counted = 0; counted < 2; counted++) {
 		const char *options = counted ? "counted=1" : NULL;
-		struct blm_filter *a = built(0, 3000, options, 8000, 0), *b = built(2000, 5000, options, 8000, 0), *c = built(7000, 8000, options, 8000, 0);
+		struct blm_filter *a = built(0, 3000, options, 8000, 0),
+				  *b = built(2000, 5000, options, 8000, 0),
+				  *c = built(7000, 8000, options, 8000, 0);
 		struct blm_filter *all = built(0, 5000, options, 8000, 0), *merged;
 		const struct blm_filter *from[] = { a, b, c }, *with_rest[] = { all, c };
 		struct blm_filter *whole;
@@ -297,14 +324,16 @@ START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
 		else
 			ck_assert(info.keys <= 6000 && info.keys > 5900);
 		FAILS(blm_merge(&whole, NULL, a->place.display, from, 3, 0), -EEXIST);
-		blm_close(a), blm_close(b), blm_close(c), blm_close(all), blm_close(merged), blm_close(whole);
+		blm_close(a), blm_close(b), blm_close(c), blm_close(all), blm_close(merged),
+			blm_close(whole);
 	}
 }
 END_TEST
 
 START_TEST(what_is_of_another_range_or_kind_is_not_merged)
 {
-	struct blm_filter *a = built(0, 100, NULL, 1000, 0), *b = built(0, 100, NULL, 1001, 0), *c, *made;
+	struct blm_filter *a = built(0, 100, NULL, 1000, 0), *b = built(0, 100, NULL, 1001, 0), *c,
+			  *made;
 	const struct blm_filter *two[] = { a, b };
 
 	FAILS(blm_merge(&made, NULL, NULL, two, 2, 0), -EMEDIUMTYPE);
@@ -317,11 +346,13 @@ START_TEST(what_is_of_another_range_or_kind_is_not_merged)
 }
 END_TEST
 
-static void update(const struct blm_filter *f, uint64_t add_from, uint64_t add_to, uint64_t from, uint64_t to)
+static void update(const struct blm_filter *f, uint64_t add_from, uint64_t add_to, uint64_t from,
+		   uint64_t to)
 {
 	struct blm_update *u;
 
-	OK(blm_update_begin(&u, NULL, f->place.name, NULL, &(struct blm_build_options){ .memory_bytes = 200000 }));
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL,
+			    &(struct blm_build_options){ .memory_bytes = 200000 }));
 	for (uint64_t k = add_from; k < add_to; k++)
 		OK(blm_update_add_many(u, &(struct blm_key){ &k, 8 }, 1));
 	for (uint64_t k = from; k < to; k++)
@@ -331,13 +362,15 @@ static void update(const struct blm_filter *f, uint64_t add_from, uint64_t add_t
 
 START_TEST(keys_come_into_one_and_go_out_of_one_that_counts_them)
 {
-	struct blm_filter *plain = built(0, 9000, NULL, 20000, 1), *counted = built(0, 9000, "counted=1", 20000, 1), *expected;
+	struct blm_filter *plain = built(0, 9000, NULL, 20000, 1),
+			  *counted = built(0, 9000, "counted=1", 20000, 1), *expected;
 	struct blm_update *u;
 	struct blm_info info = BLM_INFO;
 
 	update(plain, 8000, 12000, 0, 0);
 	expected = built(0, 12000, NULL, 20000, 0);
-	ck_assert(same_answers(plain, expected));	/* and the handle has gone over to the new file */
+	/* and the handle has gone over to the new file */
+	ck_assert(same_answers(plain, expected));
 	blm_close(expected);
 	update(counted, 9000, 9500, 0, 9000);		/* each is there once more */
 	OK(blm_info(counted, &info));
@@ -356,7 +389,8 @@ END_TEST
 /* A seed of its own; the old one, and counts. */
 static const struct blm_params others_by_now[] = {
 	BLM_PARAMS(.kind = "golomb", .replace = true),
-	BLM_PARAMS(.kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true, .seeds = &(uint64_t){ 5 }, .seed_count = 1),
+	BLM_PARAMS(.kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true,
+		   .seeds = &(uint64_t){ 5 }, .seed_count = 1),
 };
 
 START_TEST(an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refused)
@@ -371,7 +405,9 @@ START_TEST(an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refus
 	OK(blm_build_add_fixed(b, "xy", 1, 2));
 	OK(blm_build_finish(b, NULL));
 	FAILS(blm_update_finish(u), -ESTALE);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another filter, of another hash or kind, has taken its place meanwhile"));
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(),
+		       "another filter, of another hash or kind, has taken its place meanwhile"));
 	ck_assert(blm_contains(f, "x", 1));
 	blm_close(f);
 }
@@ -381,7 +417,9 @@ END_TEST
 static void damage(const struct blm_filter *f)
 {
 	const struct blm_view *view = current_view(f);
-	uint64_t at = (uint64_t)(view->part[0].bytes - view->image.map) + view->part[0].shape.bytes / 2, word;
+	uint64_t at = (uint64_t)(view->part[0].bytes - view->image.map)
+		    + view->part[0].shape.bytes / 2,
+		 word;
 	int fd = open(f->place.name, O_RDWR | O_CLOEXEC);
 
 	ck_assert_int_eq(pread(fd, &word, 8, (off_t)at), 8);
@@ -392,7 +430,8 @@ static void damage(const struct blm_filter *f)
 
 START_TEST(nothing_is_made_of_what_is_damaged)
 {
-	struct blm_filter *good = built(0, 9000, NULL, 9000, 0), *bad = built(0, 9000, NULL, 9000, 0), *made;
+	struct blm_filter *good = built(0, 9000, NULL, 9000, 0),
+			  *bad = built(0, 9000, NULL, 9000, 0), *made;
 	const struct blm_filter *from[] = { good, bad };
 	struct blm_update *u;
 
@@ -405,7 +444,10 @@ START_TEST(nothing_is_made_of_what_is_damaged)
 }
 END_TEST
 
-/* Of a filter that may be written to, since it is in memory: the numbers that its blocks begin with, in part. */
+/*
+ * Of a filter that may be written to, since it is in memory: the numbers that its blocks begin
+ * with, in part.
+ */
 static void clear_low_bits(const struct blm_part *part)
 {
 	struct layout l;
@@ -432,7 +474,10 @@ START_TEST(numbers_that_do_not_ascend_are_damage)
 }
 END_TEST
 
-/* What comes of a filter with this change to its data: the last numbers before the error, or the end. */
+/*
+ * What comes of a filter with this change to its data: the last numbers before the error, or the
+ * end.
+ */
 static int reads_to_the_end(const struct blm_filter *f)
 {
 	struct golomb_cursor c;
@@ -461,18 +506,22 @@ START_TEST(numbers_past_the_range_or_without_a_high_half_are_damage)
 	end = 8 * l.code.block_bytes;
 	ck_assert_uint_gt((end - l.code.low_bits - l.rest_bits - 1) * l.code.divisor, l.range);
 	ck_assert_int_eq(reads_to_the_end(f), 0);
-	for (unsigned bit = l.code.low_bits; bit < end; bit++)	/* a quotient that is as long as the block has room for */
-		l.block[bit / 8] = (uint8_t)((l.block[bit / 8] & ~(1 << bit % 8)) | (bit < end - l.rest_bits - 1) << bit % 8);
+	/* a quotient that is as long as the block has room for */
+	for (unsigned bit = l.code.low_bits; bit < end; bit++)
+		l.block[bit / 8] = (uint8_t)((l.block[bit / 8] & ~(1 << bit % 8))
+					     | (bit < end - l.rest_bits - 1) << bit % 8);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
 	ck_assert_str_eq(blm_error_message(), words);
 	memcpy(part->bytes, was, part->shape.bytes);
 	memset((void *)(uintptr_t)l.vector, 0, 8 * l.vector_words);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
 	ck_assert_str_eq(blm_error_message(), words);
-	*(uint32_t *)(uintptr_t)l.samples = htole32(1);		/* as if a block came before the first high half */
+	/* as if a block came before the first high half */
+	*(uint32_t *)(uintptr_t)l.samples = htole32(1);
 	ck_assert(!part->kind->contains(part, &(struct blm_hashed){ .hash = { .hi = 0 } }));
 	memcpy(part->bytes, was, part->shape.bytes);
-	memcpy(part->bytes + 24, &(uint64_t){ htole64(UINT64_C(1) << 32 | 61) }, 8);	/* the lower half of a number longer than its block */
+	/* the lower half of a number longer than its block */
+	memcpy(part->bytes + 24, &(uint64_t){ htole64(UINT64_C(1) << 32 | 61) }, 8);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
 	ck_assert_str_eq(blm_error_message(), words);
 	memcpy(part->bytes, was, part->shape.bytes);
@@ -499,7 +548,8 @@ static struct blm_hash even_hash(uint64_t i)
 	return (struct blm_hash){ .hi = i * (UINT64_MAX / KEYS) };
 }
 
-static int even_read(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+static int even_read(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
+		     uint64_t *ret_values, size_t count)
 {
 	if (from + count > ((const struct even_keys *)keys)->fails_from)
 		return blm_fail(-EIO, "no keys");
@@ -510,17 +560,24 @@ static int even_read(const struct blm_sorted *keys, uint64_t from, struct blm_ha
 
 static struct even_keys even_keys(void)
 {
-	return (struct even_keys){ { .count = KEYS, .threads = 1, .memory_bytes = UINT64_MAX, .read = even_read }, UINT64_MAX };
+	return (struct even_keys){
+		{ .count = KEYS, .threads = 1, .memory_bytes = UINT64_MAX, .read = even_read },
+		UINT64_MAX
+	};
 }
 
 START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 {
-	struct blm_filter *a = build(KEYS, 0.01, "counted=1", 0), *b = build(KEYS, 0.01, "counted=1", 0);
+	struct blm_filter *a = build(KEYS, 0.01, "counted=1", 0),
+			  *b = build(KEYS, 0.01, "counted=1", 0);
 	const struct blm_part *from[] = { part_of(a), part_of(b) };
 	struct even_keys add = even_keys(), gone = even_keys();
-	struct blm_merging of = { .from = from, .count = 2, .add = &add.sorted, .remove = &gone.sorted };
+	struct blm_merging of = {
+		.from = from, .count = 2, .add = &add.sorted, .remove = &gone.sorted
+	};
 	struct blm_shape shape = part_of(a)->shape;
-	struct blm_part part = { .kind = part_of(a)->kind }, late = { .kind = part.kind, .shape = part_of(a)->shape };
+	struct blm_part part = { .kind = part_of(a)->kind },
+			late = { .kind = part.kind, .shape = part_of(a)->shape };
 	const uint64_t last = shape.cells - 1;
 	struct list list = { { list_begin, list_next }, &last, 1, 0 };
 	const struct blm_part *only[] = { &late };
@@ -532,8 +589,9 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 	part.bytes = calloc(1, shape.bytes);
 	OK(blm_kind_golomb.merge(&part, &of));
 	ck_assert_uint_eq(blm_golomb_count(&part), 2 * KEYS);
+	/* at the first, and in the pieces behind it */
 	for (int which = 0; which < 2; which++)
-		for (uint64_t at = 0; at < KEYS; at += 1100) {	/* at the first, and in the pieces behind it */
+		for (uint64_t at = 0; at < KEYS; at += 1100) {
 			struct even_keys *failing = which ? &gone : &add;
 
 			failing->fails_from = at;
@@ -548,9 +606,15 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 	late.bytes = calloc(1, late.shape.bytes);
 	OK(blm_golomb_write(&late, &list.numbers, 1));
 	gone.fails_from = 1100;
-	FAILS(blm_kind_golomb.merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys), -EIO);
+	FAILS(blm_kind_golomb.merged(&shape,
+				     &(struct blm_merging){
+					     .from = only, .count = 1, .remove = &gone.sorted },
+				     &keys),
+	      -EIO);
 	gone.fails_from = UINT64_MAX;
-	OK(blm_kind_golomb.merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys));
+	OK(blm_kind_golomb.merged(
+		&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted },
+		&keys));
 	ck_assert_uint_eq(keys, 1);
 	free(late.bytes);
 	for (int i = 0; i < 2; i++) {
@@ -632,7 +696,8 @@ START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
 {
 	static uint64_t number[3000];
 	struct list list = { { list_begin, list_next }, number, 1000, 0 };
-	struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = 1000000, .probes = 1, .cell_bits = 1 } };
+	struct blm_part part = { .kind = blm_kind_by_name("golomb"),
+				 .shape = { .cells = 1000000, .probes = 1, .cell_bits = 1 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(number); i++)
 		number[i] = i * 300;
@@ -640,7 +705,8 @@ START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
 	part.bytes = calloc(1, part.shape.bytes);
 	list.count = ARRAY_LEN(number);
 	FAILS(blm_golomb_write(&part, &list.numbers, 1000), -EUCLEAN);
-	ck_assert_str_eq(blm_error_message(), "the numbers for a golomb filter changed while they were read");
+	ck_assert_str_eq(blm_error_message(),
+			 "the numbers for a golomb filter changed while they were read");
 	free(part.bytes);
 }
 END_TEST
@@ -664,7 +730,8 @@ END_TEST
 
 START_TEST(a_keyed_filter_keeps_its_key_when_it_is_updated)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash", .rate = 1e-6, .capacity = 2000);
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash", .rate = 1e-6,
+					 .capacity = 2000);
 	const char *path = a_path();
 	struct blm_key keys[600];
 	uint64_t number[600];
@@ -693,12 +760,22 @@ START_TEST(a_keyed_filter_keeps_its_key_when_it_is_updated)
 }
 END_TEST
 
-/* The head of its data: {what lies where, a number that cannot be}. Sealed files are not looked through when they are opened. */
+/*
+ * The head of its data: {what lies where, a number that cannot be}. Sealed files are not looked
+ * through when they are opened.
+ */
 START_TEST(a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other)
 {
-	static const struct { size_t at; uint64_t word; } heads[] = {
-		{ 16, 0 }, { 16, UINT64_C(1) << 62 }, { 24, UINT64_C(9) << 32 | 62 }, { 24, 5 }, { 24, UINT64_C(1025) << 32 | 5 }, { 8, UINT64_MAX },
-		{ 32, UINT64_MAX }, { 32, 1 << 20 },
+	static const struct { size_t at; uint64_t word;
+	} heads[] = {
+		{ 16, 0 },
+		{ 16, UINT64_C(1) << 62 },
+		{ 24, UINT64_C(9) << 32 | 62 },
+		{ 24, 5 },
+		{ 24, UINT64_C(1025) << 32 | 5 },
+		{ 8, UINT64_MAX },
+		{ 32, UINT64_MAX },
+		{ 32, 1 << 20 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -722,7 +799,10 @@ START_TEST(a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_othe
 }
 END_TEST
 
-/* ... and with codes and a vector of any bits it may deny keys, as verify tells; but reading ends, and so does merging. */
+/*
+ * ... and with codes and a vector of any bits it may deny keys, as verify tells; but reading ends,
+ * and so does merging.
+ */
 START_TEST(whatever_its_codes_say_merging_it_ends)
 {
 	struct blm_filter *f = built(0, 3000, NULL, 5000, 0), *made;
@@ -732,12 +812,17 @@ START_TEST(whatever_its_codes_say_merging_it_ends)
 	unsigned refused = 0;
 
 	for (int round = 0; round < 60; round++) {
-		size_t at = 64 + next_random(&state) % (part->shape.bytes - 128), bytes = 1 + next_random(&state) % 60;
+		size_t at = 64 + next_random(&state) % (part->shape.bytes - 128),
+		       bytes = 1 + next_random(&state) % 60;
 		uint8_t was[64];
 		int r;
 
 		memcpy(was, part->bytes + at, bytes);
-		memset(part->bytes + at, round % 3 == 0 ? 0 : round % 3 == 1 ? 0xff : (int)next_random(&state), bytes);
+		memset(part->bytes + at,
+		       round % 3 == 0	? 0
+		       : round % 3 == 1 ? 0xff
+					: (int)next_random(&state),
+		       bytes);
 		r = blm_merge(&made, NULL, NULL, &from, 1, 0);
 		ck_assert(r == 0 || r == -EUCLEAN);
 		refused += r < 0;
@@ -757,16 +842,19 @@ int main(void)
 	Suite *s = begin_suite("golomb");
 	TCase *tc = tcase_create("golomb");
 
-	tcase_add_test(tc, at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it);
+	tcase_add_test(
+		tc,
+		at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it);
 	tcase_add_test(tc, a_plan_foretells_the_bits_a_key_that_a_build_takes);
 	tcase_add_test(tc, a_question_decodes_at_most_32_codes);
 	tcase_add_loop_test(tc, numbers_come_out_as_they_went_in_however_they_lie, 0, 4);
-	tcase_add_test(tc, the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so_many_times_it);
+	tcase_add_test(tc, the_range_is_capacity_over_rate_or_exactly_modulus_times_capacity);
 	tcase_add_test(tc, what_cannot_be_a_golomb_filter_is_refused);
 	tcase_add_test(tc, what_is_merged_answers_as_what_is_built_of_all_keys);
 	tcase_add_test(tc, what_is_of_another_range_or_kind_is_not_merged);
 	tcase_add_test(tc, nothing_is_made_of_what_is_damaged);
-	tcase_add_test(tc, a_number_so_far_from_the_last_that_no_block_has_room_for_its_code_begins_one);
+	tcase_add_test(
+		tc, a_number_so_far_from_the_last_that_no_block_has_room_for_its_code_begins_one);
 	tcase_add_test(tc, samples_end_where_the_high_halves_do);
 	tcase_add_test(tc, numbers_past_the_range_or_without_a_high_half_are_damage);
 	tcase_add_test(tc, a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does);
@@ -775,7 +863,9 @@ int main(void)
 	tcase_add_test(tc, numbers_that_do_not_ascend_are_damage);
 	tcase_add_test(tc, numbers_that_change_while_they_are_read_are_not_written_past_the_end);
 	tcase_add_test(tc, keys_come_into_one_and_go_out_of_one_that_counts_them);
-	tcase_add_loop_test(tc, an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refused, 0, (int)ARRAY_LEN(others_by_now));
+	tcase_add_loop_test(tc,
+			    an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refused,
+			    0, (int)ARRAY_LEN(others_by_now));
 	tcase_add_test(tc, an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused);
 	tcase_add_test(tc, a_keyed_filter_keeps_its_key_when_it_is_updated);
 	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other);

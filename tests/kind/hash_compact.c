@@ -1,4 +1,7 @@
-/* hash_compact.c - a table of signatures: its rate, what it says when it is full, and who takes a cell where many want it */
+/*
+ * hash_compact.c - a table of signatures: its rate, what it says when it is full, and who takes a
+ * cell where many want it
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -32,7 +35,8 @@ START_TEST(it_keeps_every_rate_on_paper_at_a_load_of_at_most_nine_tenths)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 36; keys = keys * 23 + 3) {
 			struct blm_plan plan;
 
-			OK(blm_plan(&plan, &BLM_PARAMS(.kind = "hash-compact", .capacity = keys, .rate = rate)));
+			OK(blm_plan(&plan, &BLM_PARAMS(.kind = "hash-compact", .capacity = keys,
+						       .rate = rate)));
 			ck_assert_double_le(plan.predicted_rate, rate);
 			ck_assert_uint_ge(plan.cells * 9, keys * 10);
 		}
@@ -48,15 +52,20 @@ START_TEST(a_signature_of_any_width_keeps_its_rate_in_practice)
 		struct blm_filter *f;
 		double wrong, expected;
 
-		snprintf(options, sizeof(options), "signature-bits=%u,load=%g", bits, bits % 2 ? 0.9 : 0.7);
+		snprintf(options, sizeof(options), "signature-bits=%u,load=%g", bits,
+			 bits % 2 ? 0.9 : 0.7);
 		f = make(BLM_PARAMS(.capacity = keys, .options = options));
 		ck_assert_uint_eq(info(f).cell_bits, bits);
 		add_numbers(f, 0, keys);
 		ck_assert_uint_eq(numbers_found(f, 0, keys), keys);
 		wrong = numbers_found(f, keys, keys + asked);
-		/* by the formula for large tables: not above it but by chance, and near it where there is enough to count */
+		/*
+		 * by the formula for large tables: not above it but by chance, and near it where
+		 * there is enough to count
+		 */
 		expected = asked * info(f).rate;
-		ck_assert_msg(wrong <= 1.05 * expected + 4 * sqrt(expected) + 3, "%u bits: %g of %u, %g promised", bits, wrong, asked, expected);
+		ck_assert_msg(wrong <= 1.05 * expected + 4 * sqrt(expected) + 3,
+			      "%u bits: %g of %u, %g promised", bits, wrong, asked, expected);
 		if (bits >= 10 && bits <= 14)
 			ck_assert_double_ge(wrong, 0.7 * expected);
 		blm_close(f);
@@ -67,8 +76,12 @@ END_TEST
 START_TEST(options_that_are_none_are_refused)
 {
 	static const struct blm_params none[] = {
-		BLM_PARAMS(.capacity = 100, .options = "signature-bits=7"), BLM_PARAMS(.capacity = 100, .options = "signature-bits=65"),
-		BLM_PARAMS(.capacity = 100, .options = "load=0.99"), BLM_PARAMS(.capacity = 100, .options = "load=0"), BLM_PARAMS(.cells = 100, .capacity = 101), BLM_PARAMS(.capacity = 100, .probes = 2),
+		BLM_PARAMS(.capacity = 100, .options = "signature-bits=7"),
+		BLM_PARAMS(.capacity = 100, .options = "signature-bits=65"),
+		BLM_PARAMS(.capacity = 100, .options = "load=0.99"),
+		BLM_PARAMS(.capacity = 100, .options = "load=0"),
+		BLM_PARAMS(.cells = 100, .capacity = 101),
+		BLM_PARAMS(.capacity = 100, .probes = 2),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -77,8 +90,12 @@ START_TEST(options_that_are_none_are_refused)
 		p.kind = "hash-compact";
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EINVAL);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "hash-compact", .hash = "xxh64", .capacity = 100)), -EOPNOTSUPP);
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "hash-compact", .capacity = BLM_CAPACITY_MAX)), -EFBIG);
+	FAILS(blm_plan(&(struct blm_plan){ 0 },
+		       &BLM_PARAMS(.kind = "hash-compact", .hash = "xxh64", .capacity = 100)),
+	      -EOPNOTSUPP);
+	FAILS(blm_plan(&(struct blm_plan){ 0 },
+		       &BLM_PARAMS(.kind = "hash-compact", .capacity = BLM_CAPACITY_MAX)),
+	      -EFBIG);
 }
 END_TEST
 
@@ -86,13 +103,16 @@ END_TEST
 
 START_TEST(a_full_table_refuses_keys_and_has_all_that_were_taken)
 {
-	static const struct { uint64_t cells; const char *options; } sizes[] = {
-		{ 1, "signature-bits=64" }, { 2, "signature-bits=16" }, { 5, "signature-bits=32" }, { 100, "signature-bits=12" },
+	static const struct { uint64_t cells; const char *options;
+	} sizes[] = {
+		{ 1, "signature-bits=64" },    { 2, "signature-bits=16" },
+		{ 5, "signature-bits=32" },    { 100, "signature-bits=12" },
 		{ 1000, "signature-bits=20" }, { 3001, "signature-bits=24" },
 	};
 
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
-		struct blm_filter *f = make(BLM_PARAMS(.cells = sizes[s].cells, .options = sizes[s].options));
+		struct blm_filter *f =
+			make(BLM_PARAMS(.cells = sizes[s].cells, .options = sizes[s].options));
 		uint32_t taken = 0, tried;
 		uint64_t before;
 		int r = 0;
@@ -148,7 +168,9 @@ START_TEST(facts_tell_the_load_and_the_rate_that_goes_with_it)
 		OK(blm_fact(f, 1, &rate));
 		ck_assert_str_eq(load.name, "load");
 		ck_assert_double_eq_tol(load.value, (double)keys / 10000, 1e-12);
-		ck_assert_double_eq_tol(rate.value, (1 / ((1 - load.value) * (1 - load.value)) - 1) / 2 / 65535, 0.001 * rate.value);
+		ck_assert_double_eq_tol(rate.value,
+					(1 / ((1 - load.value) * (1 - load.value)) - 1) / 2 / 65535,
+					0.001 * rate.value);
 		ck_assert_int_eq(blm_fact(f, 2, &load), -ENOENT);
 	}
 	blm_close(f);
@@ -179,9 +201,10 @@ static void *race(void *context)
 	return NULL;
 }
 
-START_TEST(of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_their_cells_share_words)
+START_TEST(one_of_all_who_claim_a_key_at_once_is_told_that_it_is_new)
 {
-	static const char *const widths[] = { "signature-bits=8", "signature-bits=12", "signature-bits=32", "signature-bits=64" };
+	static const char *const widths[] = { "signature-bits=8", "signature-bits=12",
+					      "signature-bits=32", "signature-bits=64" };
 
 	for (size_t w = 0; w < ARRAY_LEN(widths); w++) {
 		struct blm_filter *f = make(BLM_PARAMS(.capacity = RACED, .options = widths[w]));
@@ -191,7 +214,8 @@ START_TEST(of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_
 		int64_t won = 0;
 
 		for (uint32_t t = 0; t < THREADS; t++) {
-			racer[t] = (struct racer){ .f = f, .first = t % 2 ? t * (RACED / THREADS) : 0 };
+			racer[t] = (struct racer){ .f = f,
+						   .first = t % 2 ? t * (RACED / THREADS) : 0 };
 			ck_assert_int_eq(pthread_create(&thread[t], NULL, race, &racer[t]), 0);
 		}
 		for (int t = 0; t < THREADS; t++) {
@@ -199,7 +223,8 @@ START_TEST(of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_
 			won += racer[t].won;
 		}
 		OK(blm_fact(f, 0, &load));
-		ck_assert_int_eq(won, llround(load.value * (double)info(f).cells));	/* as many as there are signatures */
+		/* as many as there are signatures */
+		ck_assert_int_eq(won, llround(load.value * (double)info(f).cells));
 		ck_assert_uint_eq((uint64_t)won, info(f).keys);
 		ck_assert_uint_eq(numbers_found(f, 0, RACED), RACED);
 		if (strstr(widths[w], "64"))
@@ -220,7 +245,7 @@ int main(void)
 	tcase_add_test(tc, a_full_table_refuses_keys_and_has_all_that_were_taken);
 	tcase_add_test(tc, a_call_that_fills_the_table_counts_the_keys_that_it_took);
 	tcase_add_test(tc, facts_tell_the_load_and_the_rate_that_goes_with_it);
-	tcase_add_test(threads, of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_their_cells_share_words);
+	tcase_add_test(threads, one_of_all_who_claim_a_key_at_once_is_told_that_it_is_new);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

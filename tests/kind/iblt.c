@@ -1,4 +1,7 @@
-/* iblt.c - what two invertible tables list: all that differs, nothing else, or that it is too much; and what a killed writer leaves */
+/*
+ * iblt.c - what two invertible tables list: all that differs, nothing else, or that it is too much;
+ * and what a killed writer leaves
+ */
 #include "handle/handle.h"
 #include "kind/iblt.h"
 #include "suite.h"
@@ -16,7 +19,9 @@ static struct blm_filter *make(uint64_t capacity, uint64_t seed)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .capacity = capacity, .seeds = &seed, .seed_count = 1)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "iblt", .capacity = capacity, .seeds = &seed,
+				  .seed_count = 1)));
 	return f;
 }
 
@@ -53,7 +58,8 @@ static int note(void *context, const void *key, size_t len, bool in_b)
 	uint32_t number = 0;
 
 	memcpy(&number, key, len < sizeof(number) ? len : sizeof(number));
-	if (len != sizeof(number) || number < A_ALONE || (number >= B_ALONE) != in_b || (number & (A_ALONE - 1)) >= l->most)
+	if (len != sizeof(number) || number < A_ALONE || (number >= B_ALONE) != in_b
+	    || (number & (A_ALONE - 1)) >= l->most)
 		l->wrong++;
 	l->a += !in_b;
 	l->b += in_b;
@@ -65,7 +71,8 @@ static int note_text(void *context, const void *key, size_t len, bool in_b)
 	struct listed *l = context;
 	size_t at = strlen(l->last);
 
-	snprintf(l->last + at, sizeof(l->last) - at, "%c%.*s ", in_b ? '>' : '<', (int)len, len ? (const char *)key : "");
+	snprintf(l->last + at, sizeof(l->last) - at, "%c%.*s ", in_b ? '>' : '<', (int)len,
+		 len ? (const char *)key : "");
 	return 0;
 }
 
@@ -91,7 +98,10 @@ START_TEST(sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_wit
 }
 END_TEST
 
-/* What they have in common is gone when they are subtracted: so tables of what differs alone tell how often they fail. */
+/*
+ * What they have in common is gone when they are subtracted: so tables of what differs alone tell
+ * how often they fail.
+ */
 static int note_part(void *context, const struct blm_key *key, bool in_b)
 {
 	return note(context, key->bytes, key->len, in_b);
@@ -106,7 +116,8 @@ static void add_to_part(struct blm_part *part, const struct blm_hasher *by, uint
 	ck_assert_int_eq(part->kind->add(part, &hashed), 1);
 }
 
-static bool lists_all(struct blm_part *a, struct blm_part *b, const struct blm_hasher *by, uint32_t size)
+static bool lists_all(struct blm_part *a, struct blm_part *b, const struct blm_hasher *by,
+		      uint32_t size)
 {
 	struct listed l = { .most = size };
 	int r;
@@ -138,7 +149,8 @@ START_TEST(of_1000_tables_at_capacity_one_at_most_fails_and_says_so)
 	a.bytes = aligned_alloc(64, a.shape.bytes);
 	b.bytes = aligned_alloc(64, b.shape.bytes);
 	for (unsigned run = 0; run < runs; run++) {
-		const uint64_t seed = mixed(run);	/* with seeds in a row, keys in a row have hashes of one another */
+		/* with seeds in a row, keys in a row have hashes of one another */
+		const uint64_t seed = mixed(run);
 
 		by.seeds = &seed;
 		failed += !lists_all(&a, &b, &by, size);
@@ -281,7 +293,8 @@ START_TEST(tables_of_other_templates_and_other_kinds_list_nothing)
 	FAILS(blm_difference_list(c, c, note, &l), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "iblt"));
 	FAILS(blm_create(&c, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .cells = 22)), -EINVAL);
-	FAILS(blm_create(&c, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .cells = 20, .probes = 3)), -EINVAL);
+	FAILS(blm_create(&c, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .cells = 20, .probes = 3)),
+	      -EINVAL);
 	blm_close(a), blm_close(b), blm_close(c);
 }
 END_TEST
@@ -320,7 +333,8 @@ START_TEST(a_key_that_is_longer_than_keys_can_be_is_not_listed)
 	const struct blm_part *part = &current_view(a)->part[0];
 	struct listed l = { 0 };
 
-	iblt_cell(part, 1)[IBLT_COUNT] = htole64(iblt_counted(0, 1, part->shape.args[IBLT_KEY_BYTES] + 1));
+	iblt_cell(part, 1)[IBLT_COUNT] =
+		htole64(iblt_counted(0, 1, part->shape.args[IBLT_KEY_BYTES] + 1));
 	FAILS(blm_difference_list(a, b, note, &l), -EXFULL);
 	ck_assert_uint_eq(l.a + l.b, 0);
 	blm_close(a), blm_close(b);
@@ -335,7 +349,8 @@ START_TEST(a_cell_that_counts_no_more_keys_takes_none)
 	struct blm_hash hash;
 
 	OK(blm_hash_many(f, &(struct blm_key){ "x", 1 }, 1, &hash));
-	iblt_cell(part, iblt_spot(&part->shape, &hash, IBLT_PROBES - 1))[IBLT_COUNT] = htole64(IBLT_COUNT_MASK);
+	iblt_cell(part, iblt_spot(&part->shape, &hash, IBLT_PROBES - 1))[IBLT_COUNT] =
+		htole64(IBLT_COUNT_MASK);
 	memcpy(before, part->bytes, part->shape.bytes);
 	FAILS(blm_add(f, "x", 1), -EXFULL);
 	ck_assert_mem_eq(part->bytes, before, part->shape.bytes);
@@ -346,7 +361,8 @@ END_TEST
 
 START_TEST(a_table_has_two_cells_for_each_of_a_keys_at_least)
 {
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "iblt", .cells = IBLT_PROBES)), -EINVAL);
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "iblt", .cells = IBLT_PROBES)),
+	      -EINVAL);
 	ck_assert_msg(strstr(blm_error_message(), "from 8 on") != NULL, "%s", blm_error_message());
 }
 END_TEST
@@ -378,7 +394,8 @@ START_TEST(a_file_of_holes_takes_no_memory_for_them)
 	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(b)->part[0];
 	uint64_t before, after = 0;
 
-	mallopt(M_PERTURB, 0);		/* $MALLOC_PERTURB_ would fill what calloc(3) gets as zeros */
+	/* $MALLOC_PERTURB_ would fill what calloc(3) gets as zeros */
+	mallopt(M_PERTURB, 0);
 	OK(blm_add(a, "x", 1));
 	before = own_memory();
 	if (SANITIZED)
@@ -392,7 +409,10 @@ END_TEST
 
 /* ---- Killed in the middle of a change ---- */
 
-/* What one who died after the journal left: some of the cells of a key changed, one of them in part. */
+/*
+ * What one who died after the journal left: some of the cells of a key changed, one of them in
+ * part.
+ */
 static void half_add(struct blm_filter *f, const char *text, unsigned done)
 {
 	struct blm_part *part = &current_view(f)->part[0];
@@ -411,7 +431,8 @@ static void half_add(struct blm_filter *f, const char *text, unsigned done)
 	for (unsigned i = 0; i < done; i++) {
 		uint64_t *cell = iblt_cell(part, iblt_spot(&part->shape, &hash, i));
 
-		cell[IBLT_COUNT] = htole64(iblt_counted(le64toh(cell[IBLT_COUNT]), 1, strlen(text)));
+		cell[IBLT_COUNT] =
+			htole64(iblt_counted(le64toh(cell[IBLT_COUNT]), 1, strlen(text)));
 		if (i + 1 < done)
 			cell[IBLT_CHECK] ^= htole64(iblt_check(&hash));
 	}
@@ -449,7 +470,10 @@ struct span {
 
 enum { SYNCS = 1024 };	/* more than writers that are killed, of each of which one may have ended */
 
-/* What the writer says, in memory that outlives it: what is in it for sure, and was at the last sync, or at one that may have ended since. */
+/*
+ * What the writer says, in memory that outlives it: what is in it for sure, and was at the last
+ * sync, or at one that may have ended since.
+ */
 struct told {
 	struct span now, synced[SYNCS];
 	uint32_t syncs;
@@ -509,7 +533,10 @@ static bool are(const struct seen *s, struct span is)
 	    && s->sum == ((uint64_t)is.from + is.to - 1) * (is.to - is.from) / 2;
 }
 
-/* Of what it was when its writer died, the last key may be in it or not; and one that was to come out. */
+/*
+ * Of what it was when its writer died, the last key may be in it or not; and one that was to come
+ * out.
+ */
 static bool is_of_now(const struct seen *s, struct told *told)
 {
 	struct span then = told->now;
@@ -543,16 +570,20 @@ static void check(struct told *told, const char *path, const struct blm_filter *
 	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_difference_list(f, empty, see, &s));
 	good = was_cut ? is_of_a_sync(&s, told) : is_of_now(&s, told);
-	ck_assert_msg(good && !s.wrong, "%u keys from %u on, %u of them wrong; from %u to %u were in it, from %u to %u at the last of %u syncs",
-		      s.count, s.least, s.wrong, told->now.from, told->now.to, told->synced[0].from, told->synced[0].to, told->syncs);
-	for (uint32_t i = told->now.from + !was_cut; i < told->now.to; i++)	/* the first may be half out */
+	ck_assert_msg(good && !s.wrong,
+		      "%u keys from %u on, %u of them wrong; from %u to %u were in it, from %u to "
+		      "%u at the last of %u syncs",
+		      s.count, s.least, s.wrong, told->now.from, told->now.to, told->synced[0].from,
+		      told->synced[0].to, told->syncs);
+	/* the first may be half out */
+	for (uint32_t i = told->now.from + !was_cut; i < told->now.to; i++)
 		ck_assert(blm_contains(f, &i, sizeof(i)));
 	blm_close(f);
 }
 
 /*
- * The machine starts again, and of what was written since the last sync nobody knows what reached the disk. If nothing was, all that is in the
- * file is on the disk. Returns whether anything was.
+ * The machine starts again, and of what was written since the last sync nobody knows what reached
+ * the disk. If nothing was, all that is in the file is on the disk. Returns whether anything was.
  */
 static bool cut(const char *path)
 {
@@ -565,9 +596,13 @@ static bool cut(const char *path)
 	ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	blm_last_sync(&header.live, header.constant.uuid, &last);
 	dirty = le64toh(header.live.written.word) > le64toh(last.epoch);
-	ck_assert_int_eq(pwrite(fd, &boot, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
+	ck_assert_int_eq(pwrite(fd, &boot, 8,
+				offsetof(struct blm_header, live)
+					+ offsetof(struct blm_live, boot)),
+			 8);
 	for (uint64_t i = 0; dirty && i + 64 < le64toh(header.part[0].bytes); i += 200)
-		ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)(le64toh(header.part[0].offset) + i)), 6);
+		ck_assert_int_eq(
+			pwrite(fd, "damage", 6, (off_t)(le64toh(header.part[0].offset) + i)), 6);
 	close(fd);
 	return dirty;
 }
@@ -588,15 +623,17 @@ static void kill_one(const char *path, volatile struct told *told, uint32_t last
 	ck_assert(WIFSIGNALED(status));
 }
 
-START_TEST(after_any_kill_it_has_the_keys_of_all_calls_that_returned_and_after_a_power_cut_those_of_its_last_sync)
+START_TEST(it_has_acknowledged_keys_after_a_kill_and_synced_keys_after_a_power_cut)
 {
-	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const char *path = a_path();
 	struct blm_filter *f, *empty;
 	uint64_t random = 1;
 	bool was_cut;
 
-	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "iblt", .capacity = 4 * THERE)));	/* no chance that it cannot be listed */
+	/* no chance that it cannot be listed */
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "iblt", .capacity = 4 * THERE)));
 	empty = twin(f);
 	sync_and_tell(f, told);
 	blm_close(f);
@@ -619,7 +656,10 @@ int main(void)
 	TCase *sets = tcase_create("sets"), *keys = tcase_create("keys");
 	Suite *suite = begin_suite("iblt");
 
-	tcase_add_loop_test(sets, sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed, 0, test_full() ? 200 : 20);
+	tcase_add_loop_test(
+		sets,
+		sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed,
+		0, test_full() ? 200 : 20);
 	tcase_add_loop_test(sets, of_1000_tables_at_capacity_one_at_most_fails_and_says_so, 0, 12);
 	tcase_add_test(sets, where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said);
 	tcase_add_test(sets, over_many_seeds_the_estimate_is_right_within_its_error);
@@ -633,8 +673,11 @@ int main(void)
 	tcase_add_test(keys, tables_of_other_templates_and_other_kinds_list_nothing);
 	tcase_add_test(keys, a_file_of_holes_takes_no_memory_for_them);
 	tcase_add_loop_test(keys, tables_of_any_bytes_come_to_an_end, 0, 50);
-	tcase_add_loop_test(keys, a_key_whose_writer_was_killed_is_not_in_and_all_others_are, 0, IBLT_PROBES + 1);
-	tcase_add_loop_test(sets, after_any_kill_it_has_the_keys_of_all_calls_that_returned_and_after_a_power_cut_those_of_its_last_sync, 0, 2);
+	tcase_add_loop_test(keys, a_key_whose_writer_was_killed_is_not_in_and_all_others_are, 0,
+			    IBLT_PROBES + 1);
+	tcase_add_loop_test(sets,
+			    it_has_acknowledged_keys_after_a_kill_and_synced_keys_after_a_power_cut,
+			    0, 2);
 	tcase_set_timeout(sets, 100);
 	suite_add_tcase(suite, sets);
 	suite_add_tcase(suite, keys);

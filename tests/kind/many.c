@@ -1,4 +1,7 @@
-/* many.c - the kinds' own loops over many keys say what their question about one says, whatever the width of a cell and however full */
+/*
+ * many.c - the kinds' own loops over many keys say what their question about one says, whatever the
+ * width of a cell and however full
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -30,7 +33,8 @@ static void many_says_what_each_says(const struct blm_filter *f)
 			bool each = blm_contains(f, &keys[i], 8), here = bits[i / 64] >> i % 64 & 1;
 
 			if (each != here)
-				ck_abort_msg("key %zu of %zu: %d alone, %d of many", i, count, each, here);
+				ck_abort_msg("key %zu of %zu: %d alone, %d of many", i, count, each,
+					     here);
 			yes -= each;
 		}
 		ck_assert_int_eq(yes, 0);
@@ -38,7 +42,8 @@ static void many_says_what_each_says(const struct blm_filter *f)
 }
 
 /* From 0 on, up to so many or until it is full, in three steps. */
-static void fill_and_ask(struct blm_filter *f, uint64_t keys, int (*add)(struct blm_filter *, const void *, size_t))
+static void fill_and_ask(struct blm_filter *f, uint64_t keys,
+			 int (*add)(struct blm_filter *, const void *, size_t))
 {
 	bool full = false;
 
@@ -62,7 +67,8 @@ static void taking_out_finds_what_asking_finds(struct blm_filter *f)
 		bool asked = blm_contains(f, &i, 8), taken = blm_remove(f, &i, 8) == 1;
 
 		if (asked != taken)
-			ck_abort_msg("key %llu: %d asked, %d taken out", (unsigned long long)i, asked, taken);
+			ck_abort_msg("key %llu: %d asked, %d taken out", (unsigned long long)i,
+				     asked, taken);
 		if (taken)
 			blm_add(f, &i, 8);
 	}
@@ -82,7 +88,8 @@ START_TEST(fingerprints_of_every_width)
 
 	for (double rate = 0.4; rate > 1e-8; rate /= SANITIZED ? 9 : 3)
 		for (uint64_t cells = 32; cells <= 2048; cells *= 8) {
-			struct blm_params p = BLM_PARAMS(.kind = kinds[_i], .cells = cells, .rate = rate);
+			struct blm_params p = BLM_PARAMS(.kind = kinds[_i], .cells = cells,
+							 .rate = rate);
 			struct blm_filter *f = make(p);
 
 			fill_and_ask(f, cells, blm_add);
@@ -99,7 +106,8 @@ static void adding_finds_what_asking_finds(struct blm_filter *f)
 		int found = blm_contains(f, &i, 8), added = blm_add(f, &i, 8);
 
 		if (found ? added != 0 : added != 1 && added != -EXFULL)
-			ck_abort_msg("key %llu: %d asked, %d added", (unsigned long long)i, found, added);
+			ck_abort_msg("key %llu: %d asked, %d added", (unsigned long long)i, found,
+				     added);
 	}
 }
 
@@ -111,7 +119,8 @@ START_TEST(signatures_of_every_width_in_tables_up_to_full)
 			char options[40];
 
 			snprintf(options, sizeof(options), "signature-bits=%u", bits);
-			f = make(BLM_PARAMS(.kind = "hash-compact", .cells = cells, .options = options));
+			f = make(BLM_PARAMS(.kind = "hash-compact", .cells = cells,
+					    .options = options));
 			fill_and_ask(f, cells + 3, blm_add);
 			adding_finds_what_asking_finds(f);
 			blm_close(f);
@@ -121,7 +130,10 @@ END_TEST
 
 START_TEST(counters_and_fading_cells_of_every_width)
 {
-	static const struct { const char *kind; unsigned least, most; } kinds[] = { { "counting", 3, 4 }, { "stable", 1, 8 } };
+	static const struct {
+		const char *kind;
+		unsigned least, most;
+	} kinds[] = { { "counting", 3, 4 }, { "stable", 1, 8 } };
 
 	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
 		for (unsigned bits = kinds[k].least; bits <= kinds[k].most; bits++)
@@ -130,7 +142,8 @@ START_TEST(counters_and_fading_cells_of_every_width)
 				char options[40];
 
 				snprintf(options, sizeof(options), "bits=%u", bits);
-				f = make(BLM_PARAMS(.kind = kinds[k].kind, .capacity = keys, .rate = 0.1, .probes = 3, .options = options));
+				f = make(BLM_PARAMS(.kind = kinds[k].kind, .capacity = keys,
+						    .rate = 0.1, .probes = 3, .options = options));
 				fill_and_ask(f, keys, blm_add);
 				blm_close(f);
 			}
@@ -154,7 +167,8 @@ START_TEST(values_of_every_width_on_every_lattice)
 		char options[40];
 
 		snprintf(options, sizeof(options), "bits=%u,lattice=%s", bits, lattices[_i]);
-		f = make(BLM_PARAMS(.kind = "approximator", .cells = 5000, .probes = 4, .options = options));
+		f = make(BLM_PARAMS(.kind = "approximator", .cells = 5000, .probes = 4,
+				    .options = options));
 		fill_and_ask(f, 1500, put);
 		blm_close(f);
 	}
@@ -163,11 +177,13 @@ END_TEST
 
 START_TEST(filters_of_several_parts)
 {
-	static const struct { const char *kind, *options; } kinds[] = {
-		{ "scalable", NULL }, { "scalable", "growth=4" }, { "removable", NULL }, { "window", "slots=3" }, { "window", "slots=20" },
-		{ "attenuated", NULL },
+	static const struct { const char *kind, *options;
+	} kinds[] = {
+		{ "scalable", NULL },	 { "scalable", "growth=4" }, { "removable", NULL },
+		{ "window", "slots=3" }, { "window", "slots=20" },   { "attenuated", NULL },
 	};
-	struct blm_filter *f = make(BLM_PARAMS(.kind = kinds[_i].kind, .options = kinds[_i].options, .capacity = 300, .rate = 0.05));
+	struct blm_filter *f = make(BLM_PARAMS(.kind = kinds[_i].kind, .options = kinds[_i].options,
+					       .capacity = 300, .rate = 0.05));
 
 	fill_and_ask(f, 2000, blm_add);
 	blm_close(f);
@@ -176,34 +192,53 @@ END_TEST
 
 /* ---- Places ---- */
 
-/* Whoever reads them beforehand has read what the answer takes: one that lacks a bit means no, and if all of the last has theirs, yes. */
-static void places_say_what_asking_says(const struct blm_part *part, const struct blm_hashed *key, bool all_are_asked)
+/*
+ * Whoever reads them beforehand has read what the answer takes: one that lacks a bit means no, and
+ * if all of the last has theirs, yes.
+ */
+static void places_say_what_asking_says(const struct blm_part *part, const struct blm_hashed *key,
+					bool all_are_asked)
 {
 	bool lacks = false, in = part->kind->contains(part, key), any = false;
 	const uint64_t *at;
 	uint64_t mask;
 
 	for (unsigned i = 0; (at = part->kind->probe(part, key, i, &mask)); i++) {
-		ck_assert((const uint8_t *)at >= part->bytes && (const uint8_t *)(at + 1) <= part->bytes + part->shape.bytes);
+		ck_assert((const uint8_t *)at >= part->bytes
+			  && (const uint8_t *)(at + 1) <= part->bytes + part->shape.bytes);
 		ck_assert_uint_eq((uintptr_t)at % sizeof(*at), 0);
 		lacks |= (mask & ~*at) != 0;
 		any |= !mask;
 	}
-	ck_assert_msg(!(lacks && in), "%s: a place lacks a bit, and the answer is yes", part->kind->name);
-	ck_assert_msg(!all_are_asked || any || lacks == !in, "%s: no place lacks a bit, and the answer is no", part->kind->name);
+	ck_assert_msg(!(lacks && in), "%s: a place lacks a bit, and the answer is yes",
+		      part->kind->name);
+	ck_assert_msg(!all_are_asked || any || lacks == !in,
+		      "%s: no place lacks a bit, and the answer is no", part->kind->name);
 }
 
-START_TEST(the_places_that_a_question_looks_at_lie_in_the_data_and_one_that_lacks_a_bit_means_no)
+START_TEST(the_places_a_question_looks_at_are_in_the_data_and_a_missing_bit_means_no)
 {
-	static const struct { const char *kind, *hash, *scheme; uint32_t probes; } some[] = {
-		{ "classic", "xxh3", NULL, 7 }, { "classic", "mm3_64", NULL, 5 }, { "classic", "murmur3-x64-128", "guava-64", 5 }, { "blocked", "xxh3", NULL, 5 },
-		{ "split-block", "xxh64", NULL, 0 }, { "bitmap", NULL, NULL, 0 }, { "hash-compact", "xxh3", NULL, 0 }, { "counting", "xxh3", NULL, 4 },
-		{ "counting", "mm3_64", NULL, 4 }, { "approximator", "xxh3", NULL, 4 }, { "stable", "xxh3", NULL, 3 }, { "cuckoo", "xxh3", NULL, 0 },
+	static const struct { const char *kind, *hash, *scheme; uint32_t probes;
+	} some[] = {
+		{ "classic", "xxh3", NULL, 7 },
+		{ "classic", "mm3_64", NULL, 5 },
+		{ "classic", "murmur3-x64-128", "guava-64", 5 },
+		{ "blocked", "xxh3", NULL, 5 },
+		{ "split-block", "xxh64", NULL, 0 },
+		{ "bitmap", NULL, NULL, 0 },
+		{ "hash-compact", "xxh3", NULL, 0 },
+		{ "counting", "xxh3", NULL, 4 },
+		{ "counting", "mm3_64", NULL, 4 },
+		{ "approximator", "xxh3", NULL, 4 },
+		{ "stable", "xxh3", NULL, 3 },
+		{ "cuckoo", "xxh3", NULL, 0 },
 		{ "d-left", "xxh3", NULL, 0 },
 	};
 
 	for (size_t k = 0; k < ARRAY_LEN(some); k++) {
-		struct blm_params p = BLM_PARAMS(.kind = some[k].kind, .hash = some[k].hash, .scheme = some[k].scheme, .cells = 4096, .probes = some[k].probes);
+		struct blm_params p = BLM_PARAMS(.kind = some[k].kind, .hash = some[k].hash,
+						 .scheme = some[k].scheme, .cells = 4096,
+						 .probes = some[k].probes);
 		const struct blm_part *part;
 		const struct blm_hasher *by;
 		struct blm_filter *f;
@@ -213,17 +248,25 @@ START_TEST(the_places_that_a_question_looks_at_lie_in_the_data_and_one_that_lack
 		by = &current_view(f)->hasher;
 		for (int i = 0; i < 1000; i++) {
 			char text[12];
-			struct blm_key one = { text, (size_t)snprintf(text, sizeof(text), "%d", i) };
+			struct blm_key one = { text,
+					       (size_t)snprintf(text, sizeof(text), "%d", i) };
 			struct blm_hash hash = { 0 };
 
 			if (i < 300)
-				OK(part->kind->add ? blm_add(f, text, one.len) : blm_put(f, text, one.len, 1 + (uint64_t)i % 5));
+				OK(part->kind->add
+					   ? blm_add(f, text, one.len)
+					   : blm_put(f, text, one.len, 1 + (uint64_t)i % 5));
 			if (!wants_keys(by))
 				blm_hash_all(by, &one, 1, &hash);
 			if (part->kind->probe)
-				places_say_what_asking_says(part, &(struct blm_hashed){ .hash = hash, .key = &one, .by = by }, kind_only_sets(part->kind));
+				places_say_what_asking_says(
+					part,
+					&(struct blm_hashed){ .hash = hash, .key = &one, .by = by },
+					kind_only_sets(part->kind));
 			if (part->kind->prefetch)
-				part->kind->prefetch(part, &(struct blm_hashed){ .hash = hash, .key = &one, .by = by });
+				part->kind->prefetch(part, &(struct blm_hashed){ .hash = hash,
+										 .key = &one,
+										 .by = by });
 		}
 		blm_close(f);
 	}
@@ -240,7 +283,8 @@ int main(void)
 	tcase_add_test(tc, counters_and_fading_cells_of_every_width);
 	tcase_add_loop_test(tc, values_of_every_width_on_every_lattice, 0, 3);
 	tcase_add_loop_test(tc, filters_of_several_parts, 0, 6);
-	tcase_add_test(tc, the_places_that_a_question_looks_at_lie_in_the_data_and_one_that_lacks_a_bit_means_no);
+	tcase_add_test(tc,
+		       the_places_a_question_looks_at_are_in_the_data_and_a_missing_bit_means_no);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

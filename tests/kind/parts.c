@@ -1,4 +1,7 @@
-/* parts.c - kinds whose filters have several parts: scalable, removable, attenuated; window has a file of its own */
+/*
+ * parts.c - kinds whose filters have several parts: scalable, removable, attenuated; window has a
+ * file of its own
+ */
 #include "handle/handle.h"
 #include "file/mapping.h"
 #include "kind/common/composite.h"
@@ -69,13 +72,17 @@ static uint64_t found_in_range(const struct blm_filter *f, uint64_t from, uint64
 /* ---- Scalable: the rate ---- */
 
 /*
- * Almeida et al.: at every size, however it grew. Beside a stage that is full and one that is empty; within 3 standard deviations, of
- * what is asked and of what the keys happen to set.
+ * Almeida et al.: at every size, however it grew. Beside a stage that is full and one that is
+ * empty; within 3 standard deviations, of what is asked and of what the keys happen to set.
  */
 START_TEST(the_rate_holds_at_every_size)
 {
-	static const struct { const char *options; } how[] = {
-		{ "growth=2,tightening=0.5" }, { "growth=4,tightening=0.5" }, { "growth=2,tightening=0.9" }, { "growth=4,tightening=0.9" },
+	static const struct { const char *options;
+	} how[] = {
+		{ "growth=2,tightening=0.5" },
+		{ "growth=4,tightening=0.5" },
+		{ "growth=2,tightening=0.9" },
+		{ "growth=4,tightening=0.9" },
 	};
 	const uint64_t most = test_full() ? 10000000 : 1000000, asked = 400000;
 	struct blm_filter *f;
@@ -83,14 +90,17 @@ START_TEST(the_rate_holds_at_every_size)
 
 	if (is_too_alike(_i, 3))
 		return;
-	f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10000, .rate = 0.001, .options = how[_i].options));
+	f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10000, .rate = 0.001,
+					.options = how[_i].options));
 	for (uint64_t size = 10000; size <= most; size = size * 3 / 2) {
 		double rate, error = sqrt(0.001 / (double)asked);
 
 		add_range(f, before, size);
 		before = size;
-		rate = (double)found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + asked) / (double)asked;
-		ck_assert_msg(rate <= 0.001 + 3 * error, "%s, %llu keys: %g", how[_i].options, (unsigned long long)size, rate);
+		rate = (double)found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + asked)
+		     / (double)asked;
+		ck_assert_msg(rate <= 0.001 + 3 * error, "%s, %llu keys: %g", how[_i].options,
+			      (unsigned long long)size, rate);
 	}
 	ck_assert_uint_eq(found_in_range(f, 0, before), before);
 	ck_assert_uint_ge(stages(f), 4);
@@ -107,7 +117,8 @@ START_TEST(no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once)
 		OK(blm_add(each, &i, 8));
 	ck_assert_uint_eq(stages(all), stages(each));
 	for (unsigned i = 0; i < stages(all); i++) {
-		const struct blm_part *x = &current_view(all)->part[i], *y = &current_view(each)->part[i];
+		const struct blm_part *x = &current_view(all)->part[i],
+				      *y = &current_view(each)->part[i];
 
 		ck_assert_uint_eq(x->shape.bytes, y->shape.bytes);
 		ck_assert_int_eq(memcmp(x->bytes, y->bytes, x->shape.bytes), 0);
@@ -116,7 +127,10 @@ START_TEST(no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once)
 }
 END_TEST
 
-/* Bit by bit, at any place in a word: the answers of a call are the same whether the filter grew in it or not. */
+/*
+ * Bit by bit, at any place in a word: the answers of a call are the same whether the filter grew in
+ * it or not.
+ */
 START_TEST(a_call_in_which_a_filter_grows_tells_the_right_keys_apart)
 {
 	enum { KEYS = 5000 };
@@ -150,7 +164,8 @@ END_TEST
 
 START_TEST(who_had_it_open_sees_the_keys_of_stages_that_came_since)
 {
-	struct blm_filter *f = scalable(a_path(), 100), *reader = reopen(f, false), *writer = reopen(f, true);
+	struct blm_filter *f = scalable(a_path(), 100), *reader = reopen(f, false),
+			  *writer = reopen(f, true);
 
 	for (uint64_t i = 0; i < 3000; i++) {
 		OK(blm_add(i % 2 ? f : writer, &i, 8));
@@ -171,7 +186,8 @@ START_TEST(who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs)
 	OK(unlink(f->place.display));
 	FAILS(blm_sync(f), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "does not open as it is now"));
-	FAILS(blm_sync(writer), -ESTALE);	/* it has all stages open, and learns that the file is gone */
+	/* it has all stages open, and learns that the file is gone */
+	FAILS(blm_sync(writer), -ESTALE);
 	blm_close(f), blm_close(writer);
 }
 END_TEST
@@ -249,15 +265,21 @@ START_TEST(the_union_of_filters_that_grew_differently_has_the_keys_of_all)
 	add_range(f, 5000, 5500);
 	from[0] = little, from[1] = much, from[2] = f;
 	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, from, 3, 0, &rate));
-	ck_assert_uint_eq(found_in_range(both, 0, 50) + found_in_range(both, 1000, 4000) + found_in_range(both, 5000, 5500), 3550);
+	ck_assert_uint_eq(found_in_range(both, 0, 50) + found_in_range(both, 1000, 4000)
+				  + found_in_range(both, 5000, 5500),
+			  3550);
 	ck_assert_uint_eq(stages(both), stages(much));
-	FAILS(blm_combine(NULL, NULL, a_path(), BLM_UNION, from, 3, rate / 2, NULL), -ERANGE);	/* stages have more than they are for */
+	/* stages have more than they are for */
+	FAILS(blm_combine(NULL, NULL, a_path(), BLM_UNION, from, 3, rate / 2, NULL), -ERANGE);
 	OK(blm_combine_into(little, BLM_UNION, from + 1, 2, 0, &rate));
-	ck_assert_uint_eq(found_in_range(little, 0, 50) + found_in_range(little, 1000, 4000) + found_in_range(little, 5000, 5500), 3550);
+	ck_assert_uint_eq(found_in_range(little, 0, 50) + found_in_range(little, 1000, 4000)
+				  + found_in_range(little, 5000, 5500),
+			  3550);
 	ck_assert_uint_eq(stages(little), stages(much));
 	OK(blm_compare(other, much, &(struct blm_comparison){ 0 }));
 	OK(blm_compare(much, other, &(struct blm_comparison){ 0 }));
-	FAILS(blm_data_unite(much, 0, (uint8_t[64]){ 0 }, 64), -EOPNOTSUPP);	/* of several parts it has no one place */
+	/* of several parts it has no one place */
+	FAILS(blm_data_unite(much, 0, (uint8_t[64]){ 0 }, 64), -EOPNOTSUPP);
 	add_range(both, 10000, 20000);
 	ck_assert_uint_eq(found_in_range(both, 10000, 20000), 10000);
 	blm_close(f), blm_close(little), blm_close(much), blm_close(both), blm_close(other);
@@ -277,7 +299,8 @@ int fdatasync(int fd)
 
 START_TEST(the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it)
 {
-	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 100, .sparse = _i));
+	struct blm_filter *f =
+		create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 100, .sparse = _i));
 
 	for (uint64_t i = 0; i < 2000; i++) {
 		OK(blm_add(f, &i, 8));
@@ -317,22 +340,26 @@ START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "secret";
 	static const uint64_t seed = 7;		/* the same in each run: so is the rate */
-	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 1000, .rate = 0.01, .hash = _i ? "siphash" : NULL, .secret = _i ? secret : NULL,
-				     .seeds = &seed, .seed_count = !_i);
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 1000, .rate = 0.01,
+					      .hash = _i ? "siphash" : NULL,
+					      .secret = _i ? secret : NULL, .seeds = &seed,
+					      .seed_count = !_i);
 	uint64_t many = 20000, *keys = malloc(many * 8);
 	struct blm_build *b;
 	struct blm_filter *f;
 
 	for (uint64_t i = 0; i < many; i++)
 		keys[i] = i;
-	OK(blm_build_begin(&b, NULL, a_path(), &params, &(struct blm_build_options){ .threads = 2 }));
+	OK(blm_build_begin(&b, NULL, a_path(), &params,
+			   &(struct blm_build_options){ .threads = 2 }));
 	for (uint64_t i = 0; i < many; i += 5000)
 		OK(blm_build_add_fixed(b, keys + i, 8, 5000));
 	OK(blm_build_finish(b, &f));
 	has_grown_for(f, many);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(stages(f), 1);
-	OK(blm_rebuild(NULL, f->place.display, &BLM_PARAMS(.seeds = &seed, .seed_count = !_i), add_many, &many));
+	OK(blm_rebuild(NULL, f->place.display, &BLM_PARAMS(.seeds = &seed, .seed_count = !_i),
+		       add_many, &many));
 	has_grown_for(f, many);
 	OK(blm_build_begin(&b, NULL, a_path(), &params, NULL));
 	OK(blm_build_add_fixed(b, keys, 8, many));
@@ -351,8 +378,11 @@ START_TEST(the_union_of_two_that_grew_says_what_its_rate_is)
 	OK(blm_template(&b, NULL, a_path(), a, 0));
 	add_range(a, 0, 7000);
 	add_range(b, 7000, 14000);
-	FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0.01, NULL), -ERANGE);
-	FAILS(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0.01, NULL), -ERANGE);
+	FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b },
+			  2, 0.01, NULL),
+	      -ERANGE);
+	FAILS(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0.01, NULL),
+	      -ERANGE);
 	ck_assert_uint_le(found_in_range(a, 7000, 14000), 200);
 	OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0, &rate));
 	measured = (double)found_in_range(a, 1000000, 1100000) / 1e5;
@@ -411,7 +441,9 @@ START_TEST(a_count_far_too_large_that_the_bits_bear_out_makes_it_grow)
 	struct blm_filter *f;
 	struct blm_part *first;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .cells = 1 << 24, .probes = 1, .capacity = 10)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "scalable", .cells = 1 << 24, .probes = 1,
+				  .capacity = 10)));
 	first = &current_view(f)->part[0];
 	for (uint64_t i = 0; i < first->shape.bytes; i += 2)
 		first->bytes[i] = 1;
@@ -424,21 +456,29 @@ START_TEST(a_count_far_too_large_that_the_bits_bear_out_makes_it_grow)
 END_TEST
 
 /*
- * A file that says it is for far more keys than its one stage has cells for, or nearly none: the next one is in proportion to the cells
- * that are there, by its own rate and growth at their most.
+ * A file that says it is for far more keys than its one stage has cells for, or nearly none: the
+ * next one is in proportion to the cells that are there, by its own rate and growth at their most.
  */
-START_TEST(one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatever_the_file_says)
+START_TEST(one_more_key_takes_memory_in_proportion_whatever_the_file_says)
 {
-	static const struct { uint64_t capacity, of_stage; double rate; const char *options; uint64_t next; } lies[] = {
-		{ 32768, 1, 1e-298, "growth=16", 16 }, { 32768, 0, 0.5, "growth=16,tightening=0.1", 16 },
+	static const struct {
+		uint64_t capacity, of_stage;
+		double rate;
+		const char *options;
+		uint64_t next;
+	} lies[] = {
+		{ 32768, 1, 1e-298, "growth=16", 16 },
+		{ 32768, 0, 0.5, "growth=16,tightening=0.1", 16 },
 		{ 32768, UINT64_MAX, 0.99, "growth=16,tightening=0.1", 0 },
 		/* 66 is twice 33, as 512 cells have a rate of 0.0005 with 32.4 keys */
-		{ 32768, 32768, 0.01, "growth=16,tightening=0.95", 16 * 66 }, { 1, 32768, 1e-298, "growth=2", 2 },
+		{ 32768, 32768, 0.01, "growth=16,tightening=0.95", 16 * 66 },
+		{ 1, 32768, 1e-298, "growth=2", 2 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
-		struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01,
-									     .options = lies[i].options));
+		struct blm_filter *f = create(
+			a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10, .cells = 512,
+					     .rate = 0.01, .options = lies[i].options));
 		const char *path = strdup(f->place.display);
 		struct blm_header *header = current_view(f)->image.header;
 		struct stat st;
@@ -466,16 +506,23 @@ END_TEST
 
 START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused)
 {
-	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01)), *again;
+	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10,
+							   .cells = 512, .rate = 0.01)),
+			  *again;
 	struct blm_header *header = current_view(f)->image.header;
 
 	header->constant.capacity = htole64(UINT64_C(1) << 40);
 	header->constant.check = blm_check_constant(&header->constant);
 	FAILS(blm_open(&again, NULL, f->place.display, BLM_OPEN_WRITE), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "for 1099511627776 keys has m=512") != NULL, "%s",
+		      blm_error_message());
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01)), -EINVAL);
-	ck_assert_msg(strstr(blm_error_message(), "1048576 keys in 512 cells") != NULL, "%s", blm_error_message());
+	FAILS(blm_create(&f, NULL, NULL,
+			 &BLM_PARAMS(.kind = "scalable", .capacity = 1 << 20, .cells = 512,
+				     .rate = 0.01)),
+	      -EINVAL);
+	ck_assert_msg(strstr(blm_error_message(), "1048576 keys in 512 cells") != NULL, "%s",
+		      blm_error_message());
 }
 END_TEST
 
@@ -486,7 +533,9 @@ static int grow_beyond_the_limit(void *context)
 	struct stat st;
 
 	MUST(blm_open(&f, NULL, context, BLM_OPEN_WRITE) == 0 && stat(context, &st) == 0);
-	MUST(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ (rlim_t)st.st_size + 100, (rlim_t)st.st_size + 100 }) == 0);
+	MUST(setrlimit(RLIMIT_FSIZE,
+		       &(struct rlimit){ (rlim_t)st.st_size + 100, (rlim_t)st.st_size + 100 })
+	     == 0);
 	for (uint64_t i = 0, r; i < 300; i++) {
 		r = (uint64_t)(int64_t)blm_add(f, &i, 8);
 		if ((int64_t)r == -EFBIG) {
@@ -502,7 +551,8 @@ START_TEST(where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost
 {
 	struct blm_filter *f = scalable(a_path(), 100);
 
-	ck_assert_int_eq(join(spawn(grow_beyond_the_limit, (void *)(uintptr_t)f->place.display)), 0);
+	ck_assert_int_eq(join(spawn(grow_beyond_the_limit, (void *)(uintptr_t)f->place.display)),
+			 0);
 	ck_assert_uint_eq(found_in_range(f, 0, 100), 100);
 	ck_assert_uint_eq(stages(f), 1);
 	add_range(f, 0, 300);
@@ -531,7 +581,8 @@ START_TEST(growers_that_are_killed_anywhere_leave_a_good_filter)
 	uint64_t random = 1, kills = (uint64_t)(200 * test_scale());
 	struct blm_filter *f = NULL;
 
-	acknowledged = mmap(NULL, sizeof(*acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	acknowledged = mmap(NULL, sizeof(*acknowledged), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(acknowledged, MAP_FAILED);
 	for (uint64_t k = 0; k < kills; k++) {
 		pid_t pid;
@@ -547,15 +598,16 @@ START_TEST(growers_that_are_killed_anywhere_leave_a_good_filter)
 		ck_assert_int_eq(join(pid), 1000 + SIGKILL);
 		ck_assert_uint_eq(found_in_range(f, 0, *acknowledged), *acknowledged);
 		ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
-		ck_assert_uint_le(found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1000), 40);
+		ck_assert_uint_le(found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1000),
+				  40);
 	}
 	blm_close(f);
 }
 END_TEST
 
 /*
- * A power cut keeps any of the pages that changed since the last sync, but what was flushed on purpose before the count of parts grew
- * is there: the part table, and the length of the file.
+ * A power cut keeps any of the pages that changed since the last sync, but what was flushed on
+ * purpose before the count of parts grew is there: the part table, and the length of the file.
  */
 START_TEST(whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found)
 {
@@ -579,7 +631,8 @@ START_TEST(whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found)
 	memcpy(now, current_view(f)->image.map, bytes);
 	for (uint64_t page = 0; page < bytes; page += 4096)
 		if (page != 2 * 4096 && next_random(&random) % 2)
-			memcpy(now + page, synced + page, bytes - page < 4096 ? bytes - page : 4096);
+			memcpy(now + page, synced + page,
+			       bytes - page < 4096 ? bytes - page : 4096);
 	file = fopen(cut, "we");
 	ck_assert_uint_eq(fwrite(now, 1, bytes, file), bytes);
 	fclose(file);
@@ -599,7 +652,8 @@ START_TEST(who_opens_it_while_it_grows_has_all_of_it)
 	struct blm_contents *contents = malloc(sizeof(*contents));
 	struct blm_image image;
 
-	OK(blm_image_map(&image, open(f->place.display, O_RDONLY | O_CLOEXEC), f->place.display, false));
+	OK(blm_image_map(&image, open(f->place.display, O_RDONLY | O_CLOEXEC), f->place.display,
+			 false));
 	add_range(f, 0, 1000);
 	ck_assert_uint_lt(image.bytes, current_view(f)->image.bytes);
 	OK(blm_image_check(&image, f->place.display, contents));
@@ -622,7 +676,7 @@ static int grow_at_once(void *context)
 }
 
 /* By other means than ours, so that nothing in the file says so. */
-START_TEST(growing_a_file_that_was_unlinked_fails_and_one_that_another_was_moved_over_goes_on_there)
+START_TEST(growing_an_unlinked_file_fails_and_a_file_moved_over_it_is_used)
 {
 	struct blm_filter *f = scalable(a_path(), 100), *other = scalable(a_path(), 100), *again;
 	uint64_t key = 0;
@@ -656,7 +710,9 @@ START_TEST(a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refus
 	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
 	OK(blm_template(&f, store, "f", grown, 0));
 	OK(blm_store_drop(store, "f"));
-	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ grown }, 1, 0, NULL), -ESTALE);
+	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ grown }, 1, 0,
+			       NULL),
+	      -ESTALE);
 	blm_close(f);
 	blm_close(grown);
 	blm_store_close(store);
@@ -674,7 +730,8 @@ START_TEST(of_several_who_want_to_grow_it_one_does)
 		ck_assert_int_eq(join(pid[i]), 0);
 	add_range(alone, 0, 20000);
 	ck_assert_uint_eq(found_in_range(f, 0, 20000), 20000);
-	ck_assert_uint_le(stages(f), stages(alone) + 1);	/* keys that two added at once were counted twice */
+	/* keys that two added at once were counted twice */
+	ck_assert_uint_le(stages(f), stages(alone) + 1);
 	blm_close(f), blm_close(alone);
 }
 END_TEST
@@ -697,7 +754,8 @@ START_TEST(part_tables_that_do_not_add_up_are_refused)
 			e->check = blm_check_part(e, entry, current_view(f)->constant.uuid);
 			if (entry == 0 || lies[i].at >= 32 || lies[i].at == 8 || lies[i].at == 28) {
 				FAILS(blm_open(&again, NULL, f->place.display, 0), -EBADMSG);
-			} else if (blm_open(&again, NULL, f->place.display, 0) == 0) {	/* other sizes than ours would be are as good */
+			} else if (blm_open(&again, NULL, f->place.display, 0)
+				   == 0) { /* other sizes than ours would be are as good */
 				found_in_range(again, 0, 300);
 				blm_close(again);
 			}
@@ -709,7 +767,8 @@ END_TEST
 START_TEST(filters_whose_parts_differ_in_size_do_not_combine)
 {
 	for (int fewer_cells = 0; fewer_cells < 2; fewer_cells++) {
-		struct blm_filter *f = scalable(a_path(), 100), *g = scalable(a_path(), 100), *odd, *both;
+		struct blm_filter *f = scalable(a_path(), 100), *g = scalable(a_path(), 100), *odd,
+				  *both;
 		const char *path = a_path();
 		struct blm_part_entry *e;
 
@@ -729,8 +788,11 @@ START_TEST(filters_whose_parts_differ_in_size_do_not_combine)
 		blm_close(odd);
 		OK(blm_open(&odd, NULL, path, 0));
 		FAILS(blm_same_template(f, odd), -EMEDIUMTYPE);
-		ck_assert_msg(strstr(blm_error_message(), "their parts 1 differ in size") != NULL, "%s", blm_error_message());
-		FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ f, odd }, 2, 0, NULL), -EMEDIUMTYPE);
+		ck_assert_msg(strstr(blm_error_message(), "their parts 1 differ in size") != NULL,
+			      "%s", blm_error_message());
+		FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION,
+				  (const struct blm_filter *[]){ f, odd }, 2, 0, NULL),
+		      -EMEDIUMTYPE);
 		blm_close(f), blm_close(g), blm_close(odd);
 	}
 }
@@ -745,10 +807,13 @@ START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
 	double denied = 0, expected, trials = SANITIZED ? 1 : 4;
 
 	for (uint64_t seed = 1; seed <= trials; seed++) {
-		struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = KEYS, .rate = rate, .seeds = &seed, .seed_count = 1));
+		struct blm_filter *f =
+			create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = KEYS,
+						    .rate = rate, .seeds = &seed, .seed_count = 1));
 		struct blm_fact fact;
 
-		add_range(f, 0, 2 * KEYS);	/* twice what it is for, so that as many as it is for can be removed */
+		/* twice what it is for, so that as many as it is for can be removed */
+		add_range(f, 0, 2 * KEYS);
 		for (uint64_t i = 0; i < KEYS; i++)
 			ck_assert_int_ge(blm_remove(f, &i, 8), 0);
 		ck_assert_uint_eq(found_in_range(f, 0, KEYS), 0);
@@ -764,13 +829,15 @@ START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
 		blm_close(f);
 	}
 	expected = rate * KEYS * trials;
-	ck_assert_msg(fabs(denied - expected) <= 4 * sqrt(expected) + 0.1 * expected, "%g denied, not %g", denied, expected);
+	ck_assert_msg(fabs(denied - expected) <= 4 * sqrt(expected) + 0.1 * expected,
+		      "%g denied, not %g", denied, expected);
 }
 END_TEST
 
 START_TEST(a_key_that_is_denied_is_not_removed)
 {
-	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000, .rate = 1e-6));
+	struct blm_filter *f =
+		create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000, .rate = 1e-6));
 	uint64_t absent = 5000, there = 1;
 
 	add_range(f, 0, 1000);
@@ -784,7 +851,8 @@ END_TEST
 
 START_TEST(of_many_keys_those_that_were_not_removed_are_added_all_the_same)
 {
-	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-6));
+	struct blm_filter *f =
+		create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-6));
 	uint64_t keys[1000], bits[16];
 
 	add_range(f, 0, 1000);
@@ -803,14 +871,17 @@ END_TEST
 
 START_TEST(what_was_removed_in_one_is_removed_in_the_union)
 {
-	struct blm_filter *a = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000, .rate = 1e-6)), *b, *both;
+	struct blm_filter *a = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000,
+							   .rate = 1e-6)),
+			  *b, *both;
 	uint64_t key = 3;
 
 	OK(blm_template(&b, NULL, a_path(), a, 0));
 	add_range(a, 0, 100);
 	add_range(b, 0, 200);
 	ck_assert_int_eq(blm_remove(a, &key, 8), 1);
-	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL));
+	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2,
+		       0, NULL));
 	ck_assert(!blm_contains(both, &key, 8));
 	ck_assert_uint_eq(found_in_range(both, 0, 200), 199);
 	blm_close(a), blm_close(b), blm_close(both);
@@ -819,7 +890,8 @@ END_TEST
 
 START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
 {
-	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-4));
+	struct blm_filter *f =
+		create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-4));
 	const char *path = strdup(f->place.display);
 
 	add_range(f, 0, 10000);
@@ -829,7 +901,8 @@ START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
 	memset(current_view(f)->part[0].bytes, 0, 512);
 	memset(current_view(f)->part[1].bytes, 0, 512);
 	blm_close(f);
-	ck_assert_int_eq(blm_verify(NULL, path, BLM_VERIFY_REPAIR, NULL, NULL), 1);	/* the second stays as it is */
+	/* the second stays as it is */
+	ck_assert_int_eq(blm_verify(NULL, path, BLM_VERIFY_REPAIR, NULL, NULL), 1);
 	OK(blm_open(&f, NULL, path, 0));
 	ck_assert_uint_ge(found_in_range(f, 5000, 10000), 4990);
 	blm_close(f);
@@ -840,7 +913,8 @@ END_TEST
 
 static struct blm_filter *attenuated(void)
 {
-	return create(a_path(), BLM_PARAMS(.kind = "attenuated", .capacity = 1000, .rate = 1e-6, .options = "depth=4"));
+	return create(a_path(), BLM_PARAMS(.kind = "attenuated", .capacity = 1000, .rate = 1e-6,
+					   .options = "depth=4"));
 }
 
 START_TEST(the_nearest_level_of_a_key_is_its_value)
@@ -865,7 +939,9 @@ END_TEST
 
 START_TEST(advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own)
 {
-	struct blm_filter *f = attenuated(), *a, *b, *stranger = create(a_path(), BLM_PARAMS(.kind = "attenuated", .capacity = 1000, .rate = 1e-6));
+	struct blm_filter *f = attenuated(), *a, *b,
+			  *stranger = create(a_path(), BLM_PARAMS(.kind = "attenuated",
+								  .capacity = 1000, .rate = 1e-6));
 	uint64_t value;
 
 	OK(blm_template(&a, NULL, a_path(), f, 0));
@@ -916,7 +992,8 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("parts");
-	TCase *grown = tcase_create("scalable"), *removable = tcase_create("removable"), *levels = tcase_create("attenuated");
+	TCase *grown = tcase_create("scalable"), *removable = tcase_create("removable"),
+	      *levels = tcase_create("attenuated");
 
 	tcase_add_loop_test(grown, the_rate_holds_at_every_size, 0, 4);
 	tcase_add_test(grown, no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once);
@@ -927,21 +1004,29 @@ int main(void)
 	tcase_add_test(grown, a_grown_filter_can_be_copied_sent_synced_sealed_and_verified);
 	tcase_add_test(grown, damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied);
 	tcase_add_test(grown, the_union_of_filters_that_grew_differently_has_the_keys_of_all);
-	tcase_add_loop_test(grown, the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it, 0, 2);
+	tcase_add_loop_test(
+		grown, the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it, 0,
+		2);
 	tcase_add_loop_test(grown, it_grows_while_it_is_built_and_while_it_is_rebuilt, 0, 2);
 	tcase_add_test(grown, the_union_of_two_that_grew_says_what_its_rate_is);
 	tcase_add_test(grown, what_lies_behind_the_last_stage_does_not_get_into_the_next);
 	tcase_add_test(grown, a_count_that_damage_made_far_too_large_does_not_fill_the_disk);
 	tcase_add_test(grown, a_count_far_too_large_that_the_bits_bear_out_makes_it_grow);
-	tcase_add_test(grown, one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatever_the_file_says);
-	tcase_add_test(grown, a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused);
-	tcase_add_test(grown, where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost);
+	tcase_add_test(grown, one_more_key_takes_memory_in_proportion_whatever_the_file_says);
+	tcase_add_test(
+		grown,
+		a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused);
+	tcase_add_test(grown,
+		       where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost);
 	tcase_add_test(grown, growers_that_are_killed_anywhere_leave_a_good_filter);
-	tcase_add_loop_test(grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
+	tcase_add_loop_test(
+		grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
 	tcase_add_test(grown, who_opens_it_while_it_grows_has_all_of_it);
 	tcase_add_test(grown, of_several_who_want_to_grow_it_one_does);
-	tcase_add_loop_test(grown, growing_a_file_that_was_unlinked_fails_and_one_that_another_was_moved_over_goes_on_there, 0, 2);
-	tcase_add_test(grown, a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refused);
+	tcase_add_loop_test(grown, growing_an_unlinked_file_fails_and_a_file_moved_over_it_is_used,
+			    0, 2);
+	tcase_add_test(grown,
+		       a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refused);
 	tcase_add_test(grown, filters_whose_parts_differ_in_size_do_not_combine);
 	tcase_add_test(grown, part_tables_that_do_not_add_up_are_refused);
 	tcase_add_test(removable, removed_keys_are_gone_for_good_and_few_others_with_them);

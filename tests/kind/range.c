@@ -1,4 +1,7 @@
-/* range.c - the kind range: no range with a key is denied, its rates, its space, the orders of keys, networks */
+/*
+ * range.c - the kind range: no range with a key is denied, its rates, its space, the orders of
+ * keys, networks
+ */
 #include "handle/handle.h"
 #include "hash/ordered.h"
 #include "kind/golomb_search.h"
@@ -17,12 +20,14 @@ struct made {
 static struct blm_filter *build(const uint64_t *number, size_t count, struct made how)
 {
 	char options[40];
-	struct blm_params p = BLM_PARAMS(.kind = "range", .rate = how.rate, .options = options, .seeds = &how.seed, .seed_count = 1);
+	struct blm_params p = BLM_PARAMS(.kind = "range", .rate = how.rate, .options = options,
+					 .seeds = &how.seed, .seed_count = 1);
 	struct blm_filter *f;
 	struct blm_build *b;
 
 	snprintf(options, sizeof(options), "width=%llu", (unsigned long long)how.width);
-	OK(blm_build_begin(&b, NULL, NULL, &p, &(struct blm_build_options){ .memory_bytes = how.memory }));
+	OK(blm_build_begin(&b, NULL, NULL, &p,
+			   &(struct blm_build_options){ .memory_bytes = how.memory }));
 	for (size_t i = 0; i < count; i++)
 		OK(blm_build_add_fixed(b, &(uint64_t){ htobe64(number[i]) }, 8, 1));
 	OK(blm_build_finish(b, &f));
@@ -67,21 +72,32 @@ static void fill(uint64_t *number, size_t count, enum lie lie, uint64_t state)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t x = next_random(&state);
 
-		number[i] = lie == RANDOM ? x : lie == IN_A_ROW ? i + (UINT64_C(1) << 40)
-			: lie == STEPS ? i * UINT64_C(1000003) : lie == CLUSTERS ? mixed(i / 100) + x % 1000
-			: lie == LOW ? x >> x % 60 : i == 0 ? 0 : i == 1 ? UINT64_MAX : x >> 63 ? x >> 50 : -(x >> 50);
+		number[i] = lie == RANDOM   ? x
+			  : lie == IN_A_ROW ? i + (UINT64_C(1) << 40)
+			  : lie == STEPS    ? i * UINT64_C(1000003)
+			  : lie == CLUSTERS ? mixed(i / 100) + x % 1000
+			  : lie == LOW	    ? x >> x % 60
+			  : i == 0	    ? 0
+			  : i == 1	    ? UINT64_MAX
+			  : x >> 63	    ? x >> 50
+					    : -(x >> 50);
 	}
 	qsort(number, count, sizeof(*number), compare);
 }
 
 /* ---- No false negatives ---- */
 
-/* Ranges that begin or end near keys, of all widths. Where a range has a key, the answer must be yes. */
-static void ask_all_about(const struct blm_filter *f, const uint64_t *number, size_t count, uint64_t state)
+/*
+ * Ranges that begin or end near keys, of all widths. Where a range has a key, the answer must be
+ * yes.
+ */
+static void ask_all_about(const struct blm_filter *f, const uint64_t *number, size_t count,
+			  uint64_t state)
 {
 	for (int i = 0; i < (test_scale() < 1 ? 300 : 3000); i++) {
 		uint64_t x = next_random(&state), key = count ? number[x % count] : x, first, last;
-		uint64_t before = next_random(&state) >> x % 64, behind = next_random(&state) >> x / 64 % 64;
+		uint64_t before = next_random(&state) >> x % 64,
+			 behind = next_random(&state) >> x / 64 % 64;
 
 		first = key < before ? 0 : key - before;
 		last = UINT64_MAX - key < behind ? UINT64_MAX : key + behind;
@@ -97,8 +113,10 @@ START_TEST(no_range_that_has_a_key_is_denied)
 {
 	static const size_t counts[] = { 0, 1, 2, 31, 33, 1000, 6000 };
 	static const struct made hows[] = {
-		{ .width = 1, .rate = 0.5 }, { .width = 1, .rate = 0.001 }, { .width = 16, .rate = 0.9 }, { .width = 1024, .rate = 0.01 },
-		{ .width = 1 << 20, .rate = 0.3 }, { .width = UINT64_C(1) << 40, .rate = 0.01 }, { .width = 1000, .rate = 1e-9 },
+		{ .width = 1, .rate = 0.5 },	   { .width = 1, .rate = 0.001 },
+		{ .width = 16, .rate = 0.9 },	   { .width = 1024, .rate = 0.01 },
+		{ .width = 1 << 20, .rate = 0.3 }, { .width = UINT64_C(1) << 40, .rate = 0.01 },
+		{ .width = 1000, .rate = 1e-9 },
 	};
 	uint64_t *number = malloc(6000 * sizeof(*number));
 
@@ -119,7 +137,10 @@ START_TEST(no_range_that_has_a_key_is_denied)
 }
 END_TEST
 
-/* Keys that lie in one block: all their numbers are beside each other, and mostly run over the end of the range. */
+/*
+ * Keys that lie in one block: all their numbers are beside each other, and mostly run over the end
+ * of the range.
+ */
 START_TEST(a_range_that_runs_over_the_end_is_whole)
 {
 	uint64_t number[4];
@@ -156,7 +177,8 @@ START_TEST(all_of_the_order_has_a_key_unless_there_is_none)
 	ck_assert_int_eq(ask(f, 0, 4), 0);
 	ck_assert_int_eq(ask(f, 6, 1000), 0);
 	blm_close(f);
-	f = build((const uint64_t[]){ 0, UINT64_MAX }, 2, (struct made){ .width = 1024, .rate = 1e-6 });
+	f = build((const uint64_t[]){ 0, UINT64_MAX }, 2,
+		  (struct made){ .width = 1024, .rate = 1e-6 });
 	ck_assert_int_eq(ask(f, 0, 0), 1);
 	ck_assert_int_eq(ask(f, UINT64_MAX, UINT64_MAX), 1);
 	ck_assert_int_eq(ask(f, 1, 100000), 0);
@@ -198,13 +220,16 @@ START_TEST(a_number_between_two_is_found_however_far_they_are_apart)
 
 	for (size_t count = 0; count <= MOST; count = count * 4 + 1) {
 		struct list list = { { list_begin, list_next }, number, count, 0 };
-		struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = range, .probes = 1, .cell_bits = 1 } };
+		struct blm_part part = { .kind = blm_kind_by_name("golomb"),
+					 .shape = { .cells = range, .probes = 1, .cell_bits = 1 } };
 		struct layout l;
 
 		for (size_t i = 0; i < count; i++) {
 			uint64_t x = next_random(&state);
 
-			number[i] = _i == 0 ? x % range : _i == 1 ? x % 10000 + (x >> 63) * (range - 10000) : scale(x >> x % 40, range);
+			number[i] = _i == 0 ? x % range
+				  : _i == 1 ? x % 10000 + (x >> 63) * (range - 10000)
+					    : scale(x >> x % 40, range);
 		}
 		qsort(number, count, sizeof(*number), compare);
 		OK(blm_golomb_fit(&part.shape, &list.numbers, count));
@@ -213,13 +238,16 @@ START_TEST(a_number_between_two_is_found_however_far_they_are_apart)
 		OK(blm_golomb_write(&part, &list.numbers, count));
 		ck_assert(read_layout(&l, &part));
 		for (int i = 0; i < 20000; i++) {
-			uint64_t x = next_random(&state), first = i % 2 && count ? number[x % count] + x % 3 : x % range, at, block;
+			uint64_t x = next_random(&state),
+				 first = i % 2 && count ? number[x % count] + x % 3 : x % range, at,
+				 block;
 			uint64_t last = first + (next_random(&state) >> (24 + x % 40));
 
 			last = last < range ? last : range - 1;
 			first = first < last ? first : last;
 			block = first_block(&l, last >> l.code.low_bits, &at);
-			ck_assert_int_eq(any_from(&l, first, last, block, at), has(number, count, first, last));
+			ck_assert_int_eq(any_from(&l, first, last, block, at),
+					 has(number, count, first, last));
 		}
 		free(part.bytes);
 	}
@@ -231,10 +259,11 @@ END_TEST
 enum { N = 20000 };
 
 /*
- * Of ranges of `places` that have no key: how many of `asked` are answered yes, by filters of several seeds. near: they begin so far behind
- * a key; 0: anywhere.
+ * Of ranges of `places` that have no key: how many of `asked` are answered yes, by filters of
+ * several seeds. near: they begin so far behind a key; 0: anywhere.
  */
-static double wrong_of(const uint64_t *number, struct made how, uint64_t places, uint64_t near, uint64_t seeds, uint64_t *ret_asked)
+static double wrong_of(const uint64_t *number, struct made how, uint64_t places, uint64_t near,
+		       uint64_t seeds, uint64_t *ret_asked)
 {
 	double wrong = 0;
 
@@ -244,7 +273,8 @@ static double wrong_of(const uint64_t *number, struct made how, uint64_t places,
 		uint64_t state = how.seed;
 
 		for (uint64_t i = 0; i < 40000; i++) {
-			uint64_t first = near ? number[i % N] + near + i / N : next_random(&state), last = first + places - 1;
+			uint64_t first = near ? number[i % N] + near + i / N : next_random(&state),
+				 last = first + places - 1;
 
 			if (last < first || has(number, N, first, last))
 				continue;
@@ -265,10 +295,13 @@ static void rate_is(enum lie lie, struct made how, uint64_t places, uint64_t nea
 	wrong = wrong_of(number, how, places, near, 4, &asked);
 	expected = rate * (double)asked;
 	ck_assert_uint_gt(asked, 20000);
-	if (lie > STEPS)	/* numbers of one block are beside each other: a range that meets one meets others */
+	/* numbers of one block are beside each other: a range that meets one meets others */
+	if (lie > STEPS)
 		wrong = wrong < expected ? expected : wrong;
-	ck_assert_msg(fabs(wrong - expected) <= 3 * sqrt(expected * (1 - rate)) + 1, "%g wrong of %g, not %g +- %g (keys %d, width %g, places %g, near %g)",
-		      wrong, (double)asked, expected, sqrt(expected), lie, (double)how.width, (double)places, (double)near);
+	ck_assert_msg(fabs(wrong - expected) <= 3 * sqrt(expected * (1 - rate)) + 1,
+		      "%g wrong of %g, not %g +- %g (keys %d, width %g, places %g, near %g)", wrong,
+		      (double)asked, expected, sqrt(expected), lie, (double)how.width,
+		      (double)places, (double)near);
 	free(number);
 }
 
@@ -280,7 +313,8 @@ static double rate_for(double rate, double widths)
 START_TEST(ranges_of_the_width_anywhere_are_wrong_at_the_rate)
 {
 	for (int lie = RANDOM; lie <= CLUSTERS; lie++) {
-		rate_is(lie, (struct made){ .width = 1024, .rate = 0.01 }, 1024, 0, rate_for(0.01, 1));
+		rate_is(lie, (struct made){ .width = 1024, .rate = 0.01 }, 1024, 0,
+			rate_for(0.01, 1));
 		rate_is(lie, (struct made){ .width = 20, .rate = 0.2 }, 20, 0, rate_for(0.2, 1));
 	}
 }
@@ -292,8 +326,10 @@ START_TEST(ranges_close_to_keys_are_wrong_no_more_often)
 	static const uint64_t near[] = { 10000, 100000, UINT64_C(1) << 33 };
 
 	for (size_t i = 0; i < ARRAY_LEN(near); i++) {
-		rate_is(RANDOM, (struct made){ .width = 1024, .rate = 0.01 }, 1024, near[i], rate_for(0.01, 1));
-		rate_is(STEPS, (struct made){ .width = 256, .rate = 0.1 }, 256, near[i], rate_for(0.1, 1));
+		rate_is(RANDOM, (struct made){ .width = 1024, .rate = 0.01 }, 1024, near[i],
+			rate_for(0.01, 1));
+		rate_is(STEPS, (struct made){ .width = 256, .rate = 0.1 }, 256, near[i],
+			rate_for(0.1, 1));
 	}
 }
 END_TEST
@@ -306,7 +342,8 @@ START_TEST(ranges_beside_a_key_are_right_but_for_keys_of_other_blocks)
 
 	fill(number, N, RANDOM, 7);
 	for (uint64_t near = 1; near < 60; near += 20)
-		ck_assert_double_le(wrong_of(number, how, 8, near, 1, &asked), 3 * 0.5 * 8 / 1024 * (double)asked);
+		ck_assert_double_le(wrong_of(number, how, 8, near, 1, &asked),
+				    3 * 0.5 * 8 / 1024 * (double)asked);
 	free(number);
 }
 END_TEST
@@ -341,10 +378,15 @@ END_TEST
 
 /* ---- Space ---- */
 
-/* The bound for range emptiness and 2 bits, as Grafite has it; longer codes leave more of a block unused. */
+/*
+ * The bound for range emptiness and 2 bits, as Grafite has it; longer codes leave more of a block
+ * unused.
+ */
 START_TEST(a_key_takes_at_most_2_bits_more_than_the_logarithm_of_width_over_rate)
 {
-	static const struct made hows[] = { { .width = 1024, .rate = 0.01 }, { .width = 32, .rate = 0.01 }, { .width = 1, .rate = 0.001 },
+	static const struct made hows[] = { { .width = 1024, .rate = 0.01 },
+					    { .width = 32, .rate = 0.01 },
+					    { .width = 1, .rate = 0.001 },
 					    { .width = 1024, .rate = 1e-3 } };
 	const size_t count = 100000;
 	uint64_t *number = malloc(count * sizeof(*number));
@@ -356,9 +398,13 @@ START_TEST(a_key_takes_at_most_2_bits_more_than_the_logarithm_of_width_over_rate
 
 			fill(number, count, (enum lie)lie, h);
 			f = build(number, count, hows[h]);
-			bits = 8.0 * (double)current_view(f)->whole.shape.bytes / (double)current_view(f)->whole.shape.capacity;
+			bits = 8.0 * (double)current_view(f)->whole.shape.bytes
+			     / (double)current_view(f)->whole.shape.capacity;
 			/* the code is best for numbers that are anywhere */
-			ck_assert_msg(bits <= log2((double)hows[h].width / hows[h].rate) + (lie == RANDOM ? 2 : 2.6), "%g bits a key (keys %d, width %g)", bits, lie, (double)hows[h].width);
+			ck_assert_msg(bits <= log2((double)hows[h].width / hows[h].rate)
+						      + (lie == RANDOM ? 2 : 2.6),
+				      "%g bits a key (keys %d, width %g)", bits, lie,
+				      (double)hows[h].width);
 			blm_close(f);
 		}
 	free(number);
@@ -375,14 +421,17 @@ START_TEST(a_plan_foretells_the_space)
 	fill(number, count, RANDOM, 3);
 	f = build(number, count, (struct made){ .width = 1024, .rate = 0.01 });
 	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "range", .capacity = count, .rate = 0.01)));
-	ck_assert_double_eq_tol((double)plan.data_bytes, (double)current_view(f)->whole.shape.bytes, (double)plan.data_bytes / 100);
+	ck_assert_double_eq_tol((double)plan.data_bytes, (double)current_view(f)->whole.shape.bytes,
+				(double)plan.data_bytes / 100);
 	ck_assert_double_eq_tol(plan.predicted_rate, 0.01, 0.0001);
 	blm_close(f);
 	free(number);
 }
 END_TEST
 
-/* Numbers in a row fall into one slice of the range, which has then more than its share of memory. */
+/*
+ * Numbers in a row fall into one slice of the range, which has then more than its share of memory.
+ */
 START_TEST(the_data_do_not_depend_on_memory_however_keys_lie)
 {
 	const size_t count = 20000;
@@ -393,9 +442,13 @@ START_TEST(the_data_do_not_depend_on_memory_however_keys_lie)
 
 		fill(number, count, (enum lie)lie, 5);
 		f = build(number, count, (struct made){ .width = 4096, .rate = 0.01, .seed = 3 });
-		g = build(number, count, (struct made){ .width = 4096, .rate = 0.01, .seed = 3, .memory = 64 << 10 });
-		ck_assert_uint_eq(current_view(f)->whole.shape.bytes, current_view(g)->whole.shape.bytes);
-		ck_assert(!memcmp(current_view(f)->whole.bytes, current_view(g)->whole.bytes, current_view(f)->whole.shape.bytes));
+		g = build(number, count,
+			  (struct made){
+				  .width = 4096, .rate = 0.01, .seed = 3, .memory = 64 << 10 });
+		ck_assert_uint_eq(current_view(f)->whole.shape.bytes,
+				  current_view(g)->whole.shape.bytes);
+		ck_assert(!memcmp(current_view(f)->whole.bytes, current_view(g)->whole.bytes,
+				  current_view(f)->whole.shape.bytes));
 		blm_close(f), blm_close(g);
 	}
 	free(number);
@@ -418,7 +471,8 @@ START_TEST(asking_for_many_ranges_is_asking_for_each)
 
 		memset(bits, 0x5a, sizeof(bits));
 		for (size_t i = 0; i < counts[c]; i++) {
-			uint64_t x = next_random(&state) >> i % 60, wide = next_random(&state) >> (i / 7 % 50 + 14);
+			uint64_t x = next_random(&state) >> i % 60,
+				 wide = next_random(&state) >> (i / 7 % 50 + 14);
 
 			from[i] = htobe64(x);
 			to[i] = htobe64(x > UINT64_MAX - wide ? UINT64_MAX : x + wide);
@@ -428,7 +482,8 @@ START_TEST(asking_for_many_ranges_is_asking_for_each)
 		}
 		ck_assert_int_eq(blm_contains_ranges(f, first, last, counts[c], bits), yes);
 		for (size_t i = 0; i < counts[c]; i++)
-			ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, blm_contains_range(f, &from[i], 8, &to[i], 8));
+			ck_assert_int_eq(bits[i / 64] >> i % 64 & 1,
+					 blm_contains_range(f, &from[i], 8, &to[i], 8));
 		ck_assert_uint_eq(bits[(counts[c] + 63) / 64], UINT64_C(0x5a5a5a5a5a5a5a5a));
 		ck_assert_int_eq(blm_contains_ranges(f, first, last, counts[c], NULL), yes);
 	}
@@ -458,12 +513,20 @@ START_TEST(what_is_no_range_is_refused)
 	FAILS(blm_contains_range(other, "1", 1, "7", 1), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "range"));
 	blm_close(other), blm_close(f);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .hash = "xxh3"), NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .hash = "ordered-int"), NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .cells = 100), NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .probes = 2), NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .options = "width=0"), NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .rate = 1e-30), NULL), -EFBIG);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .hash = "xxh3"), NULL),
+	      -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .hash = "ordered-int"),
+			      NULL),
+	      -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .cells = 100), NULL),
+	      -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .probes = 2), NULL),
+	      -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .options = "width=0"),
+			      NULL),
+	      -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .rate = 1e-30), NULL),
+	      -EFBIG);
 }
 END_TEST
 
@@ -485,8 +548,11 @@ static void place_is(const char *family, const char *text, int level, uint64_t p
 	if (of->refuse)
 		ck_assert_msg(!of->refuse(&hash) == (level != NONE), "%s: %s", family, text);
 	if (level != NONE)
-		ck_assert_msg(ordered_level(&hash) == (unsigned)level && ordered_first(&hash) == place, "%s: %s is at %llx/%u, not %llx", family, text,
-			      (unsigned long long)ordered_first(&hash), ordered_level(&hash), (unsigned long long)place);
+		ck_assert_msg(ordered_level(&hash) == (unsigned)level
+				      && ordered_first(&hash) == place,
+			      "%s: %s is at %llx/%u, not %llx", family, text,
+			      (unsigned long long)ordered_first(&hash), ordered_level(&hash),
+			      (unsigned long long)place);
 }
 
 #define AT(number) (UINT64_C(1) << 63 ^ (uint64_t)INT64_C(number))
@@ -579,7 +645,8 @@ START_TEST(addresses_and_networks_are_in_their_order)
 	place_is("ordered-ip", "2001:db8::/129", NONE, 0);
 	place_is("ordered-ip", "fe80::1%eth0", NONE, 0);
 	place_is("ordered-ip", "", NONE, 0);
-	place_is("ordered-ip", "2001:0db8:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000", NONE, 0);
+	place_is("ordered-ip",
+		 "2001:0db8:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000", NONE, 0);
 }
 END_TEST
 
@@ -624,7 +691,8 @@ static uint32_t last_of(struct network n)
 
 static void text_of(char text[32], uint32_t address, unsigned length)
 {
-	snprintf(text, 32, length == 32 ? "%u.%u.%u.%u" : "%u.%u.%u.%u/%u", address >> 24, address >> 16 & 255, address >> 8 & 255, address & 255, length);
+	snprintf(text, 32, length == 32 ? "%u.%u.%u.%u" : "%u.%u.%u.%u/%u", address >> 24,
+		 address >> 16 & 255, address >> 8 & 255, address & 255, length);
 }
 
 static struct network network_of(uint64_t x)
@@ -634,9 +702,11 @@ static struct network network_of(uint64_t x)
 	return (struct network){ (uint32_t)x & (uint32_t)(UINT64_MAX << (32 - length)), length };
 }
 
-static struct blm_filter *build_networks(const struct network *of, size_t count, const char *options, double rate, uint64_t seed)
+static struct blm_filter *build_networks(const struct network *of, size_t count,
+					 const char *options, double rate, uint64_t seed)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "range", .hash = "ordered-ip", .options = options, .rate = rate, .seeds = &seed, .seed_count = 1);
+	struct blm_params p = BLM_PARAMS(.kind = "range", .hash = "ordered-ip", .options = options,
+					 .rate = rate, .seeds = &seed, .seed_count = 1);
 	struct blm_filter *f;
 	struct blm_build *b;
 	char text[32];
@@ -673,17 +743,22 @@ START_TEST(no_address_of_a_network_is_denied_nor_a_range_that_meets_one)
 	for (int i = 0; i < 20000; i++) {
 		uint64_t x = next_random(&state), y = next_random(&state);
 		struct network near = of[x % NETWORKS], asked = network_of(y);
-		uint32_t first = near.address - (uint32_t)(y >> 60) + (uint32_t)(x >> 40) % 300, last;
+		uint32_t first = near.address - (uint32_t)(y >> 60) + (uint32_t)(x >> 40) % 300,
+			 last;
 		char from[32], to[32];
 
 		if (i % 2)
-			asked.address = near.address & (uint32_t)(UINT64_MAX << (32 - asked.length));
-		last = UINT32_MAX - first < (uint32_t)(y >> (32 + y % 30)) ? UINT32_MAX : first + (uint32_t)(y >> (32 + y % 30));
+			asked.address = near.address
+				      & (uint32_t)(UINT64_MAX << (32 - asked.length));
+		last = UINT32_MAX - first < (uint32_t)(y >> (32 + y % 30))
+			     ? UINT32_MAX
+			     : first + (uint32_t)(y >> (32 + y % 30));
 		text_of(from, first, 32);
 		text_of(to, last, 32);
 		if (any_meets(of, NETWORKS, first, last)) {
 			met++;
-			ck_assert_int_eq(blm_contains_range(f, from, strlen(from), to, strlen(to)), 1);
+			ck_assert_int_eq(blm_contains_range(f, from, strlen(from), to, strlen(to)),
+					 1);
 		}
 		if (any_meets(of, NETWORKS, first, first))
 			ck_assert(blm_contains(f, from, strlen(from)));
@@ -705,7 +780,8 @@ START_TEST(a_range_of_as_many_blocks_as_are_looked_at_is_not_denied)
 	ck_assert_int_eq(blm_contains_range(f, "200.0.0.0", 9, "200.7.255.255", 13), 1);
 	ck_assert_int_eq(blm_contains_range(f, "200.0.0.0", 9, "200.8.0.0", 9), 1);
 	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.3.255.255", 13), 0);
-	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.8.0.0", 9), 1);	/* more than are looked at */
+	/* more than are looked at */
+	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.8.0.0", 9), 1);
 	blm_close(f);
 }
 END_TEST
@@ -722,7 +798,9 @@ START_TEST(an_address_is_wrong_as_often_as_the_fact_says)
 	for (size_t i = 0; i < NETWORKS; i++) {
 		unsigned length = 24 - (i % 4) * (i % 2);
 
-		of[i] = (struct network){ (uint32_t)next_random(&state) & (uint32_t)(UINT64_MAX << (32 - length)), length };
+		of[i] = (struct network){ (uint32_t)next_random(&state)
+						  & (uint32_t)(UINT64_MAX << (32 - length)),
+					  length };
 	}
 	for (uint64_t seed = 0; seed < 5; seed++) {
 		struct blm_filter *f = build_networks(of, NETWORKS, "width=16", 0.2, seed);
@@ -752,7 +830,9 @@ END_TEST
 
 START_TEST(a_merged_filter_has_the_keys_and_lengths_of_all)
 {
-	static const struct network of[] = { { 0x0a000000, 8 }, { 0x0b000000, 16 }, { 0x0c000000, 32 }, { 0x0d000000, 20 } };
+	static const struct network of[] = {
+		{ 0x0a000000, 8 }, { 0x0b000000, 16 }, { 0x0c000000, 32 }, { 0x0d000000, 20 }
+	};
 	struct blm_filter *part[2], *f;
 	struct blm_update *u;
 	struct blm_fact fact;
@@ -760,14 +840,16 @@ START_TEST(a_merged_filter_has_the_keys_and_lengths_of_all)
 	part[0] = build_networks(of, 2, "width=16", 1e-6, 3);
 	part[1] = build_networks(of + 1, 2, "width=16", 1e-6, 3);
 	OK(blm_merge(&f, NULL, a_path(), (const struct blm_filter *const *)part, 2, 0));
-	ck_assert(blm_contains(f, "10.1.2.3", 8) && blm_contains(f, "11.0.5.6", 8) && blm_contains(f, "12.0.0.0", 8));
+	ck_assert(blm_contains(f, "10.1.2.3", 8) && blm_contains(f, "11.0.5.6", 8)
+		  && blm_contains(f, "12.0.0.0", 8));
 	ck_assert(!blm_contains(f, "13.0.0.1", 8) && !blm_contains(f, "11.1.0.0", 8));
 	ck_assert_uint_eq(blm_golomb_count(&current_view(f)->whole), 3);
 	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
 	OK(blm_update_add_many(u, &(struct blm_key){ "13.0.0.0/20", 11 }, 1));
 	FAILS(blm_update_add_many(u, &(struct blm_key){ "13.0.0.0/33", 11 }, 1), -EINVAL);
 	OK(blm_update_finish(u));
-	ck_assert(blm_contains(f, "10.1.2.3", 8) && blm_contains(f, "12.0.0.0", 8) && blm_contains(f, "13.0.0.1", 8));
+	ck_assert(blm_contains(f, "10.1.2.3", 8) && blm_contains(f, "12.0.0.0", 8)
+		  && blm_contains(f, "13.0.0.1", 8));
 	OK(blm_fact(f, 4, &fact));
 	ck_assert_double_eq(fact.value, 4);
 	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));

@@ -1,4 +1,7 @@
-/* recent.c - when keys were seen: what is remembered, for how long, and who claims; the time is what the test says it is */
+/*
+ * recent.c - when keys were seen: what is remembered, for how long, and who claims; the time is
+ * what the test says it is
+ */
 #include "handle/handle.h"
 #include "kind/common/clock.h"
 #include "suite.h"
@@ -29,8 +32,9 @@ static struct blm_filter *create(uint64_t capacity, double rate, const char *opt
 	struct blm_filter *f;
 	uint64_t seed = 7;
 
-	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "recent", .options = options, .capacity = capacity, .rate = rate,
-						      .seeds = &seed, .seed_count = 1)));
+	OK(blm_create(&f, NULL, a_path(),
+		      &BLM_PARAMS(.kind = "recent", .options = options, .capacity = capacity,
+				  .rate = rate, .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
@@ -112,14 +116,16 @@ START_TEST(a_key_is_found_for_its_span_and_gone_two_ticks_later)
 	struct blm_filter *f = create(1000, 1e-9, "span=1000,tick=10"), *reader;
 
 	OK(blm_open(&reader, NULL, f->place.display, 0));
-	for (uint64_t i = 0; i < 40; i++) {	/* wherever in a tick, and whether or not others are added */
+	/* wherever in a tick, and whether or not others are added */
+	for (uint64_t i = 0; i < 40; i++) {
 		uint64_t seen;
 
 		now += 3000 * SECOND + i * SECOND / 3;
 		ck_assert_int_eq(add(f, i), 1);
 		seen = now;
 		for (; now <= seen + 1000 * SECOND; now += 9 * SECOND) {
-			ck_assert_msg(has(f, i) && has(reader, i), "after %g s", (double)(now - seen) / 1e9);
+			ck_assert_msg(has(f, i) && has(reader, i), "after %g s",
+				      (double)(now - seen) / 1e9);
 			if (i % 2)
 				add(f, 1000 + now / SECOND % 500);
 		}
@@ -262,21 +268,29 @@ enum { MODELLED = 600 };
 static void must_agree(const struct blm_filter *f, const uint64_t *seen, const char *when)
 {
 	for (uint64_t k = 0; k < MODELLED; k++) {
-		bool young = seen[k] && now - seen[k] <= span_of(f), old = !seen[k] || now - seen[k] >= span_of(f) + 2 * tick_of(f);
+		bool young = seen[k] && now - seen[k] <= span_of(f),
+		     old = !seen[k] || now - seen[k] >= span_of(f) + 2 * tick_of(f);
 
-		ck_assert_msg(!young || has(f, k), "%s: key %d is forgotten after %g ticks", when, (int)k,
-			      (double)(now - seen[k]) / (double)tick_of(f));
-		ck_assert_msg(!old || !has(f, k), "%s: key %d, last seen %g ticks ago, is young again", when, (int)k,
+		ck_assert_msg(!young || has(f, k), "%s: key %d is forgotten after %g ticks", when,
+			      (int)k, (double)(now - seen[k]) / (double)tick_of(f));
+		ck_assert_msg(!old || !has(f, k),
+			      "%s: key %d, last seen %g ticks ago, is young again", when, (int)k,
 			      seen[k] ? (double)(now - seen[k]) / (double)tick_of(f) : 0);
-		ck_assert_msg(!young || far(age(f, k), now - seen[k]) < tick_of(f), "%s: key %d", when, (int)k);
+		ck_assert_msg(!young || far(age(f, k), now - seen[k]) < tick_of(f), "%s: key %d",
+			      when, (int)k);
 	}
 }
 
-/* Every length of pause, from less than a tick to many cycles of the stamps, with few changes between them. */
+/*
+ * Every length of pause, from less than a tick to many cycles of the stamps, with few changes
+ * between them.
+ */
 START_TEST(no_old_stamp_is_ever_taken_for_a_young_one)
 {
-	static const double pauses[] = { 0.3, 1, 2.5, 13, 40, 100, 228, 240, 253, 254, 255, 256, 257, 300, 511, 1000, 1e6 };
-	struct blm_filter *f = create(MODELLED, 1e-9, _i ? "span=2000,tick=10" : "span=2000"), *reader;
+	static const double pauses[] = { 0.3, 1,   2.5, 13,  40,  100, 228,  240, 253,
+					 254, 255, 256, 257, 300, 511, 1000, 1e6 };
+	struct blm_filter *f = create(MODELLED, 1e-9, _i ? "span=2000,tick=10" : "span=2000"),
+			  *reader;
 	uint64_t seen[MODELLED] = { 0 }, random = 1 + (uint64_t)_i;
 
 	OK(blm_open(&reader, NULL, f->place.display, 0));
@@ -300,7 +314,9 @@ START_TEST(no_old_stamp_is_ever_taken_for_a_young_one)
 		}
 		if (round % 8 == 0)
 			must_agree(f, seen, "at once");
-		now += (uint64_t)(pauses[next_random(&random) % (round % 50 ? 6 : ARRAY_LEN(pauses))] * (double)tick_of(f));
+		now += (uint64_t)(pauses[next_random(&random)
+					 % (round % 50 ? 6 : ARRAY_LEN(pauses))]
+				  * (double)tick_of(f));
 		if (round % 8 == 1)
 			must_agree(reader, seen, "after a pause");
 	}
@@ -334,8 +350,9 @@ END_TEST
 /* Of every width of cells and stamps: cells lie across words everywhere. */
 START_TEST(keys_of_every_width_of_cells_keep_their_ages)
 {
-	static const char *const options[] = { "span=2000,tick=10", "span=4000,tick=10", "span=9000,tick=10", "span=100000,tick=10", "span=500000,tick=10",
-					       "span=2000,tick=10,spare=3" };
+	static const char *const options[] = { "span=2000,tick=10",   "span=4000,tick=10",
+					       "span=9000,tick=10",   "span=100000,tick=10",
+					       "span=500000,tick=10", "span=2000,tick=10,spare=3" };
 	static const double rates[] = { 0.3, 0.1, 0.03, 0.01, 0.002, 1e-4, 1e-6, 1e-8 };
 	unsigned widths = 0;
 
@@ -348,9 +365,11 @@ START_TEST(keys_of_every_width_of_cells_keep_their_ages)
 				add(f, i);
 			for (uint64_t i = 0; i < 2000; i++) {
 				ck_assert(has(f, i));
-				exact += far(age(f, i), now - (begin + i * SECOND / 2)) < 10 * SECOND;
+				exact += far(age(f, i), now - (begin + i * SECOND / 2))
+				       < 10 * SECOND;
 			}
-			ck_assert_uint_ge(exact, (uint64_t)(2000 * (1 - 1.3 * rates[r]) - 10));	/* the others are like another key */
+			/* the others are like another key */
+			ck_assert_uint_ge(exact, (uint64_t)(2000 * (1 - 1.3 * rates[r]) - 10));
 			widths |= 1u << (shape_of(f)->cell_bits - 16);
 			blm_close(f);
 		}
@@ -360,19 +379,28 @@ END_TEST
 
 START_TEST(a_key_takes_no_more_bits_than_promised)
 {
-	static const struct { double rate; const char *options; int bits; } asked[] = {
-		{ 0.01, NULL, 8 }, { 0.01, "span=90d,tick=6h", 9 }, { 0.001, "span=90d,tick=1h", 12 }, { 1e-6, NULL, 8 }, { 1e-6, "span=90d,tick=4m", 16 },
-		{ 0.003, "span=7d,tick=20m", 10 }, { 1e-4, "span=30d,tick=10m", 13 },
+	static const struct { double rate; const char *options; int bits;
+	} asked[] = {
+		{ 0.01, NULL, 8 },
+		{ 0.01, "span=90d,tick=6h", 9 },
+		{ 0.001, "span=90d,tick=1h", 12 },
+		{ 1e-6, NULL, 8 },
+		{ 1e-6, "span=90d,tick=4m", 16 },
+		{ 0.003, "span=7d,tick=20m", 10 },
+		{ 1e-4, "span=30d,tick=10m", 13 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
-		const struct blm_params params = BLM_PARAMS(.kind = "recent", .options = asked[i].options, .capacity = 1000000, .rate = asked[i].rate);
+		const struct blm_params params =
+			BLM_PARAMS(.kind = "recent", .options = asked[i].options,
+				   .capacity = 1000000, .rate = asked[i].rate);
 		double most = 1.06 * (log2(1 / asked[i].rate) + 3 + asked[i].bits) / 0.95;
 		struct blm_plan plan;
 		struct blm_fact fact;
 
 		OK(blm_plan(&plan, &params));
-		ck_assert_msg(plan.bits_per_key <= most, "%g bits, more than %g", plan.bits_per_key, most);
+		ck_assert_msg(plan.bits_per_key <= most, "%g bits, more than %g", plan.bits_per_key,
+			      most);
 		ck_assert_double_le(plan.predicted_rate, asked[i].rate);
 		OK(blm_plan_fact(&params, 0, &fact));
 		ck_assert_str_eq(fact.name, "time bits");
@@ -383,15 +411,22 @@ END_TEST
 
 START_TEST(spans_and_ticks_that_do_not_go_together_are_refused)
 {
-	static const struct { const char *options, *word; } bad[] = {
-		{ "span=90d,tick=1m", "tick of at least" }, { "span=1m,tick=2m", "more than the span" }, { "span=1m,tick=0.0001", "0.001" },
+	static const struct { const char *options, *word;
+	} bad[] = {
+		{ "span=90d,tick=1m", "tick of at least" },
+		{ "span=1m,tick=2m", "more than the span" },
+		{ "span=1m,tick=0.0001", "0.001" },
 	};
 	struct blm_filter *f;
 	struct blm_key one = { "x", 1 };
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		FAILS(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "recent", .capacity = 10, .options = bad[i].options)), -EINVAL);
-		ck_assert_msg(strstr(blm_error_message(), bad[i].word) != NULL, "%s", blm_error_message());
+		FAILS(blm_create(&f, NULL, a_path(),
+				 &BLM_PARAMS(.kind = "recent", .capacity = 10,
+					     .options = bad[i].options)),
+		      -EINVAL);
+		ck_assert_msg(strstr(blm_error_message(), bad[i].word) != NULL, "%s",
+			      blm_error_message());
 	}
 	f = create(10, 0.01, "span=1h");
 	FAILS(blm_claim_again(f, &one, 1, &BLM_WHEN(.within = 2 * 3600 * SECOND), NULL), -EINVAL);
@@ -494,7 +529,8 @@ static void put_cell(struct blm_filter *f, uint64_t cell, uint64_t value)
 	uint8_t *bytes = current_view(f)->whole.bytes;
 
 	for (unsigned i = 0; i < shape_of(f)->cell_bits; i++, bit++)
-		bytes[bit / 8] = (uint8_t)((bytes[bit / 8] & ~(1u << bit % 8)) | (value >> i & 1) << bit % 8);
+		bytes[bit / 8] = (uint8_t)((bytes[bit / 8] & ~(1u << bit % 8))
+					   | (value >> i & 1) << bit % 8);
 }
 
 /* Those with a stamp, which is of 8 bits here. */
@@ -504,14 +540,18 @@ static uint64_t used_cells(const struct blm_filter *f, uint64_t *ret_last)
 	uint64_t used = 0;
 
 	for (uint64_t cell = 0; cell < shape_of(f)->cells; cell++)
-		if (cell_at(f, cell) >> ((512 + cell * bits) % 64 + 8 <= 64 ? 0 : bits - 8) & 0xff) {
+		if (cell_at(f, cell) >> ((512 + cell * bits) % 64 + 8 <= 64 ? 0 : bits - 8)
+		    & 0xff) {
 			*ret_last = cell;
 			used++;
 		}
 	return used;
 }
 
-/* A mover that is killed leaves a key in both of its buckets; here each of them in turn is the younger one. */
+/*
+ * A mover that is killed leaves a key in both of its buckets; here each of them in turn is the
+ * younger one.
+ */
 START_TEST(a_key_that_a_killed_mover_left_twice_is_one_key)
 {
 	struct blm_filter *f = create(64, 1e-8, "span=2000,tick=10");
@@ -521,7 +561,8 @@ START_TEST(a_key_that_a_killed_mover_left_twice_is_one_key)
 	ck_assert_uint_eq(used_cells(f, &first), 1);
 	early = cell_at(f, first);
 	ck_assert_uint_lt(first, cells / 2);
-	for (uint64_t i = 0; i < 4; i++)	/* others like it, but for a bit of the remainder: it must go to its other bucket */
+	/* others like it, but for a bit of the remainder: it must go to its other bucket */
+	for (uint64_t i = 0; i < 4; i++)
 		put_cell(f, first + i, early ^ UINT64_C(1) << (12 + i));
 	now += 100 * SECOND;
 	add(f, key);
@@ -575,7 +616,10 @@ END_TEST
 
 enum { CRAWLERS = 4, HOURS = 6 };
 
-/* What all crawlers of a test share: their time, and for each URL its last claim, and how many there were. */
+/*
+ * What all crawlers of a test share: their time, and for each URL its last claim, and how many
+ * there were.
+ */
 static struct crawl {
 	_Atomic uint64_t now;
 	_Atomic unsigned waiting, round;
@@ -623,10 +667,13 @@ static int crawler(void *context)
 			size_t count = crawl->urls - at < 512 ? crawl->urls - at : 512;
 
 			for (size_t i = 0; i < count; i++) {
-				keys[i] = (at + i + (c / 2 + round) * crawl->urls / 2) % crawl->urls;	/* two are at the same */
+				/* two are at the same */
+				keys[i] = (at + i + (c / 2 + round) * crawl->urls / 2)
+					% crawl->urls;
 				list[i] = (struct blm_key){ &keys[i], 8 };
 			}
-			MUST(blm_claim_again(f, list, count, &BLM_WHEN(.within = 7 * DAY), bits) >= 0);
+			MUST(blm_claim_again(f, list, count, &BLM_WHEN(.within = 7 * DAY), bits)
+			     >= 0);
 			for (size_t i = 0; i < count; i++)
 				if (bits[i / 64] >> i % 64 & 1)
 					note_claim(keys[i]);
@@ -659,10 +706,14 @@ START_TEST(of_many_crawlers_one_claims_each_url_in_each_7_days)
 	ck_assert(!crawl->early);
 	for (uint64_t i = 0; i < urls; i++) {
 		missing += !crawl->last[i];
-		late += crawl->last[i] && (double)(crawl->now - crawl->last[i]) > (7 * 86400 + 2 * tick + HOURS * 3600) * 1e9;
+		late += crawl->last[i]
+		     && (double)(crawl->now - crawl->last[i])
+				> (7 * 86400 + 2 * tick + HOURS * 3600) * 1e9;
 	}
-	ck_assert_msg((double)missing <= rate * (double)urls + 3 * sqrt(rate * (double)urls), "%d were never claimed", (int)missing);
-	ck_assert_msg((double)late <= rate * (double)urls + 3 * sqrt(rate * (double)urls), "%d were not claimed again", (int)late);
+	ck_assert_msg((double)missing <= rate * (double)urls + 3 * sqrt(rate * (double)urls),
+		      "%d were never claimed", (int)missing);
+	ck_assert_msg((double)late <= rate * (double)urls + 3 * sqrt(rate * (double)urls),
+		      "%d were not claimed again", (int)late);
 	munmap(crawl, bytes);
 	blm_close(f);
 }
@@ -740,7 +791,10 @@ static struct stopped {
 	bool may_be_new;	/* or it was seen now */
 } stopped;
 
-/* As the kind itself answers, which takes few instructions: the key is in it and was seen now, or was never seen. */
+/*
+ * As the kind itself answers, which takes few instructions: the key is in it and was seen now, or
+ * was never seen.
+ */
 static bool is_right(const struct blm_part *part, const struct blm_hashed *hashed)
 {
 	uint64_t seen = 0;
@@ -778,8 +832,12 @@ static bool step(pid_t pid, int request)
 	return WSTOPSIG(status) != SIGSTOP;
 }
 
-/* A question of one image, which becomes the other one after any third of its instructions. Ends with the first one. */
-static void must_be_right_at_any_change(struct blm_filter *f, const struct image *before, const struct image *after)
+/*
+ * A question of one image, which becomes the other one after any third of its instructions. Ends
+ * with the first one.
+ */
+static void must_be_right_at_any_change(struct blm_filter *f, const struct image *before,
+					const struct image *after)
 {
 	int status;
 	pid_t pid;
@@ -854,8 +912,9 @@ static uint64_t key_of_cell(struct blm_filter *f, uint64_t cell)
 }
 
 /*
- * An old key is taken out, and another one comes in its cell: _i = 0: one that is new; 1: one of now that is moved to it, for a third one.
- * The reader may be between the stamp of the old one and the remainder of the other.
+ * An old key is taken out, and another one comes in its cell: _i = 0: one that is new; 1: one of
+ * now that is moved to it, for a third one. The reader may be between the stamp of the old one and
+ * the remainder of the other.
  */
 START_TEST(a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell)
 {
@@ -867,13 +926,17 @@ START_TEST(a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that
 	for (uint64_t old = 0; old < OLD_KEYS && !tried; old++)
 		for (uint64_t new = NEW_KEY; new < NEW_KEYS_END && !tried; new++) {
 			uint64_t cell = emptied_by(f, old), key = UINT64_MAX;
-			bool added = blm_add(f, &new, 8) == 1 && cell != UINT64_MAX && cell_at(f, cell), moved;
+			bool added = blm_add(f, &new, 8) == 1 && cell != UINT64_MAX
+				  && cell_at(f, cell),
+			     moved;
 
 			save(f, &after);
 			moved = after.moves == before.moves + 1;
 			if (added && moved)
 				key = key_of_cell(f, cell);
-			if (added && (_i ? key >= OLD_KEYS && key < ALL_KEYS : after.moves == before.moves)) {
+			if (added
+			    && (_i ? key >= OLD_KEYS && key < ALL_KEYS
+				   : after.moves == before.moves)) {
 				stopped.key = _i ? key : new;
 				stopped.may_be_new = !_i;
 				must_be_right_at_any_change(f, &before, &after);
@@ -895,7 +958,8 @@ START_TEST(a_clock_that_stands_at_1970_is_as_any_other)
 	f = create(1000, 1e-9, "span=1000,tick=10");
 	for (uint64_t k = 0; k < 10; k++)
 		add(f, k);
-	ck_assert_uint_ne(load_acquire((const uint64_t *)current_view(f)->whole.bytes), 0);	/* which says that nothing ever changed */
+	/* which says that nothing ever changed */
+	ck_assert_uint_ne(load_acquire((const uint64_t *)current_view(f)->whole.bytes), 0);
 	now = 100000 * SECOND;
 	for (uint64_t k = 0; k < 10; k++)
 		ck_assert(!has(f, k));
@@ -930,7 +994,10 @@ int main(void)
 	tcase_add_test(tc, the_rate_is_the_promised_one_over_the_whole_span);
 	tcase_add_test(tc, of_many_crawlers_one_claims_each_url_in_each_7_days);
 	tcase_add_test(tc, no_reader_misses_a_key_that_moves_or_is_refreshed);
-	tcase_add_loop_test(tc, a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell, 0, 2);
+	tcase_add_loop_test(
+		tc,
+		a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell,
+		0, 2);
 	tcase_add_test(tc, a_clock_that_stands_at_1970_is_as_any_other);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,7 @@
-/* redis_cuckoo.c - what holds for the kind redis-cuckoo only: how full it gets with buckets of each size, and what is in it how often */
+/*
+ * redis_cuckoo.c - what holds for the kind redis-cuckoo only: how full it gets with buckets of each
+ * size, and what is in it how often
+ */
 #include "file/os.h"
 #include "handle/handle.h"
 #include "kind/redis_cuckoo.h"
@@ -13,8 +16,10 @@ static struct blm_filter *make(uint64_t capacity, double rate, unsigned bucket, 
 	char options[40];
 
 	snprintf(options, sizeof(options), "bucket-size=%u", bucket);
-	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .hash = "xxh3", .capacity = capacity, .rate = rate,
-								 .options = options, .seeds = &seed, .seed_count = 1)));
+	OK(blm_create(&f, NULL, a_path(),
+		      &BLM_PARAMS(.kind = "redis-cuckoo", .hash = "xxh3", .capacity = capacity,
+				  .rate = rate, .options = options, .seeds = &seed,
+				  .seed_count = 1)));
 	return f;
 }
 
@@ -30,7 +35,8 @@ static const unsigned buckets[] = { 1, 2, 3, 4, 7, 8, 9, 16, 255 };
 
 START_TEST(it_takes_its_capacity_with_buckets_of_any_size)
 {
-	for (uint64_t capacity = 1; capacity < (SANITIZED ? 3000 : 20000); capacity = capacity * 2 + 1)
+	for (uint64_t capacity = 1; capacity < (SANITIZED ? 3000 : 20000);
+	     capacity = capacity * 2 + 1)
 		for (uint64_t seed = 1; seed <= 2; seed++) {
 			struct blm_filter *f = make(capacity, 0.9, buckets[_i], seed);
 
@@ -47,7 +53,8 @@ START_TEST(the_rate_is_the_formulas_within_a_twentieth)
 {
 	const uint64_t asked = 400000;
 	struct blm_filter *f = make(20000, 0.9, buckets[_i], 5);
-	double met = 2 * buckets[_i] * 20000 / (double)info(f).cells, formula = 1 - pow(254 / 255.0, met), rate;
+	double met = 2 * buckets[_i] * 20000 / (double)info(f).cells,
+	       formula = 1 - pow(254 / 255.0, met), rate;
 	uint64_t yes = 0;
 
 	for (uint64_t i = 0; i < 20000; i++)
@@ -72,7 +79,8 @@ START_TEST(a_key_can_be_in_it_twice_as_often_as_a_bucket_has_cells_and_is_counte
 		ck_assert_uint_eq(value, i);
 	}
 	ck_assert_int_eq(blm_add(f, "key", 3), -EXFULL);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this key is in it as often as"));	/* no room was searched for */
+	/* no room was searched for */
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this key is in it as often as"));
 	ck_assert_int_eq(blm_claim(f, "key", 3), 0);
 	for (uint64_t i = most; i; i--) {
 		OK(blm_get(f, "key", 3, &value));
@@ -131,17 +139,25 @@ END_TEST
 START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
 {
 	static const struct blm_params bad[] = {
-		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1023), BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .options = "bucket-size=3"),
-		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 6), BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .probes = 4),
-		BLM_PARAMS(.kind = "redis-cuckoo", .cells = UINT64_C(1) << 33), BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10, .options = "bucket-size=256"),
-		BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10, .options = "iterations=0"), BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .capacity = 1000, .rate = 1e-3),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1023),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .options = "bucket-size=3"),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 6),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .probes = 4),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = UINT64_C(1) << 33),
+		BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10, .options = "bucket-size=256"),
+		BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10, .options = "iterations=0"),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .capacity = 1000, .rate = 1e-3),
 	};
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		FAILS(blm_create(&f, NULL, a_path(), &bad[i]), -EINVAL);
-	FAILS(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 1000000, .rate = 1e-6)), -EFBIG);
-	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .options = "expansion=5")));
+	FAILS(blm_create(&f, NULL, a_path(),
+			 &BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 1000000, .rate = 1e-6)),
+	      -EFBIG);
+	OK(blm_create(&f, NULL, a_path(),
+		      &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024,
+				  .options = "expansion=5")));
 	ck_assert_str_eq(info(f).options, "bucket-size=2,expansion=8,iterations=20");
 	blm_close(f);
 }
@@ -164,12 +180,16 @@ END_TEST
 /* 2^16 - 1 times the first table's cells, and 2^47 is the most. */
 START_TEST(chains_of_more_cells_than_a_filter_can_have_are_none)
 {
-	ck_assert_uint_eq(blm_redis_cuckoo_cells(UINT64_C(1) << 31, 1, 16, 2), ((UINT64_C(1) << 16) - 1) << 31);
+	ck_assert_uint_eq(blm_redis_cuckoo_cells(UINT64_C(1) << 31, 1, 16, 2),
+			  ((UINT64_C(1) << 16) - 1) << 31);
 	ck_assert_uint_eq(blm_redis_cuckoo_cells(UINT64_C(1) << 32, 1, 16, 2), 0);
 }
 END_TEST
 
-/* ---- Power cuts and kills are the affair of limbo.h and shadow.c, as for cuckoo: here that this kind is of their sort ---- */
+/*
+ * ---- Power cuts and kills are the affair of limbo.h and shadow.c, as for cuckoo: here that this
+ * kind is of their sort ----
+ */
 
 START_TEST(what_a_dead_writer_left_in_limbo_is_cleared_by_the_next)
 {
@@ -207,7 +227,10 @@ START_TEST(a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more)
 }
 END_TEST
 
-/* In 512 buckets of 2 cells, as format-spec.md has it: its fingerprint, and the first cell of each of its buckets. */
+/*
+ * In 512 buckets of 2 cells, as format-spec.md has it: its fingerprint, and the first cell of each
+ * of its buckets.
+ */
 enum { BLOOM = 104, BLOOM_HERE = 568, BLOOM_THERE = 808 };
 
 static struct blm_filter *make_of_bloom(void)
@@ -229,7 +252,7 @@ static uint64_t copies_of_bloom(const struct blm_filter *f)
 	return value;
 }
 
-START_TEST(who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_one_fingerprint_in_what_is_made_of_it)
+START_TEST(a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_of_it)
 {
 	static const struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom-cf");
 	struct blm_filter *f = make_of_bloom(), *copy;
@@ -238,7 +261,8 @@ START_TEST(who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_
 	size_t bytes;
 
 	part->bytes[BLOOM_THERE] = BLOOM;
-	for (int gone_on = 0; gone_on < 2; gone_on++) {		/* from the new cell in limbo to the old one */
+	/* from the new cell in limbo to the old one */
+	for (int gone_on = 0; gone_on < 2; gone_on++) {
 		int there = gone_on ? BLOOM_THERE : BLOOM_HERE;
 
 		*own_word(part, 1) = (gone_on ? BLOOM_HERE : BLOOM_THERE) + 1;
@@ -250,7 +274,8 @@ START_TEST(who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_
 		OK(blm_copy(&copy, NULL, a_path(), f, 0));
 		ck_assert_uint_eq(copies_of_bloom(copy), 1);
 		ck_assert_uint_eq(*own_word(&current_view(copy)->whole, 1), 0);
-		ck_assert_uint_eq(current_view(copy)->whole.bytes[BLOOM_HERE + BLOOM_THERE - there], 0);
+		ck_assert_uint_eq(current_view(copy)->whole.bytes[BLOOM_HERE + BLOOM_THERE - there],
+				  0);
 		blm_close(copy);
 	}
 	blm_close(f);
@@ -281,7 +306,10 @@ START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
 	OK(blm_sync(f));
 	OK(blm_add(f, "other", 5));
 	*own_word(&current_view(f)->whole, 1) = BLOOM_HERE + 1;
-	ck_assert_int_eq(pwrite(fd, &boot, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
+	ck_assert_int_eq(pwrite(fd, &boot, 8,
+				offsetof(struct blm_header, live)
+					+ offsetof(struct blm_live, boot)),
+			 8);
 	OK(blm_open(&reader, NULL, f->place.display, 0));
 	ck_assert_uint_eq(info(reader).keys, 1);
 	ck_assert_uint_eq(copies_of_bloom(reader), 1);
@@ -299,7 +327,9 @@ int main(void)
 	tcase_set_timeout(tc, 100);
 	tcase_add_loop_test(tc, it_takes_its_capacity_with_buckets_of_any_size, 0, n);
 	tcase_add_loop_test(tc, the_rate_is_the_formulas_within_a_twentieth, 0, n);
-	tcase_add_loop_test(tc, a_key_can_be_in_it_twice_as_often_as_a_bucket_has_cells_and_is_counted_as_often, 0, n);
+	tcase_add_loop_test(
+		tc, a_key_can_be_in_it_twice_as_often_as_a_bucket_has_cells_and_is_counted_as_often,
+		0, n);
 	tcase_add_test(tc, a_key_of_one_bucket_counts_twice);
 	tcase_add_loop_test(tc, when_it_is_full_nothing_is_changed, 0, n);
 	tcase_add_test(tc, sizes_that_are_no_power_of_2_of_buckets_are_refused);
@@ -307,8 +337,11 @@ int main(void)
 	tcase_add_test(tc, chains_of_more_cells_than_a_filter_can_have_are_none);
 	tcase_add_test(tc, what_a_dead_writer_left_in_limbo_is_cleared_by_the_next);
 	tcase_add_test(tc, a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more);
-	tcase_add_test(tc, who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_one_fingerprint_in_what_is_made_of_it);
-	tcase_add_test(tc, a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there);
+	tcase_add_test(tc,
+		       a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_of_it);
+	tcase_add_test(
+		tc,
+		a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there);
 	tcase_add_test(tc, after_a_power_cut_a_reader_counts_what_its_last_sync_found);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,7 @@
-/* ribbon.c - ribbons: what they take, how often they are wrong, that all keys are there, and that nothing leads out of damaged data */
+/*
+ * ribbon.c - ribbons: what they take, how often they are wrong, that all keys are there, and that
+ * nothing leads out of damaged data
+ */
 #include "array.h"
 #include "kind/ribbon_band.h"
 
@@ -45,7 +48,8 @@ static struct blm_shard_entry *entry(const struct built *b)
 
 /* ---- All keys ---- */
 
-static const double rates[] = { 0.9, 0.5, 0.34, 0.3, 0.24, 0.2, 0.15, 0.1, 0.07, 0.05, 1 / 64.0, 0.01, 0.004, 1e-3, 1e-5, 3e-8, 0x1p-32 };
+static const double rates[] = { 0.9,  0.5,	0.34, 0.3,   0.24, 0.2,	 0.15, 0.1,    0.07,
+				0.05, 1 / 64.0, 0.01, 0.004, 1e-3, 1e-5, 3e-8, 0x1p-32 };
 
 START_TEST(all_keys_are_found_however_few_there_are)
 {
@@ -61,7 +65,10 @@ START_TEST(all_keys_are_found_however_few_there_are)
 }
 END_TEST
 
-/* Of each number a layer of a few buckets has as many keys a slot as one of many, so the first seed nearly always serves. */
+/*
+ * Of each number a layer of a few buckets has as many keys a slot as one of many, so the first seed
+ * nearly always serves.
+ */
 START_TEST(a_layer_of_a_few_buckets_hardly_ever_takes_another_seed)
 {
 	unsigned again = 0, count = 0;
@@ -91,9 +98,12 @@ END_TEST
 
 /* ---- How often it is wrong, and what that takes ---- */
 
-static const struct { uint64_t keys; double rate; } asked[] = {
-	{ 200000, 0.5 }, { 200000, 0.41 }, { 200000, 0.3 }, { 200000, 0.2 }, { 200000, 0.1 }, { 200000, 0.07 }, { 200000, 0.03 }, { 200000, 0.01 },
-	{ 200000, 0.006 }, { 200000, 0.002 }, { 200000, 0.0005 }, { 20000, 0.01 }, { 20000, 0.04 }, { 9000, 0.2 }, { 5000, 0.01 }, { 300, 0.3 },
+static const struct { uint64_t keys; double rate;
+} asked[] = {
+	{ 200000, 0.5 },   { 200000, 0.41 },  { 200000, 0.3 },	  { 200000, 0.2 },
+	{ 200000, 0.1 },   { 200000, 0.07 },  { 200000, 0.03 },	  { 200000, 0.01 },
+	{ 200000, 0.006 }, { 200000, 0.002 }, { 200000, 0.0005 }, { 20000, 0.01 },
+	{ 20000, 0.04 },   { 9000, 0.2 },     { 5000, 0.01 },	  { 300, 0.3 },
 };
 
 START_TEST(it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less)
@@ -101,9 +111,11 @@ START_TEST(it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less)
 	const uint64_t strangers = (uint64_t)(8e6 * test_scale());
 	struct built b = ribbon_of(0, asked[_i].keys, asked[_i].rate);
 	double says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
-	double expected = (double)strangers * says, wrong = (double)count_strangers(&b, strangers), error = sqrt(expected * (1 - says));
+	double expected = (double)strangers * says, wrong = (double)count_strangers(&b, strangers),
+	       error = sqrt(expected * (1 - says));
 
-	ck_assert_msg(fabs(wrong - expected) <= 4 * error, "%g: %g, not %g +- %g", asked[_i].rate, wrong, expected, error);
+	ck_assert_msg(fabs(wrong - expected) <= 4 * error, "%g: %g, not %g +- %g", asked[_i].rate,
+		      wrong, expected, error);
 	ck_assert_double_le(says, asked[_i].rate * (1 + 1e-9));
 	if (asked[_i].keys >= 200000)
 		ck_assert_double_ge(says, asked[_i].rate * 0.999);
@@ -116,16 +128,28 @@ static double rate_of(struct ribbon_code code)
 	return ldexp(code.values ? 1.0 / code.values : 1, -(int)code.bits);
 }
 
-/* Of a stranger that comes to a layer: how likely it is to start at a slot of a section whose keys are not bumped. */
+/*
+ * Of a stranger that comes to a layer: how likely it is to start at a slot of a section whose keys
+ * are not bumped.
+ */
 static void stay_in(const struct ribbon_layer *l, const uint64_t *words, double ret[2])
 {
-	const double starts = (double)((l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1 : 0) + l->slots[1] - RIBBON_WIDTH + 1);
+	const double starts = (double)((l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1 : 0)
+				       + l->slots[1] - RIBBON_WIDTH + 1);
 	unsigned divisor = 1;
 
 	ret[0] = ret[1] = 0;
-	for (uint64_t at = 0; at < ribbon_slots(l); at += RIBBON_BUCKET, divisor = divisor == 81 ? 1 : divisor * 3) {
-		uint64_t bucket = at / RIBBON_BUCKET, end = (at < l->slots[0] ? l->slots[0] : ribbon_slots(l)) - RIBBON_WIDTH + 1;
-		uint64_t first = at + (l->last ? 0 : blm_ribbon_thresholds[((const uint8_t *)(words + l->at))[bucket / 5] / divisor % 3]);
+	for (uint64_t at = 0; at < ribbon_slots(l);
+	     at += RIBBON_BUCKET, divisor = divisor == 81 ? 1 : divisor * 3) {
+		uint64_t bucket = at / RIBBON_BUCKET,
+			 end = (at < l->slots[0] ? l->slots[0] : ribbon_slots(l)) - RIBBON_WIDTH
+			     + 1;
+		uint64_t first =
+			at
+			+ (l->last ? 0
+				   : blm_ribbon_thresholds[((const uint8_t *)(words
+									      + l->at))[bucket / 5]
+							   / divisor % 3]);
 		uint64_t behind = at + RIBBON_BUCKET < end ? at + RIBBON_BUCKET : end;
 
 		if (first < behind)
@@ -138,7 +162,8 @@ static double rate_by_data(const struct built *b)
 {
 	const struct blm_shard_entry *e = entry(b);
 	const uint64_t *words = (const uint64_t *)(b->part.bytes + le64toh(e->offset));
-	const struct ribbon r = { (uint32_t)le64toh(e->own[1]), (uint32_t)(le64toh(e->own[1]) >> 32) };
+	const struct ribbon r = { (uint32_t)le64toh(e->own[1]),
+				  (uint32_t)(le64toh(e->own[1]) >> 32) };
 	double rate = 0, come = 1, stay[2];
 	struct ribbon_layer l;
 
@@ -152,7 +177,9 @@ static double rate_by_data(const struct built *b)
 	}
 }
 
-/* A thousandth is what it differs by from one set of keys to another, since not all bump as many. */
+/*
+ * A thousandth is what it differs by from one set of keys to another, since not all bump as many.
+ */
 START_TEST(the_rate_that_its_data_come_to_is_what_was_asked)
 {
 	static const uint64_t counts[] = { 100, 3500, 16000, 17000, 33000, 100000 };
@@ -166,8 +193,10 @@ START_TEST(the_rate_that_its_data_come_to_is_what_was_asked)
 			again(&b, rate);
 			data = rate_by_data(&b);
 			says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
-			ck_assert_msg(data <= rate * 1.002, "%g keys, %g: %g", (double)counts[i], rate, data);
-			ck_assert_msg(fabs(data / says - 1) <= 0.01, "%g keys, %g: says %g, is %g", (double)counts[i], rate, says, data);
+			ck_assert_msg(data <= rate * 1.002, "%g keys, %g: %g", (double)counts[i],
+				      rate, data);
+			ck_assert_msg(fabs(data / says - 1) <= 0.01, "%g keys, %g: says %g, is %g",
+				      (double)counts[i], rate, says, data);
 		}
 		built_end(&b);
 	}
@@ -179,7 +208,10 @@ static double bits_a_key(const struct blm_shape *shape)
 	return (double)shape->bytes * 8 / (double)shape->capacity;
 }
 
-/* Above 1/4 rates are mixed of two at a price that is more than a hundredth of so few bits (ribbon_code.c). */
+/*
+ * Above 1/4 rates are mixed of two at a price that is more than a hundredth of so few bits
+ * (ribbon_code.c).
+ */
 static double most_times(double rate)
 {
 	return rate <= 0.25 ? 1.01 : rate <= 1 / 3.0 ? 1.013 : 1.03;
@@ -191,12 +223,14 @@ START_TEST(a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least)
 		for (double rate = 0.5; rate > 0x1p-32; rate *= 0.996) {
 			struct blm_shape shape = planned(n, rate);
 
-			ck_assert_msg(bits_a_key(&shape) <= -log2(rate) * most_times(rate), "%g, %g keys: %g bits", rate, (double)n, bits_a_key(&shape));
+			ck_assert_msg(bits_a_key(&shape) <= -log2(rate) * most_times(rate),
+				      "%g, %g keys: %g bits", rate, (double)n, bits_a_key(&shape));
 		}
 	for (int bits = 2; bits <= 32; bits++) {
 		struct blm_shape shape = planned(1000000, ldexp(1, -bits));
 
-		ck_assert_msg(bits_a_key(&shape) <= 1.01 * bits, "%d bits: %g", bits, bits_a_key(&shape));
+		ck_assert_msg(bits_a_key(&shape) <= 1.01 * bits, "%d bits: %g", bits,
+			      bits_a_key(&shape));
 	}
 }
 END_TEST
@@ -218,9 +252,12 @@ END_TEST
 
 START_TEST(what_a_ribbon_cannot_be_is_refused)
 {
-	static const struct { struct blm_params p; int err; } none[] = {
-		{ BLM_PARAMS(.capacity = 10, .cells = 1000), -EINVAL }, { BLM_PARAMS(.capacity = 10, .probes = 3), -EINVAL },
-		{ BLM_PARAMS(.capacity = 10, .rate = 2e-10), -EFBIG }, { BLM_PARAMS(.capacity = BLM_CAPACITY_MAX, .rate = 1e-9), -EFBIG },
+	static const struct { struct blm_params p; int err;
+	} none[] = {
+		{ BLM_PARAMS(.capacity = 10, .cells = 1000), -EINVAL },
+		{ BLM_PARAMS(.capacity = 10, .probes = 3), -EINVAL },
+		{ BLM_PARAMS(.capacity = 10, .rate = 2e-10), -EFBIG },
+		{ BLM_PARAMS(.capacity = BLM_CAPACITY_MAX, .rate = 1e-9), -EFBIG },
 	};
 	struct blm_shape shape = { 0 };
 
@@ -285,7 +322,9 @@ START_TEST(a_layer_is_given_up_as_soon_as_too_many_are_left_over)
 
 	built_begin(&b, 5000, false);
 	for (uint64_t i = 0; i < b.sorted.count; i++)
-		b.hashes[i] = (struct blm_hash){ .lo = i, .hi = i < 2500 ? 12345 : UINT64_C(1) << 63 | 12345 };
+		b.hashes[i] = (struct blm_hash){ .lo = i,
+						 .hi = i < 2500 ? 12345
+								: UINT64_C(1) << 63 | 12345 };
 	b.rate = 0.01;
 	build(&b, "ribbon", 0, no_options);
 	ck_assert_uint_ne(le64toh(entry(&b)->own[0]) >> 32, 0);
@@ -314,7 +353,9 @@ enum { SLOTS = 512, TRIES = 2000 };
 
 START_TEST(an_equation_that_contradicts_the_others_changes_nothing)
 {
-	static const struct ribbon_code codes[] = { { 3, 0 }, { 0, 3 }, { 2, 3 }, { 0, 5 }, { 1, 5 } };
+	static const struct ribbon_code codes[] = {
+		{ 3, 0 }, { 0, 3 }, { 2, 3 }, { 0, 5 }, { 1, 5 }
+	};
 	static unsigned __int128 rows[SLOTS], digits[4 * SLOTS];
 	static uint32_t values[SLOTS];
 	static uint8_t rests[SLOTS];
@@ -324,7 +365,8 @@ START_TEST(an_equation_that_contradicts_the_others_changes_nothing)
 
 	for (unsigned i = 0; i < ARRAY_LEN(codes) * TRIES; i++) {
 		static unsigned __int128 rows_before[SLOTS], digits_before[4 * SLOTS];
-		unsigned __int128 coefficients = (unsigned __int128)next_random(&state) << 64 | next_random(&state) | 1;
+		unsigned __int128 coefficients = (unsigned __int128)next_random(&state) << 64
+					       | next_random(&state) | 1;
 		uint32_t start = (uint32_t)(next_random(&state) % (SLOTS - RIBBON_WIDTH + 1));
 		struct ribbon_code code = codes[i / TRIES];
 		uint64_t value = next_random(&state);
@@ -339,7 +381,9 @@ START_TEST(an_equation_that_contradicts_the_others_changes_nothing)
 		if (blm_ribbon_insert(&band, code, start, coefficients, value, &where)) {
 			struct ribbon_rows again;
 
-			ck_assert(blm_ribbon_insert(&band, code, start, coefficients, value, &again));	/* it follows from itself */
+			/* it follows from itself */
+			ck_assert(
+				blm_ribbon_insert(&band, code, start, coefficients, value, &again));
 			ck_assert(again.bits == RIBBON_NONE && again.digit == RIBBON_NONE);
 			if (i % 3)
 				continue;
@@ -347,7 +391,8 @@ START_TEST(an_equation_that_contradicts_the_others_changes_nothing)
 		} else {
 			refused++;
 		}
-		ck_assert(!memcmp(rows_before, rows, sizeof(rows)) && !memcmp(digits_before, digits, sizeof(digits)));
+		ck_assert(!memcmp(rows_before, rows, sizeof(rows))
+			  && !memcmp(digits_before, digits, sizeof(digits)));
 	}
 	ck_assert_uint_ge(refused, TRIES);
 }
@@ -373,13 +418,15 @@ START_TEST(digits_that_are_packed_sum_up_to_what_they_are)
 		blm_ribbon_pack(p, digits, slots, words);
 		ck_assert_uint_eq(words[count], 17);
 		for (uint64_t start = 0; start + 128 <= slots; start++) {
-			unsigned __int128 c = (unsigned __int128)next_random(&state) << 64 | next_random(&state);
+			unsigned __int128 c = (unsigned __int128)next_random(&state) << 64
+					    | next_random(&state);
 			unsigned sum = 0;
 
 			c >>= next_random(&state) % 128;
 			for (unsigned i = 0; i < 128; i++)
 				sum += (unsigned)(c >> i & 1) * digits[start + i];
-			ck_assert_uint_eq(blm_ribbon_digit_sum(p, words, start, c), sum % p->values);
+			ck_assert_uint_eq(blm_ribbon_digit_sum(p, words, start, c),
+					  sum % p->values);
 		}
 	}
 }
@@ -408,7 +455,8 @@ static void ask(const struct built *b)
 		uint64_t mask;
 
 		b->part.kind->prefetch(&b->part, &key);
-		for (unsigned place = 0; (at = b->part.kind->probe(&b->part, &key, place, &mask)); place++)
+		for (unsigned place = 0; (at = b->part.kind->probe(&b->part, &key, place, &mask));
+		     place++)
 			load_relaxed(at);
 	}
 }
@@ -416,9 +464,24 @@ static void ask(const struct built *b)
 START_TEST(nothing_leads_out_of_damaged_data)
 {
 	static const uint64_t numbers[] = {
-		0, 1, 63, 64, 767, 768, 769, 1 << 20, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX,
-		UINT64_C(0x0320032000000000), UINT64_C(0x05200320ffffffff), UINT64_C(0x0321032180000000), UINT64_C(0x0001000180000000),
-		UINT64_C(0x0500050080000000), UINT64_C(0x0400040080000000),
+		0,
+		1,
+		63,
+		64,
+		767,
+		768,
+		769,
+		1 << 20,
+		UINT32_MAX,
+		UINT64_C(1) << 32,
+		UINT64_C(1) << 63,
+		UINT64_MAX,
+		UINT64_C(0x0320032000000000),
+		UINT64_C(0x05200320ffffffff),
+		UINT64_C(0x0321032180000000),
+		UINT64_C(0x0001000180000000),
+		UINT64_C(0x0500050080000000),
+		UINT64_C(0x0400040080000000),
 	};
 	struct built b = ribbon_of(0, 20000, 0.01);
 	uint64_t state = 1, bytes = b.part.shape.bytes, *words = (uint64_t *)b.part.bytes;
@@ -435,7 +498,9 @@ START_TEST(nothing_leads_out_of_damaged_data)
 			}
 	for (unsigned i = 0; i < 3000; i++) {
 		for (unsigned n = 0; n < 3; n++)
-			b.part.bytes[next_random(&state) % (i % 2 ? bytes : sizeof(struct blm_shard_entry))] = (uint8_t)next_random(&state);
+			b.part.bytes[next_random(&state)
+				     % (i % 2 ? bytes : sizeof(struct blm_shard_entry))] =
+				(uint8_t)next_random(&state);
 		ask(&b);
 		memcpy(words, whole, bytes);
 	}
@@ -456,7 +521,8 @@ int main(void)
 	tcase_add_test(tc, all_keys_are_found_however_few_there_are);
 	tcase_add_test(tc, a_layer_of_a_few_buckets_hardly_ever_takes_another_seed);
 	tcase_add_test(tc, all_keys_are_found_at_every_rate);
-	tcase_add_loop_test(tc, it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less, 0, ARRAY_LEN(asked));
+	tcase_add_loop_test(tc, it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less, 0,
+			    ARRAY_LEN(asked));
 	tcase_add_test(tc, the_rate_that_its_data_come_to_is_what_was_asked);
 	tcase_add_test(tc, a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least);
 	tcase_add_test(tc, it_is_as_large_as_was_planned);
@@ -467,7 +533,8 @@ int main(void)
 	tcase_add_test(tc, a_layer_is_given_up_as_soon_as_too_many_are_left_over);
 	tcase_add_test(tc, a_key_that_cannot_be_read_is_told_of);
 	tcase_add_test(tc, an_equation_that_contradicts_the_others_changes_nothing);
-	tcase_add_loop_test(tc, digits_that_are_packed_sum_up_to_what_they_are, 0, ARRAY_LEN(moduli));
+	tcase_add_loop_test(tc, digits_that_are_packed_sum_up_to_what_they_are, 0,
+			    ARRAY_LEN(moduli));
 	tcase_add_loop_test(tc, digits_take_hardly_more_bits_than_they_must, 0, ARRAY_LEN(moduli));
 	tcase_add_test(tc, nothing_leads_out_of_damaged_data);
 	suite_add_tcase(s, tc);

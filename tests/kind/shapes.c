@@ -1,7 +1,9 @@
 /*
- * shapes.c - the numbers of a filter: what each kind makes of any that are asked for, and which it takes from a file
+ * shapes.c - the numbers of a filter: what each kind makes of any that are asked for, and which it
+ * takes from a file
  *
- * Each sentence is asked of each kind, so a new kind is under test the moment its name is in lib/kind/meson.build.
+ * Each sentence is asked of each kind, so a new kind is under test the moment its name is in
+ * lib/kind/meson.build.
  */
 #include "handle/handle.h"
 #include "kind/common/options.h"
@@ -16,12 +18,17 @@ static const struct blm_kind *kind_of(int i)
 
 /* ---- All that can be asked for ---- */
 
-static const uint64_t cells[] = { 0, 1, 64, 1000, 1 << 20, 3 << 18, UINT64_C(1) << 36, BLM_CELLS_MAX - 64, BLM_CELLS_MAX };
+static const uint64_t cells[] = {
+	0, 1, 64, 1000, 1 << 20, 3 << 18, UINT64_C(1) << 36, BLM_CELLS_MAX - 64, BLM_CELLS_MAX
+};
 static const uint64_t capacities[] = { 0, 1, 1000, UINT64_C(1) << 35, BLM_CAPACITY_MAX };
 static const uint32_t probes[] = { 0, 1, 2, 8, BLM_PROBES_MAX };
 static const double rates[] = { 0, 1e-300, 1e-30, 0.001, 0.4, 0.9999999 };
 
-/* The i-th choice of options: the usual ones, then the least and the most of each; false: there are no more. */
+/*
+ * The i-th choice of options: the usual ones, then the least and the most of each; false: there are
+ * no more.
+ */
 static bool options_at(const struct blm_kind *kind, int i, uint64_t args[BLM_KIND_ARGS])
 {
 	char text[100];
@@ -46,20 +53,26 @@ static bool options_at(const struct blm_kind *kind, int i, uint64_t args[BLM_KIN
 }
 
 /* Calls ask() with each shape that the kind makes of these; returns how many. */
-static unsigned each_shape(const struct blm_kind *kind, void (*ask)(const struct blm_kind *, const struct blm_shape *))
+static unsigned each_shape(const struct blm_kind *kind,
+			   void (*ask)(const struct blm_kind *, const struct blm_shape *))
 {
-	const unsigned step = SANITIZED || test_scale() < 1 ? 7 : 1;	/* divides none of the lengths */
+	/* divides none of the lengths */
+	const unsigned step = SANITIZED || test_scale() < 1 ? 7 : 1;
 	struct blm_shape s = { 0 };
 	unsigned count = 0;
 
 	for (int o = 0; options_at(kind, o, s.args); o++)
-		for (unsigned i = 0; i < ARRAY_LEN(cells) * ARRAY_LEN(probes) * ARRAY_LEN(rates) * ARRAY_LEN(capacities); i += step) {
+		for (unsigned i = 0; i < ARRAY_LEN(cells) * ARRAY_LEN(probes) * ARRAY_LEN(rates)
+						 * ARRAY_LEN(capacities);
+		     i += step) {
 			struct blm_params p = BLM_PARAMS(
-				.cells = cells[i % ARRAY_LEN(cells)],
-				.probes = probes[i / ARRAY_LEN(cells) % ARRAY_LEN(probes)],
-				.rate = rates[i / ARRAY_LEN(cells) / ARRAY_LEN(probes) % ARRAY_LEN(rates)],
-				.capacity = capacities[i / ARRAY_LEN(cells) / ARRAY_LEN(probes) / ARRAY_LEN(rates)],
-			);
+					.cells = cells[i % ARRAY_LEN(cells)],
+					.probes = probes[i / ARRAY_LEN(cells) % ARRAY_LEN(probes)],
+					.rate = rates[i / ARRAY_LEN(cells) / ARRAY_LEN(probes)
+						      % ARRAY_LEN(rates)],
+					.capacity =
+						capacities[i / ARRAY_LEN(cells) / ARRAY_LEN(probes)
+							   / ARRAY_LEN(rates)], );
 			struct blm_shape made = s;
 			int r;
 
@@ -67,8 +80,10 @@ static unsigned each_shape(const struct blm_kind *kind, void (*ask)(const struct
 				continue;
 			r = kind->plan(&made, &p);
 			if (r < 0) {
-				ck_assert_msg(r == -EINVAL || r == -EFBIG || r == -EOPNOTSUPP, "%s: %d, %s", kind->name, r, blm_error_message());
-				ck_assert_msg(*blm_error_message() != '\0', "%s: no words", kind->name);
+				ck_assert_msg(r == -EINVAL || r == -EFBIG || r == -EOPNOTSUPP,
+					      "%s: %d, %s", kind->name, r, blm_error_message());
+				ck_assert_msg(*blm_error_message() != '\0', "%s: no words",
+					      kind->name);
 				continue;
 			}
 			count++;
@@ -79,8 +94,10 @@ static unsigned each_shape(const struct blm_kind *kind, void (*ask)(const struct
 
 static void is_taken_from_a_file(const struct blm_kind *kind, const struct blm_shape *s)
 {
-	ck_assert_msg(kind->valid(s), "%s: cells %llu, probes %u of %u bits, bytes %llu, capacity %llu, rate %g", kind->name,
-		      (unsigned long long)s->cells, s->probes, s->cell_bits, (unsigned long long)s->bytes, (unsigned long long)s->capacity, s->rate);
+	ck_assert_msg(kind->valid(s),
+		      "%s: cells %llu, probes %u of %u bits, bytes %llu, capacity %llu, rate %g",
+		      kind->name, (unsigned long long)s->cells, s->probes, s->cell_bits,
+		      (unsigned long long)s->bytes, (unsigned long long)s->capacity, s->rate);
 	ck_assert_msg(blm_options_valid(kind, s->args), "%s", kind->name);
 }
 
@@ -100,8 +117,12 @@ static void rises_with_the_keys(const struct blm_kind *kind, const struct blm_sh
 
 		if (i && keys[i] < keys[i - 1])
 			continue;
-		ck_assert_msg(rate >= before * (1 - 1e-6) && rate <= 1, "%s: %g after %g, with %llu keys in %llu cells for %llu, %u probes of %u bits", kind->name, rate, before,
-			      (unsigned long long)keys[i], (unsigned long long)s->cells, (unsigned long long)s->capacity, s->probes, s->cell_bits);
+		ck_assert_msg(rate >= before * (1 - 1e-6) && rate <= 1,
+			      "%s: %g after %g, with %llu keys in %llu cells for %llu, %u probes "
+			      "of %u bits",
+			      kind->name, rate, before, (unsigned long long)keys[i],
+			      (unsigned long long)s->cells, (unsigned long long)s->capacity,
+			      s->probes, s->cell_bits);
 		before = rate;
 	}
 }
@@ -121,7 +142,8 @@ static void has_such_parts(const struct blm_kind *kind, const struct blm_shape *
 		ck_assert_msg(part.kind->valid(&part.shape), "%s: part %u", kind->name, count);
 		count++;
 	}
-	ck_assert_msg(count >= kind->parts(s), "%s: %u of %u parts", kind->name, count, kind->parts(s));
+	ck_assert_msg(count >= kind->parts(s), "%s: %u of %u parts", kind->name, count,
+		      kind->parts(s));
 }
 
 START_TEST(the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file)
@@ -180,7 +202,12 @@ START_TEST(numbers_that_no_plan_makes_are_not_taken_from_a_file)
 	OK(blm_options_parse(kind, NULL, good.args));
 	OK(kind->plan(&good, &BLM_PARAMS(.capacity = 10000, .rate = 0.01)));
 	ck_assert(kind->valid(&good));
-#define IS_NONE(change) do { struct blm_shape s = good; change; ck_assert_msg(!kind->valid(&s), "%s: %s", kind->name, #change); } while (0)
+#define IS_NONE(change) \
+	do { \
+		struct blm_shape s = good; \
+		change; \
+		ck_assert_msg(!kind->valid(&s), "%s: %s", kind->name, #change); \
+	} while (0)
 	IS_NONE(s.cells = 0);
 	IS_NONE(s.cells = UINT64_MAX);
 	IS_NONE(s.cells = UINT64_MAX / 512 * 512 - 511);
@@ -208,15 +235,37 @@ static void try_as_if_from_a_file(const struct blm_kind *kind, const struct blm_
 	if (!blm_options_valid(kind, s->args) || !taken)
 		return;
 	rate = kind->rate_at(s, 1000);
-	ck_assert_msg(rate >= 0 && rate <= 1, "%s: %g, cells %llu, probes %u of %u bits, bytes %llu", kind->name, rate,
-		      (unsigned long long)s->cells, s->probes, s->cell_bits, (unsigned long long)s->bytes);
+	ck_assert_msg(rate >= 0 && rate <= 1,
+		      "%s: %g, cells %llu, probes %u of %u bits, bytes %llu", kind->name, rate,
+		      (unsigned long long)s->cells, s->probes, s->cell_bits,
+		      (unsigned long long)s->bytes);
 }
 
 /* Calls it with shapes in which one number is another. */
 static void with_another(const struct blm_kind *kind, struct blm_shape *s, uint64_t *number)
 {
-	const uint64_t was = *number, others[] = { 0, 1, was - 1, was + 1, was + 64, was / 2, 2 * was, was + 512, 3, 7, 62, 63, 64, 65, 513, UINT16_MAX,
-						   UINT32_MAX, UINT64_C(1) << 46, UINT64_C(1) << 47, UINT64_C(1) << 48, UINT64_MAX / 512 * 512, UINT64_MAX };
+	const uint64_t was = *number, others[] = { 0,
+						   1,
+						   was - 1,
+						   was + 1,
+						   was + 64,
+						   was / 2,
+						   2 * was,
+						   was + 512,
+						   3,
+						   7,
+						   62,
+						   63,
+						   64,
+						   65,
+						   513,
+						   UINT16_MAX,
+						   UINT32_MAX,
+						   UINT64_C(1) << 46,
+						   UINT64_C(1) << 47,
+						   UINT64_C(1) << 48,
+						   UINT64_MAX / 512 * 512,
+						   UINT64_MAX };
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		*number = others[i];
@@ -241,7 +290,8 @@ START_TEST(whichever_numbers_are_taken_from_a_file_they_have_a_rate)
 		with_another(kind, &made, &made.bytes);
 		for (int i = 0; i < BLM_KIND_ARGS; i++)
 			with_another(kind, &made, &made.args[i]);
-		for (number = 0; number <= 2 * BLM_PROBES_MAX; number += SANITIZED && number > 66 ? 27 : 1) {
+		for (number = 0; number <= 2 * BLM_PROBES_MAX;
+		     number += SANITIZED && number > 66 ? 27 : 1) {
 			struct blm_shape other = made;
 
 			other.probes = (uint32_t)number;
@@ -265,7 +315,8 @@ START_TEST(options_outside_of_their_range_are_not_taken_from_a_file)
 		OK(blm_options_parse(kind, NULL, s.args));
 		OK(kind->plan(&s, &BLM_PARAMS(.capacity = 10000, .rate = 0.01)));
 		s.args[i] = UINT64_MAX;
-		ck_assert_msg(!blm_options_valid(kind, s.args), "%s: %s", kind->name, kind->options[i].name);
+		ck_assert_msg(!blm_options_valid(kind, s.args), "%s: %s", kind->name,
+			      kind->options[i].name);
 	}
 }
 END_TEST
@@ -274,7 +325,9 @@ END_TEST
 
 static struct blm_filter *filter_of(const struct blm_kind *kind, uint32_t count)
 {
-	const struct blm_params params = BLM_PARAMS(.kind = kind->name, .capacity = kind->exact ? 4000 : count, .rate = 0.01);
+	const struct blm_params params = BLM_PARAMS(.kind = kind->name,
+						    .capacity = kind->exact ? 4000 : count,
+						    .rate = 0.01);
 	struct blm_build *b;
 	struct blm_filter *f;
 
@@ -306,7 +359,9 @@ static void look_where_it_looks(const struct blm_part *part, const struct blm_ha
 	unsigned n = 0;
 
 	for (const uint64_t *at; (at = part->kind->probe(part, key, n, &mask)); n++) {
-		ck_assert_msg((const uint8_t *)at >= part->bytes && (const uint8_t *)(at + 1) <= end, "%s: place %u", part->kind->name, n);
+		ck_assert_msg((const uint8_t *)at >= part->bytes
+				      && (const uint8_t *)(at + 1) <= end,
+			      "%s: place %u", part->kind->name, n);
 		ck_assert_uint_lt(n, 2 * BLM_PROBES_MAX);
 		all &= (*at & mask) == mask;
 	}
@@ -315,7 +370,7 @@ static void look_where_it_looks(const struct blm_part *part, const struct blm_ha
 		part->kind->prefetch(part, key);
 }
 
-START_TEST(the_places_that_a_kind_looks_at_are_in_its_data_and_what_it_holds_has_the_bits_there)
+START_TEST(the_places_a_kind_looks_at_are_in_its_data_and_have_the_bits_of_its_keys)
 {
 	const struct blm_kind *kind = kind_of(_i);
 	struct blm_filter *f;
@@ -345,15 +400,28 @@ int main(void)
 	for (int i = 0; kind_of(i); i++) {
 		TCase *tc = tcase_create(kind_of(i)->name);
 
-		tcase_add_loop_test(tc, what_a_kind_plans_it_takes_from_a_file_and_else_it_says_why_not, i, i + 1);
-		tcase_add_loop_test(tc, the_rate_of_a_filter_is_a_probability_that_rises_with_its_keys, i, i + 1);
-		tcase_add_loop_test(tc, the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file, i, i + 1);
-		tcase_add_loop_test(tc, a_filter_that_doubles_does_so_until_it_says_that_it_cannot, i, i + 1);
+		tcase_add_loop_test(tc,
+				    what_a_kind_plans_it_takes_from_a_file_and_else_it_says_why_not,
+				    i, i + 1);
+		tcase_add_loop_test(tc,
+				    the_rate_of_a_filter_is_a_probability_that_rises_with_its_keys,
+				    i, i + 1);
+		tcase_add_loop_test(
+			tc, the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file, i,
+			i + 1);
+		tcase_add_loop_test(tc, a_filter_that_doubles_does_so_until_it_says_that_it_cannot,
+				    i, i + 1);
 		tcase_add_loop_test(tc, what_is_foretold_of_a_filter_has_an_end, i, i + 1);
-		tcase_add_loop_test(tc, numbers_that_no_plan_makes_are_not_taken_from_a_file, i, i + 1);
-		tcase_add_loop_test(tc, whichever_numbers_are_taken_from_a_file_they_have_a_rate, i, i + 1);
-		tcase_add_loop_test(tc, options_outside_of_their_range_are_not_taken_from_a_file, i, i + 1);
-		tcase_add_loop_test(tc, the_places_that_a_kind_looks_at_are_in_its_data_and_what_it_holds_has_the_bits_there, i, i + 1);
+		tcase_add_loop_test(tc, numbers_that_no_plan_makes_are_not_taken_from_a_file, i,
+				    i + 1);
+		tcase_add_loop_test(tc, whichever_numbers_are_taken_from_a_file_they_have_a_rate, i,
+				    i + 1);
+		tcase_add_loop_test(tc, options_outside_of_their_range_are_not_taken_from_a_file, i,
+				    i + 1);
+		tcase_add_loop_test(
+			tc,
+			the_places_a_kind_looks_at_are_in_its_data_and_have_the_bits_of_its_keys, i,
+			i + 1);
 		suite_add_tcase(suite, tc);
 	}
 	return run_suite(suite);

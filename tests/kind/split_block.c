@@ -1,15 +1,18 @@
 /*
- * split_block.c - filters of Parquet come out bit for bit, and those that were folded are those that were made small
+ * split_block.c - filters of Parquet come out bit for bit, and those that were folded are those
+ * that were made small
  *
- * The first filter is that of apache/parquet-testing, which parquet-mr made. If meson's option `vectors` names a folder, those that
- * DuckDB and hyparquet-writer made are read from its parquet/, too.
+ * The first filter is that of apache/parquet-testing, which parquet-mr made. If meson's option
+ * `vectors` names a folder, those that DuckDB and hyparquet-writer made are read from its parquet/,
+ * too.
  */
 #include "handle/handle.h"
 #include "vectors.h"
 
 static struct blm_filter *make(uint64_t blocks)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "split-block", .cells = blocks * 256, .capacity = 1000, .rate = 0.01);
+	struct blm_params p = BLM_PARAMS(.kind = "split-block", .cells = blocks * 256,
+					 .capacity = 1000, .rate = 0.01);
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, a_path(), &p));
@@ -25,8 +28,9 @@ START_TEST(the_filter_of_parquet_mr_with_four_words_comes_out_bit_for_bit)
 {
 	static const char *const words[] = { "hello", "parquet", "bloom", "filter" };
 	static const unsigned bits[] = {
-		1044, 1065, 1098, 1127, 1161, 1215, 1244, 1275, 1303, 1340, 1344, 1404, 1413, 1461, 1502, 1523,
-		1794, 1846, 1878, 1907, 1946, 1965, 1988, 2017, 2581, 2603, 2632, 2685, 2711, 2747, 2760, 2796,
+		1044, 1065, 1098, 1127, 1161, 1215, 1244, 1275, 1303, 1340, 1344,
+		1404, 1413, 1461, 1502, 1523, 1794, 1846, 1878, 1907, 1946, 1965,
+		1988, 2017, 2581, 2603, 2632, 2685, 2711, 2747, 2760, 2796,
 	};
 	uint8_t expected[1024] = { 0 };
 	struct blm_filter *f = make(32);
@@ -80,7 +84,8 @@ static void add_lines(struct blm_filter *f, const char *file, uint64_t count)
 	free(text);
 }
 
-static void probe_lines(const struct blm_filter *f, const char *file, size_t count, const char *answers, const char *name)
+static void probe_lines(const struct blm_filter *f, const char *file, size_t count,
+			const char *answers, const char *name)
 {
 	static uint8_t bits[4096], key[1024];
 	char *text = read_file(file, NULL), *at = text;
@@ -89,7 +94,8 @@ static void probe_lines(const struct blm_filter *f, const char *file, size_t cou
 	for (size_t i = 0; i < count && *at; i++) {
 		size_t len = next_key(&at, strstr(file, ".hex") != NULL, key);
 
-		ck_assert_msg(blm_contains(f, key, len) == (bits[i / 8] >> i % 8 & 1), "%s: probe %zu", name, i);
+		ck_assert_msg(blm_contains(f, key, len) == (bits[i / 8] >> i % 8 & 1),
+			      "%s: probe %zu", name, i);
 	}
 	free(text);
 }
@@ -106,11 +112,14 @@ START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_come_out_bit_for_bit
 		char *bitset;
 		size_t bytes;
 
-		add_lines(f, text_field(here, at, "keys", file, sizeof(file)), number(here, at, "n_insert"));
-		probe_lines(f, text_field(here, at, "probes", file, sizeof(file)), (size_t)number(here, at, "n_insert") < 256 ? 256 : 1000,
+		add_lines(f, text_field(here, at, "keys", file, sizeof(file)),
+			  number(here, at, "n_insert"));
+		probe_lines(f, text_field(here, at, "probes", file, sizeof(file)),
+			    (size_t)number(here, at, "n_insert") < 256 ? 256 : 1000,
 			    field(here, at, "probe_answers_lsb_first_hex"), name);
 		if (field(here, at, "bitset_file")) {
-			snprintf(path, sizeof(path), "parquet/%s", text_field(here, at, "bitset_file", file, sizeof(file)));
+			snprintf(path, sizeof(path), "parquet/%s",
+				 text_field(here, at, "bitset_file", file, sizeof(file)));
 			bitset = read_file(path, &bytes);
 			ck_assert_uint_eq(bytes, blocks * 32);
 			ck_assert_msg(!memcmp(bits_of(f), bitset, bytes), "%s", name);
@@ -139,7 +148,9 @@ static struct blm_filter *the_size_of(const char *name, char **ret_bitset)
 
 static void is_that_of_duckdb(struct blm_filter *f, char *bitset, const char *name)
 {
-	ck_assert_msg(!memcmp(bits_of(f), bitset + HEADER, current_view(f)->part[0].shape.cells / 8), "%s", name);
+	ck_assert_msg(!memcmp(bits_of(f), bitset + HEADER,
+			      current_view(f)->part[0].shape.cells / 8),
+		      "%s", name);
 	free(bitset);
 	blm_close(f);
 }
@@ -181,7 +192,8 @@ END_TEST
 START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_worse)
 {
 	for (uint64_t keys = 1; keys < 100000000; keys = keys * 7 + 1) {
-		struct blm_params p = BLM_PARAMS(.kind = "split-block", .capacity = keys, .rate = 0.001);
+		struct blm_params p = BLM_PARAMS(.kind = "split-block", .capacity = keys,
+						 .rate = 0.001);
 		struct blm_plan any, power;
 
 		OK(blm_plan(&any, &p));
@@ -191,16 +203,23 @@ START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_w
 		ck_assert(power.cells >= any.cells && power.cells < 2 * any.cells);
 		ck_assert_double_le(power.predicted_rate, any.predicted_rate);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = 768, .options = "power-of-two=1")), -EINVAL);
-	OK(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = 1024, .options = "power-of-two=1")));
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = 768,
+							    .options = "power-of-two=1")),
+	      -EINVAL);
+	OK(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = 1024,
+							 .options = "power-of-two=1")));
 }
 END_TEST
 
 START_TEST(sizes_that_are_none_are_refused)
 {
 	static const struct blm_params none[] = {
-		BLM_PARAMS(.cells = 255), BLM_PARAMS(.cells = 257), BLM_PARAMS(.cells = 512, .probes = 7), BLM_PARAMS(.cells = UINT64_C(1) << 39),
-		BLM_PARAMS(.cells = 512, .options = "power=1"), BLM_PARAMS(.cells = 512, .options = "power-of-two=2"),
+		BLM_PARAMS(.cells = 255),
+		BLM_PARAMS(.cells = 257),
+		BLM_PARAMS(.cells = 512, .probes = 7),
+		BLM_PARAMS(.cells = UINT64_C(1) << 39),
+		BLM_PARAMS(.cells = 512, .options = "power=1"),
+		BLM_PARAMS(.cells = 512, .options = "power-of-two=2"),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -209,9 +228,14 @@ START_TEST(sizes_that_are_none_are_refused)
 		p.kind = "split-block";
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EINVAL);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .capacity = BLM_CAPACITY_MAX)), -EFBIG);
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .hash = "mm3_64", .cells = 512)), -EOPNOTSUPP);
-	OK(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = (UINT64_C(1) << 39) - 256)));
+	FAILS(blm_plan(&(struct blm_plan){ 0 },
+		       &BLM_PARAMS(.kind = "split-block", .capacity = BLM_CAPACITY_MAX)),
+	      -EFBIG);
+	FAILS(blm_plan(&(struct blm_plan){ 0 },
+		       &BLM_PARAMS(.kind = "split-block", .hash = "mm3_64", .cells = 512)),
+	      -EOPNOTSUPP);
+	OK(blm_plan(&(struct blm_plan){ 0 },
+		    &BLM_PARAMS(.kind = "split-block", .cells = (UINT64_C(1) << 39) - 256)));
 }
 END_TEST
 
@@ -221,10 +245,12 @@ int main(void)
 	TCase *tc = tcase_create("split-block");
 
 	tcase_add_test(tc, the_filter_of_parquet_mr_with_four_words_comes_out_bit_for_bit);
-	tcase_add_test(tc, a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_worse);
+	tcase_add_test(tc,
+		       a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_worse);
 	tcase_add_test(tc, sizes_that_are_none_are_refused);
 	if (*VECTORS) {
-		tcase_add_test(tc, the_filters_of_hyparquet_of_any_number_of_blocks_come_out_bit_for_bit);
+		tcase_add_test(
+			tc, the_filters_of_hyparquet_of_any_number_of_blocks_come_out_bit_for_bit);
 		tcase_add_test(tc, the_filters_of_duckdb_come_out_bit_for_bit);
 	}
 	suite_add_tcase(s, tc);

@@ -1,4 +1,7 @@
-/* stable.c - what holds for the kind stable only: its share of zeros and its rates come to what the formulas say, and stay there */
+/*
+ * stable.c - what holds for the kind stable only: its share of zeros and its rates come to what the
+ * formulas say, and stay there
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -12,8 +15,10 @@ static struct blm_filter *make(unsigned bits)
 	char options[20];
 
 	snprintf(options, sizeof(options), "bits=%u", bits);
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = CELLS, .probes = 3, .rate = 0.01, .options = options,
-							    .seeds = (const uint64_t[]){ 5 }, .seed_count = 1)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "stable", .cells = CELLS, .probes = 3, .rate = 0.01,
+				  .options = options, .seeds = (const uint64_t[]){ 5 },
+				  .seed_count = 1)));
 	return f;
 }
 
@@ -47,7 +52,10 @@ static double fact(const struct blm_filter *f, size_t i)
 	return fact.value;
 }
 
-/* P, the share of zeros, and the share of keys that are not found after 1000, 10000 and 100000 others, by the bits of a cell. */
+/*
+ * P, the share of zeros, and the share of keys that are not found after 1000, 10000 and 100000
+ * others, by the bits of a cell.
+ */
 static const struct {
 	double fade, zeros, lost[3], lost_by[3];
 } expected[] = {
@@ -61,11 +69,14 @@ static void is_stable(const struct blm_filter *f, unsigned bits, uint64_t keys)
 	static const uint64_t gaps[] = { 1000, 10000, 100000 };
 
 	ck_assert_double_eq_tol(fact(f, 0), expected[bits].zeros, 0.002);
-	ck_assert_double_eq_tol(share_found(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 500000), 0.0097, 0.0005);
+	ck_assert_double_eq_tol(share_found(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 500000),
+				0.0097, 0.0005);
 	for (int g = 0; g < 3; g++) {
 		double lost = 1 - share_found(f, keys - gaps[g] - 500, keys - gaps[g] + 500);
 
-		ck_assert_msg(fabs(lost - expected[bits].lost[g]) <= expected[bits].lost_by[g] + 3 * sqrt(expected[bits].lost[g] / 1000),
+		ck_assert_msg(fabs(lost - expected[bits].lost[g])
+				      <= expected[bits].lost_by[g]
+						 + 3 * sqrt(expected[bits].lost[g] / 1000),
 			      "%u bits, after %d others: %g", bits, (int)gaps[g], lost);
 	}
 }
@@ -107,15 +118,21 @@ START_TEST(of_the_keys_that_came_its_capacity_ago_at_most_1_percent_is_forgotten
 	struct blm_filter *f;
 	uint64_t keys = 200000;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .capacity = 10000, .rate = 0.01, .seeds = (const uint64_t[]){ 6 }, .seed_count = 1)));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "stable", .capacity = 10000, .rate = 0.01,
+				  .seeds = (const uint64_t[]){ 6 }, .seed_count = 1)));
 	add(f, 0, keys);
 	ck_assert_double_ge(share_found(f, keys - 10000, keys), 0.99);
-	ck_assert_double_le(share_found(f, 0, 100000), 0.012);	/* no more than what was never there */
+	/* no more than what was never there */
+	ck_assert_double_le(share_found(f, 0, 100000), 0.012);
 	blm_close(f);
 }
 END_TEST
 
-/* ... also where so few keys are to be remembered that nearly all cells fade with each, and where options make the sizes. */
+/*
+ * ... also where so few keys are to be remembered that nearly all cells fade with each, and where
+ * options make the sizes.
+ */
 START_TEST(the_rate_when_it_is_stable_is_at_most_what_was_asked_for)
 {
 	static const double rates[] = { 0.3, 0.01, 0.0001 };
@@ -124,13 +141,16 @@ START_TEST(the_rate_when_it_is_stable_is_at_most_what_was_asked_for)
 		for (size_t r = 0; r < ARRAY_LEN(rates); r++)
 			for (unsigned bits = 1; bits <= 5; bits++) {
 				char options[20];
-				struct blm_params params = BLM_PARAMS(.kind = "stable", .capacity = capacity, .rate = rates[r], .options = options);
+				struct blm_params params =
+					BLM_PARAMS(.kind = "stable", .capacity = capacity,
+						   .rate = rates[r], .options = options);
 				struct blm_fact stable;
 
 				snprintf(options, sizeof(options), "bits=%u", bits);
 				OK(blm_plan_fact(&params, 0, &stable));
 				ck_assert_str_eq(stable.name, "stable rate");
-				ck_assert_msg(stable.value <= rates[r], "%llu keys, %u bits: %g", (unsigned long long)capacity, bits, stable.value);
+				ck_assert_msg(stable.value <= rates[r], "%llu keys, %u bits: %g",
+					      (unsigned long long)capacity, bits, stable.value);
 				ck_assert_double_ge(stable.value, rates[r] * 0.5);
 			}
 }
@@ -141,9 +161,15 @@ START_TEST(a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_g
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
 
-	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .capacity = 1000, .rate = 0.0001, .options = "fade=10")), -EINVAL);
-	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = 50, .rate = 0.0001)), -EINVAL);
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .capacity = 1000, .options = "fade=10")));
+	FAILS(blm_create(&f, NULL, NULL,
+			 &BLM_PARAMS(.kind = "stable", .capacity = 1000, .rate = 0.0001,
+				     .options = "fade=10")),
+	      -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL,
+			 &BLM_PARAMS(.kind = "stable", .cells = 50, .rate = 0.0001)),
+	      -EINVAL);
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "stable", .capacity = 1000, .options = "fade=10")));
 	OK(blm_info(f, &info));
 	ck_assert_double_eq_tol(info.rate, 0.594, 0.001);
 	blm_close(f);
@@ -154,9 +180,12 @@ START_TEST(with_each_key_all_cells_can_fade_and_no_more)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = 64, .options = "fade=64")));
+	OK(blm_create(&f, NULL, NULL,
+		      &BLM_PARAMS(.kind = "stable", .cells = 64, .options = "fade=64")));
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = 64, .options = "fade=65")), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL,
+			 &BLM_PARAMS(.kind = "stable", .cells = 64, .options = "fade=65")),
+	      -EINVAL);
 }
 END_TEST
 
@@ -179,11 +208,13 @@ int main(void)
 	Suite *s = begin_suite("stable");
 	TCase *tc = tcase_create("stable");
 
-	tcase_add_loop_test(tc, the_zeros_and_both_rates_are_those_of_the_formulas_and_stay_there, 1, 4);
+	tcase_add_loop_test(tc, the_zeros_and_both_rates_are_those_of_the_formulas_and_stay_there,
+			    1, 4);
 	tcase_add_test(tc, on_the_way_there_the_rate_is_as_predicted);
 	tcase_add_test(tc, of_the_keys_that_came_its_capacity_ago_at_most_1_percent_is_forgotten);
 	tcase_add_test(tc, the_rate_when_it_is_stable_is_at_most_what_was_asked_for);
-	tcase_add_test(tc, a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_gives_one);
+	tcase_add_test(
+		tc, a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_gives_one);
 	tcase_add_test(tc, with_each_key_all_cells_can_fade_and_no_more);
 	tcase_add_test(tc, a_key_that_was_just_added_is_there_and_not_new);
 	suite_add_tcase(s, tc);

@@ -1,4 +1,6 @@
-/* torn.c - a union into a counting filter, and who dies in it: half of it is never taken for whole */
+/*
+ * torn.c - a union into a counting filter, and who dies in it: half of it is never taken for whole
+ */
 #include "handle/handle.h"
 #include "suite.h"
 
@@ -37,7 +39,8 @@ static void put_barrier(const struct blm_part *part)
 	struct sigaction action = { .sa_handler = at_barrier };
 
 	barrier_bytes = part->shape.bytes / 4 & ~(size_t)(PAGE - 1);
-	barrier = (void *)(((uintptr_t)part->bytes + part->shape.bytes - barrier_bytes) & ~(uintptr_t)(PAGE - 1));
+	barrier = (void *)(((uintptr_t)part->bytes + part->shape.bytes - barrier_bytes)
+			   & ~(uintptr_t)(PAGE - 1));
 	MUST(sigaction(SIGSEGV, &action, NULL) == 0);
 	MUST(mprotect(barrier, barrier_bytes, PROT_READ) == 0);
 }
@@ -46,14 +49,17 @@ static int unite_and_stop(void *unused)
 {
 	struct blm_filter *into, *from;
 
-	MUST(blm_open(&into, NULL, task.into, BLM_OPEN_WRITE) == 0 && blm_open(&from, NULL, task.from, 0) == 0);
+	MUST(blm_open(&into, NULL, task.into, BLM_OPEN_WRITE) == 0
+	     && blm_open(&from, NULL, task.from, 0) == 0);
 	put_barrier(&current_view(into)->part[0]);
 	if (task.data) {
 		const struct blm_part *part = &current_view(from)->part[0];
 
 		MUST(blm_data_unite(into, 0, part->bytes, part->shape.bytes) >= 0);
 	} else {
-		MUST(blm_combine_into(into, BLM_UNION, (const struct blm_filter *[]){ from }, 1, 0, NULL) == 0);
+		MUST(blm_combine_into(into, BLM_UNION, (const struct blm_filter *[]){ from }, 1, 0,
+				      NULL)
+		     == 0);
 	}
 	blm_close(into), blm_close(from);
 	return 0;
@@ -147,7 +153,10 @@ static int copy_it(void *context)
 	return 0;
 }
 
-/* _i: with 1 by raw data, with 2 who copies. Not both at once: of a filter that keys go from while it is copied the copy gives none up. */
+/*
+ * _i: with 1 by raw data, with 2 who copies. Not both at once: of a filter that keys go from while
+ * it is copied the copy gives none up.
+ */
 START_TEST(who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_finds_it_whole)
 {
 	struct blm_filter *into, *from;
@@ -177,15 +186,19 @@ static int unite_often(void *unused)
 {
 	struct blm_filter *into, *from;
 
-	MUST(blm_open(&into, NULL, task.into, BLM_OPEN_WRITE) == 0 && blm_open(&from, NULL, task.from, BLM_OPEN_WRITE) == 0);
+	MUST(blm_open(&into, NULL, task.into, BLM_OPEN_WRITE) == 0
+	     && blm_open(&from, NULL, task.from, BLM_OPEN_WRITE) == 0);
 	for (int i = 0; i < 100; i++)
-		MUST(blm_combine_into(i % 2 ? into : from, BLM_UNION, (const struct blm_filter *[]){ i % 2 ? from : into, from, into }, 1 + i % 3, 0,
-				      NULL) == 0);
+		MUST(blm_combine_into(i % 2 ? into : from, BLM_UNION,
+				      (const struct blm_filter *[]){ i % 2 ? from : into, from,
+								     into },
+				      1 + i % 3, 0, NULL)
+		     == 0);
 	blm_close(into), blm_close(from);
 	return 0;
 }
 
-START_TEST(filters_that_are_united_with_each_other_at_once_by_several_do_not_wait_for_each_other_for_ever)
+START_TEST(filters_united_with_each_other_at_once_do_not_wait_for_ever)
 {
 	struct blm_filter *into, *from;
 	pid_t pid[4];
@@ -208,7 +221,8 @@ START_TEST(a_filter_united_with_itself_waits_not_for_itself_and_gives_no_key_up)
 
 	make_two(&into, &from);
 	other = open_again(task.into);
-	OK(blm_combine_into(into, BLM_UNION, (const struct blm_filter *[]){ from, _i ? other : into }, 2, 0, NULL));
+	OK(blm_combine_into(into, BLM_UNION,
+			    (const struct blm_filter *[]){ from, _i ? other : into }, 2, 0, NULL));
 	ck_assert_uint_eq(numbers_found(into, 0, N), N);
 	refuses_to_remove(into);
 	blm_close(into), blm_close(from), blm_close(other);
@@ -223,7 +237,8 @@ START_TEST(a_filter_that_is_given_twice_counts_twice_and_is_held_once)
 
 	make_two(&into, &from);
 	other = open_again(task.from);
-	OK(blm_combine_into(into, BLM_UNION, (const struct blm_filter *[]){ from, other, from }, 3, 0, NULL));
+	OK(blm_combine_into(into, BLM_UNION, (const struct blm_filter *[]){ from, other, from }, 3,
+			    0, NULL));
 	ck_assert_int_eq(blm_get(into, &key, sizeof(key), &often), 1);
 	ck_assert_uint_ge(often, 3);
 	for (int i = 0; i < 3; i++)
@@ -237,10 +252,15 @@ int main(void)
 	Suite *s = begin_suite("torn");
 	TCase *tc = tcase_create("torn");
 
-	tcase_add_loop_test(tc, who_dies_in_the_middle_of_a_union_leaves_a_filter_that_gives_no_key_up, 0, 2);
-	tcase_add_loop_test(tc, who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_finds_it_whole, 0, 4);
-	tcase_add_test(tc, filters_that_are_united_with_each_other_at_once_by_several_do_not_wait_for_each_other_for_ever);
-	tcase_add_loop_test(tc, a_filter_united_with_itself_waits_not_for_itself_and_gives_no_key_up, 0, 2);
+	tcase_add_loop_test(
+		tc, who_dies_in_the_middle_of_a_union_leaves_a_filter_that_gives_no_key_up, 0, 2);
+	tcase_add_loop_test(
+		tc,
+		who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_finds_it_whole,
+		0, 4);
+	tcase_add_test(tc, filters_united_with_each_other_at_once_do_not_wait_for_ever);
+	tcase_add_loop_test(
+		tc, a_filter_united_with_itself_waits_not_for_itself_and_gives_no_key_up, 0, 2);
 	tcase_add_test(tc, a_filter_that_is_given_twice_counts_twice_and_is_held_once);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,7 @@
-/* window.c - windows: what is forgotten, when, and that nothing is before; the time is what the test says it is */
+/*
+ * window.c - windows: what is forgotten, when, and that nothing is before; the time is what the
+ * test says it is
+ */
 #include "handle/handle.h"
 #include "kind/common/clock.h"
 #include "suite.h"
@@ -11,7 +14,8 @@
 /* In memory that all processes of a test share. */
 static struct shared {
 	_Atomic uint64_t now;
-	_Atomic uint64_t acknowledged;		/* keys, from 0 on, whose add returned; by its only writer */
+	/* keys, from 0 on, whose add returned; by its only writer */
+	_Atomic uint64_t acknowledged;
 	_Atomic uint64_t won[4096];
 	_Atomic bool end;
 } *shared;
@@ -23,7 +27,8 @@ static uint64_t told_time(void)
 
 static void begin_time(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
 	shared->now = UINT64_C(1700000000) * SECOND;
 	blm_clock = told_time;
@@ -39,8 +44,9 @@ static struct blm_filter *create(const char *path, const char *options, uint64_t
 	uint64_t seed = 7;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "window", .options = options, .capacity = capacity, .rate = 1e-6,
-							     .seeds = &seed, .seed_count = 1)));
+	OK(blm_create(&f, NULL, path,
+		      &BLM_PARAMS(.kind = "window", .options = options, .capacity = capacity,
+				  .rate = 1e-6, .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
@@ -74,7 +80,7 @@ static uint64_t hurried_time(void)
 	return atomic_fetch_add(&shared->now, SECOND / 20) + SECOND / 20;
 }
 
-START_TEST(what_takes_longer_than_a_slot_is_added_and_claimed_all_the_same_and_found_for_the_whole_window)
+START_TEST(slow_keys_are_added_and_claimed_and_found_for_the_whole_window)
 {
 	enum { KEYS = 50000 };
 	struct blm_filter *f;
@@ -101,7 +107,8 @@ START_TEST(a_key_is_found_for_the_whole_window_and_gone_one_slot_later)
 	struct blm_filter *f = create(a_path(), "slots=4,span=40", 1000), *reader;
 
 	OK(blm_open(&reader, NULL, f->place.display, 0));
-	for (int tenth = 0; tenth < 100; tenth += 7) {	/* wherever in its slot it is added, and whether or not others are */
+	/* wherever in its slot it is added, and whether or not others are */
+	for (int tenth = 0; tenth < 100; tenth += 7) {
 		for (int busy = 0; busy < 2; busy++) {
 			uint64_t key = (uint64_t)(1000 + 10 * tenth + busy), added;
 
@@ -111,12 +118,14 @@ START_TEST(a_key_is_found_for_the_whole_window_and_gone_one_slot_later)
 			add(f, key);
 			added = shared->now;
 			while (shared->now < added + 40 * SECOND) {
-				ck_assert_msg(has(reader, key) && has(f, key), "after %g s", (double)(shared->now - added) / 1e9);
+				ck_assert_msg(has(reader, key) && has(f, key), "after %g s",
+					      (double)(shared->now - added) / 1e9);
 				pass(0.9);
 				if (busy)
 					add(f, shared->now);
 			}
-			shared->now = added + 50 * SECOND + 64;	/* the words are in units of 64 ns */
+			/* the words are in units of 64 ns */
+			shared->now = added + 50 * SECOND + 64;
 			ck_assert(!has(reader, key) && !has(f, key));
 		}
 	}
@@ -134,7 +143,8 @@ START_TEST(adding_a_key_again_renews_it_and_claiming_it_does_not)
 	for (int i = 0; i < 5; i++) {
 		pass(10);
 		ck_assert_int_eq(add(f, 1), 1);
-		ck_assert_int_eq(blm_claim(f, &claimed, 8), i == 4);	/* the window is over, so it is new again */
+		/* the window is over, so it is new again */
+		ck_assert_int_eq(blm_claim(f, &claimed, 8), i == 4);
 	}
 	pass(39);
 	ck_assert(has(f, 1));
@@ -194,7 +204,8 @@ START_TEST(by_count_the_last_keys_are_found_and_those_a_slot_before_are_not)
 	struct blm_filter *f = create(a_path(), "slots=5", KEYS);
 
 	for (uint64_t i = 0; i < 10 * KEYS; i++) {
-		uint64_t window = i < KEYS ? 0 : i - KEYS + 1, gone = i < KEYS + SLOT ? 0 : i - KEYS - SLOT;
+		uint64_t window = i < KEYS ? 0 : i - KEYS + 1,
+			 gone = i < KEYS + SLOT ? 0 : i - KEYS - SLOT;
 
 		add(f, i);
 		if (i % 37)
@@ -222,7 +233,8 @@ START_TEST(it_turns_while_it_is_built_and_each_slot_has_its_keys_and_no_more)
 	ck_assert_uint_eq(found(f, KEYS - WINDOW, KEYS), WINDOW);
 	ck_assert_uint_lt(found(f, 0, WINDOW), WINDOW / 4);
 	false_positives = found(f, 1000000, 1100000);
-	ck_assert_msg(false_positives <= 1000 + 5 * 32, "%llu of 100000", (unsigned long long)false_positives);
+	ck_assert_msg(false_positives <= 1000 + 5 * 32, "%llu of 100000",
+		      (unsigned long long)false_positives);
 	blm_close(f);
 	free(keys);
 }
@@ -249,7 +261,9 @@ START_TEST(kinds_without_slots_refuse_to_rotate_and_windows_to_combine)
 
 	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.capacity = 100)));
 	FAILS(blm_rotate(f), -EOPNOTSUPP);
-	FAILS(blm_combine(NULL, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ w, w }, 2, 0, NULL), -EOPNOTSUPP);
+	FAILS(blm_combine(NULL, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ w, w }, 2,
+			  0, NULL),
+	      -EOPNOTSUPP);
 	FAILS(blm_advance(w, (const struct blm_filter *[]){ w }, 1), -EOPNOTSUPP);
 	blm_close(f), blm_close(w);
 }
@@ -293,11 +307,11 @@ START_TEST(copies_of_every_sort_are_in_the_same_slot)
 END_TEST
 
 /*
- * A power cut keeps any of the changed pages since the last sync. Here: the header as it was, with slots as they are now, and the other
- * way round, where NEWEST has been written and what came into its slot has not; and the keys of the last sync that are in
- * the window are there.
+ * A power cut keeps any of the changed pages since the last sync. Here: the header as it was, with
+ * slots as they are now, and the other way round, where NEWEST has been written and what came into
+ * its slot has not; and the keys of the last sync that are in the window are there.
  */
-START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost_and_none_comes_back)
+START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
 {
 	enum { SLOTS = 3 };
 	uint64_t random = (uint64_t)_i + 1;
@@ -319,12 +333,15 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost_a
 	at_sync = rotations;
 	memcpy(synced, current_view(f)->image.map, bytes);
 	for (uint64_t more = (uint64_t)_i % (2 * SLOTS + 2); more; more--, rotations++) {
-		const struct blm_part *slot = &current_view(f)->part[current_view(f)->whole.kind->begin_slot(&current_view(f)->whole)];
+		const struct blm_part *slot =
+			&current_view(f)->part[current_view(f)->whole.kind->begin_slot(
+				&current_view(f)->whole)];
 
 		for (int i = 0; i < 100; i++)
 			add(f, next++);
 		/* it is flushed before its time comes, so it is on the disk as if it were synced */
-		memcpy(synced + (slot->bytes - current_view(f)->image.map), slot->bytes, slot->shape.bytes);
+		memcpy(synced + (slot->bytes - current_view(f)->image.map), slot->bytes,
+		       slot->shape.bytes);
 		OK(blm_rotate(f));
 		last_of[rotations] = next;
 		word[rotations] = load_acquire(current_view(f)->whole.own);
@@ -341,13 +358,17 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost_a
 	fclose(file);
 	blm_close(f);
 	OK(blm_open(&f, NULL, cut, BLM_OPEN_WRITE));
-	/* rotations since: of the synced keys those of the last SLOTS slots, as many as are not past the window by now */
+	/*
+	 * rotations since: of the synced keys those of the last SLOTS slots, as many as are not
+	 * past the window by now
+	 */
 	if (rotations < at_sync + SLOTS) {
 		uint64_t from = last_of[rotations - SLOTS - 1], to = last_of[at_sync - 1];
 
 		ck_assert_uint_eq(found(f, from, to), to - from);
 	}
-	for (cut_at = at_sync - 1; word[cut_at] != load_acquire(current_view(f)->whole.own); cut_at++)
+	for (cut_at = at_sync - 1; word[cut_at] != load_acquire(current_view(f)->whole.own);
+	     cut_at++)
 		ck_assert_uint_lt(cut_at, rotations);
 	ck_assert_uint_eq(found(f, 0, last_of[cut_at - SLOTS - 1]), 0);
 	for (int i = 0; i <= SLOTS + 1; i++)
@@ -380,7 +401,10 @@ START_TEST(a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_i
 }
 END_TEST
 
-/* As a power cut leaves it that kept the line of `newest`, and not that of `counted`; and as older writers and copies do. */
+/*
+ * As a power cut leaves it that kept the line of `newest`, and not that of `counted`; and as older
+ * writers and copies do.
+ */
 START_TEST(a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any)
 {
 	struct blm_filter *f = create(a_path(), "slots=4", 400);
@@ -405,7 +429,9 @@ END_TEST
 START_TEST(impossible_words_crash_nobody)
 {
 	struct blm_filter *f = create(a_path(), "slots=3,span=30", 300);
-	static const uint64_t words[] = { 0, 1, 63, UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, 12345678901234567 };
+	static const uint64_t words[] = {
+		0, 1, 63, UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, 12345678901234567
+	};
 	uint64_t *own = current_view(f)->whole.own;
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
@@ -470,7 +496,8 @@ START_TEST(a_file_with_a_slot_more_or_less_than_its_window_has_is_refused)
 		const struct blm_view *view = current_view(f);
 		struct blm_header *header = view->image.header;
 		struct blm_part_entry *e = &header->part[view->parts];
-		uint64_t bytes = view->part[0].shape.bytes, at = blm_part_at(blm_view_end(view), bytes);
+		uint64_t bytes = view->part[0].shape.bytes,
+			 at = blm_part_at(blm_view_end(view), bytes);
 
 		*e = e[-1];
 		e->offset = htole64(at);
@@ -479,19 +506,24 @@ START_TEST(a_file_with_a_slot_more_or_less_than_its_window_has_is_refused)
 		store_release(&header->live.parts.word, (uint64_t)((int)view->parts + more));
 		blm_close(f);
 		FAILS(blm_open(&f, NULL, path, 0), -EBADMSG);
-		ck_assert_msg(strstr(blm_error_message(), more > 0 ? "part 6: such a window filter has none" : "5 parts; such a window filter has 6") != NULL, "%s",
-			      blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(),
+				     more > 0 ? "part 6: such a window filter has none"
+					      : "5 parts; such a window filter has 6")
+				      != NULL,
+			      "%s", blm_error_message());
 	}
 }
 END_TEST
 
 START_TEST(a_slot_lasts_a_millisecond_at_least)
 {
-	struct blm_params p = BLM_PARAMS(.kind = "window", .options = "slots=4,span=0.003", .capacity = 100);
+	struct blm_params p = BLM_PARAMS(.kind = "window", .options = "slots=4,span=0.003",
+					 .capacity = 100);
 	struct blm_filter *f;
 
 	FAILS(blm_create(&f, NULL, NULL, &p), -EINVAL);
-	ck_assert_str_eq(blm_error_message(), "a span of 0.003 seconds in 4 slots: a slot lasts at least a millisecond");
+	ck_assert_str_eq(blm_error_message(),
+			 "a span of 0.003 seconds in 4 slots: a slot lasts at least a millisecond");
 	p.options = "slots=4,span=0.004";
 	OK(blm_create(&f, NULL, NULL, &p));
 	blm_close(f);
@@ -517,7 +549,10 @@ static int adder(void *context)
 	return 0;
 }
 
-/* Of the last keys that were acknowledged before the question began, as many as the window is for, each is found. */
+/*
+ * Of the last keys that were acknowledged before the question began, as many as the window is for,
+ * each is found.
+ */
 static int reader(void *context)
 {
 	enum { WINDOW = 2000 };
@@ -531,9 +566,12 @@ static int reader(void *context)
 			if (!blm_contains(f, &key, 8) && !missing++)
 				first = key;
 		ahead = shared->acknowledged;
-		if (missing && ahead < to + WINDOW / 4) {	/* else it was held up so long that they may be gone */
-			fprintf(stderr, "%llu missing of those before %llu, %llu and on; %llu by now\n", (unsigned long long)missing,
-				(unsigned long long)to, (unsigned long long)first, (unsigned long long)ahead);
+		/* else it was held up so long that they may be gone */
+		if (missing && ahead < to + WINDOW / 4) {
+			fprintf(stderr,
+				"%llu missing of those before %llu, %llu and on; %llu by now\n",
+				(unsigned long long)missing, (unsigned long long)to,
+				(unsigned long long)first, (unsigned long long)ahead);
 			return 1;
 		}
 	}
@@ -575,7 +613,10 @@ END_TEST
 
 enum { CLAIMED = 4096, CLAIMERS = 4 };
 
-/* All claim all keys, in orders of their own, while slots turn; the window is long enough for all of them. */
+/*
+ * All claim all keys, in orders of their own, while slots turn; the window is long enough for all
+ * of them.
+ */
 static int claimer(void *context)
 {
 	uint64_t step = 2 * (uint64_t)(uintptr_t)context + 1;
@@ -634,7 +675,8 @@ int main(void)
 	TCase *tc = tcase_create("window");
 
 	tcase_add_checked_fixture(tc, begin_time, NULL);
-	tcase_add_loop_test(tc, what_takes_longer_than_a_slot_is_added_and_claimed_all_the_same_and_found_for_the_whole_window, 0, 2);
+	tcase_add_loop_test(tc, slow_keys_are_added_and_claimed_and_found_for_the_whole_window, 0,
+			    2);
 	tcase_add_test(tc, a_key_is_found_for_the_whole_window_and_gone_one_slot_later);
 	tcase_add_test(tc, who_has_a_file_open_that_was_unlinked_goes_on_with_its_slots);
 	tcase_add_test(tc, adding_a_key_again_renews_it_and_claiming_it_does_not);
@@ -645,15 +687,20 @@ int main(void)
 	tcase_add_test(tc, each_rotation_forgets_the_oldest_slot);
 	tcase_add_test(tc, kinds_without_slots_refuse_to_rotate_and_windows_to_combine);
 	tcase_add_test(tc, copies_of_every_sort_are_in_the_same_slot);
-	tcase_add_loop_test(tc, whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost_and_none_comes_back, 0, 64);
-	tcase_add_test(tc, a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left);
-	tcase_add_loop_test(tc, a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any, 0, 2);
+	tcase_add_loop_test(tc, whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost,
+			    0, 64);
+	tcase_add_test(tc,
+		       a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left);
+	tcase_add_loop_test(tc, a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any,
+			    0, 2);
 	tcase_add_test(tc, impossible_words_crash_nobody);
 	tcase_add_test(tc, slots_of_the_last_possible_time_keep_their_keys);
 	tcase_add_test(tc, a_slot_lasts_a_millisecond_at_least);
 	tcase_add_test(tc, slots_may_lie_in_the_file_in_any_order);
 	tcase_add_test(tc, a_file_with_a_slot_more_or_less_than_its_window_has_is_refused);
-	tcase_add_test(tc, no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed);
+	tcase_add_test(
+		tc,
+		no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed);
 	tcase_add_test(tc, of_all_who_claim_a_key_while_slots_turn_one_wins);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

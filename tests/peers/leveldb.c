@@ -1,4 +1,7 @@
-/* leveldb.c - lines on stdin as the keys of tables of LevelDB, with its Bloom filters: leveldb FOLDER < keys */
+/*
+ * leveldb.c - lines on stdin as the keys of tables of LevelDB, with its Bloom filters: leveldb
+ * FOLDER < keys
+ */
 #include <leveldb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,8 @@ int main(int argc, char **argv)
 	db = leveldb_open(options, argv[1], &error);
 	check(error);
 	while ((len = getline(&line, &room, stdin)) > 0) {
-		leveldb_put(db, how, line, (size_t)len - 1, "a value that is longer than the key is", 38, &error);
+		leveldb_put(db, how, line, (size_t)len - 1,
+			    "a value that is longer than the key is", 38, &error);
 		check(error);
 	}
 	leveldb_compact_range(db, NULL, 0, NULL, 0);

@@ -1,6 +1,7 @@
 /*
- * libbloom.c - libbloom 1: `add CAPACITY RATE` makes a filter of the lines on stdin and writes its bits to stdout, and m and k to stderr;
- * `check CAPACITY RATE FILE` reads the bits, and prints the lines that are in it
+ * libbloom.c - libbloom 1: `add CAPACITY RATE` makes a filter of the lines on stdin and writes its
+ * bits to stdout, and m and k to stderr; `check CAPACITY RATE FILE` reads the bits, and prints the
+ * lines that are in it
  */
 #include <bloom.h>
 #include <stdbool.h>
@@ -16,7 +17,8 @@ static int fail(const char *what)
 
 int main(int argc, char **argv)
 {
-	bool adds = argc == 4 && !strcmp(argv[1], "add"), checks = argc == 5 && !strcmp(argv[1], "check");
+	bool adds = argc == 4 && !strcmp(argv[1], "add"),
+	     checks = argc == 5 && !strcmp(argv[1], "check");
 	struct bloom b;
 	char line[4096];
 	FILE *file;

@@ -1,4 +1,7 @@
-/* driver.c - the C library, for test_c.py: make a filter of keys, add to it, ask it, and more; keys are lines of hex on stdin */
+/*
+ * driver.c - the C library, for test_c.py: make a filter of keys, add to it, ask it, and more; keys
+ * are lines of hex on stdin
+ */
 #include <bloomery.h>
 
 #include <errno.h>
@@ -108,7 +111,10 @@ static void change(const char *path, int (*how)(struct blm_filter *f))
 	blm_close(f);
 }
 
-/* Add keys NAME-0, NAME-1, ... for ever, and sync; print how many there are, each time that more are added. */
+/*
+ * Add keys NAME-0, NAME-1, ... for ever, and sync; print how many there are, each time that more
+ * are added.
+ */
 static void churn(const char *path, const char *name)
 {
 	struct blm_filter *f;
@@ -126,7 +132,10 @@ static void churn(const char *path, const char *name)
 	}
 }
 
-/* Flip `count` bits of a file between two, one after the other, and back; print how many of them verifying finds. */
+/*
+ * Flip `count` bits of a file between two, one after the other, and back; print how many of them
+ * verifying finds.
+ */
 static void flips(const char *path, uint64_t from, uint64_t to, unsigned count)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -171,7 +180,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc == 4 && !strcmp(argv[1], "add")) {
-		must(blm_open_keyed(&f, NULL, argv[2], BLM_OPEN_WRITE, unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL));
+		must(blm_open_keyed(&f, NULL, argv[2], BLM_OPEN_WRITE,
+				    unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL));
 		add(f);
 		return 0;
 	}
@@ -184,23 +194,27 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc == 6 && !strcmp(argv[1], "flips")) {
-		flips(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), (unsigned)strtoul(argv[5], NULL, 10));
+		flips(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10),
+		      (unsigned)strtoul(argv[5], NULL, 10));
 		return 0;
 	}
 	if (argc == 11 && !strcmp(argv[1], "make")) {
-		struct blm_params params = BLM_PARAMS(
-			.kind = argv[3], .hash = argv[4], .cells = strtoull(argv[5], NULL, 10),
-			.probes = (uint32_t)strtoul(argv[6], NULL, 10), .tweak = strtoull(argv[8], NULL, 10),
-			.seeds = seeds, .seed_count = read_seeds(argv[7], seeds),
-			.scheme = strcmp(argv[10], "-") ? argv[10] : NULL,
-		);
+		struct blm_params params =
+			BLM_PARAMS(.kind = argv[3], .hash = argv[4],
+				   .cells = strtoull(argv[5], NULL, 10),
+				   .probes = (uint32_t)strtoul(argv[6], NULL, 10),
+				   .tweak = strtoull(argv[8], NULL, 10), .seeds = seeds,
+				   .seed_count = read_seeds(argv[7], seeds),
+				   .scheme = strcmp(argv[10], "-") ? argv[10] : NULL, );
 
 		params.secret = unhex(argv[9], secret) == BLM_SECRET_BYTES ? secret : NULL;
 		must(blm_create(&f, NULL, argv[2], &params));
 		add(f);
 		return 0;
 	}
-	fprintf(stderr, "usage: driver ask|add FILE SECRET|- | driver make FILE KIND HASH CELLS PROBES SEED,...|- TWEAK SECRET|- SCHEME|-"
-		" | driver sync|seal FILE - | driver churn FILE NAME | driver flips FILE FROM TO COUNT\n");
+	fprintf(stderr, "usage: driver ask|add FILE SECRET|- | driver make FILE KIND HASH CELLS "
+			"PROBES SEED,...|- TWEAK SECRET|- SCHEME|-"
+			" | driver sync|seal FILE - | driver churn FILE NAME | driver flips FILE "
+			"FROM TO COUNT\n");
 	return 64;
 }

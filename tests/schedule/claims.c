@@ -1,23 +1,29 @@
 /*
- * claims.c - claims in slots against replacements, under every schedule: the code of lib/, whose operations are caught here
+ * claims.c - claims in slots against replacements, under every schedule: the code of lib/, whose
+ *operations are caught here
  *
- * usage: schedule-claims [SCHEDULES [FIRST_SEED]]	seeded schedules of 3 claimers and 2 replacers; without arguments as many as a suite has time for
+ * usage: schedule-claims [SCHEDULES [FIRST_SEED]]	seeded schedules of 3 claimers and 2
+ *replacers; without arguments as many as a suite has time for
  *
- * The code under test is lib/file/presence.c and presence.h, lib/file/ofd_lock.c and bits_claim() of lib/kind/common/bits.h, compiled here with
- * atomic operations, fences, membarrier(2), fcntl(2) and pauses that this file defines. What a claimer and a replacer do around these is in
- * claimer() and replacer(), as in lib/handle/write.c (begin_held()) and lib/make/replace.c.
+ * The code under test is lib/file/presence.c and presence.h, lib/file/ofd_lock.c and bits_claim()
+ *of lib/kind/common/bits.h, compiled here with atomic operations, fences, membarrier(2), fcntl(2)
+ *and pauses that this file defines. What a claimer and a replacer do around these is in claimer()
+ *and replacer(), as in lib/handle/write.c (begin_held()) and lib/make/replace.c.
  *
- * A process is the list of answers that its operations got so far. To learn what it does next, its program runs again from the start,
- * is given those answers, and stops at the first operation that has none. So a state of the whole is a value: the words, the locks,
- * and each process's answers and store buffer. A schedule is a sequence of moves:
+ * A process is the list of answers that its operations got so far. To learn what it does next, its
+ *program runs again from the start, is given those answers, and stops at the first operation that
+ *has none. So a state of the whole is a value: the words, the locks, and each process's answers and
+ *store buffer. A schedule is a sequence of moves:
  *
- *	step	a process does its next operation. A store goes into its buffer. What the processor orders after all stores before it (an
- *		atomic OR, a fence, a system call) waits until the buffer is empty, by emptying it
- *	flush	the oldest store of a buffer gets into memory (the total store order of x86; membarrier(2) empties all buffers)
- *	death	a process is killed: its buffer empties, its locks are free. At most one in the schedules that are all run
+ *	step	a process does its next operation. A store goes into its buffer. What the processor
+ *orders after all stores before it (an atomic OR, a fence, a system call) waits until the buffer is
+ *empty, by emptying it flush	the oldest store of a buffer gets into memory (the total store order
+ *of x86; membarrier(2) empties all buffers) death	a process is killed: its buffer empties, its
+ *locks are free. At most one in the schedules that are all run
  *
- * Each end of each schedule must have at most one process that was told "new", and one if nobody died. A state in which a process
- * still runs, and no move leads to another state, is a process that waits for ever. The same schedules with a mistake must fail.
+ * Each end of each schedule must have at most one process that was told "new", and one if nobody
+ *died. A state in which a process still runs, and no move leads to another state, is a process that
+ *waits for ever. The same schedules with a mistake must fail.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,25 +44,66 @@
 
 /* ---- The mistakes ---- */
 
-enum mistake { NONE, NO_FENCE, CLEARED_EARLY, DEAD_NOT_SKIPPED, WRONG_DECIDER, NOT_LOOKED, NOT_EXCLUDED, TAKEN_WITHOUT_FENCE,
-	       STALE_FOR_EVER, MISTAKES };
+enum mistake {
+	NONE,
+	NO_FENCE,
+	CLEARED_EARLY,
+	DEAD_NOT_SKIPPED,
+	WRONG_DECIDER,
+	NOT_LOOKED,
+	NOT_EXCLUDED,
+	TAKEN_WITHOUT_FENCE,
+	STALE_FOR_EVER,
+	MISTAKES
+};
 
 static const char *const mistakes[MISTAKES] = {
-	[NO_FENCE] = "membarrier is left out", [CLEARED_EARLY] = "the slot is cleared before the claim is over",
-	[DEAD_NOT_SKIPPED] = "the dead are waited for", [WRONG_DECIDER] = "the decider is the first word that lacks a bit",
-	[TAKEN_WITHOUT_FENCE] = "a slot is taken without a fence", [STALE_FOR_EVER] = "a claimer waits until the word of a dead replacer is 0",
-	[NOT_LOOKED] = "the claimer does not look at `excluding`", [NOT_EXCLUDED] = "the replacer waits for nobody",
+	[NO_FENCE] = "membarrier is left out",
+	[CLEARED_EARLY] = "the slot is cleared before the claim is over",
+	[DEAD_NOT_SKIPPED] = "the dead are waited for",
+	[WRONG_DECIDER] = "the decider is the first word that lacks a bit",
+	[TAKEN_WITHOUT_FENCE] = "a slot is taken without a fence",
+	[STALE_FOR_EVER] = "a claimer waits until the word of a dead replacer is 0",
+	[NOT_LOOKED] = "the claimer does not look at `excluding`",
+	[NOT_EXCLUDED] = "the replacer waits for nobody",
 };
 
 static enum mistake mistake;
 
 /* ---- Words, operations, processes ---- */
 
-enum { CLAIMERS = 3, REPLACERS = 2, PROCESSES = CLAIMERS + REPLACERS, KEY_WORDS = 2, STEPS = 56, BUFFER = 8 };
+enum {
+	CLAIMERS = 3,
+	REPLACERS = 2,
+	PROCESSES = CLAIMERS + REPLACERS,
+	KEY_WORDS = 2,
+	STEPS = 56,
+	BUFFER = 8
+};
 
-enum word { EXCLUDING, STATE, NAME, SLOT, DATA = SLOT + CLAIMERS, WORDS = DATA + 2 * KEY_WORDS, NO_WORD };
+enum word {
+	EXCLUDING,
+	STATE,
+	NAME,
+	SLOT,
+	DATA = SLOT + CLAIMERS,
+	WORDS = DATA + 2 * KEY_WORDS,
+	NO_WORD
+};
 
-enum operation { LOAD, STORE, RMW_OR, RMW_STORE, FENCE, BARRIER, LOCK, UNLOCK, ASK_LOCK, PAUSE, END };
+enum operation {
+	LOAD,
+	STORE,
+	RMW_OR,
+	RMW_STORE,
+	FENCE,
+	BARRIER,
+	LOCK,
+	UNLOCK,
+	ASK_LOCK,
+	PAUSE,
+	END
+};
 
 enum status { RUNNING, TOLD_OLD, TOLD_NEW, DONE, DEAD };
 
@@ -96,7 +143,8 @@ static uint64_t caught_load(const void *address, size_t bytes)
 	unsigned word = word_at(address);
 	uint64_t value = 0;
 
-	memcpy(&value, address, bytes);		/* of this process alone, or no word of this test's */
+	/* of this process alone, or no word of this test's */
+	memcpy(&value, address, bytes);
 	return word == NO_WORD ? value : caught(LOAD, word, 0);
 }
 
@@ -119,7 +167,8 @@ static long caught_syscall(long number, ...)
 
 static int caught_fcntl(int fd, int command, struct flock *lock);
 
-#define __atomic_load_n(address, order) ((__typeof__(*(address)))caught_load((const void *)(address), sizeof(*(address))))
+#define __atomic_load_n(address, order) \
+	((__typeof__(*(address)))caught_load((const void *)(address), sizeof(*(address))))
 #define __atomic_store_n(address, value, order) caught_store((const void *)(address), value)
 #define __atomic_fetch_or(address, mask, order) caught_or((const void *)(address), mask)
 #define __atomic_thread_fence(order) ((void)caught(FENCE, 0, 0))
@@ -170,11 +219,16 @@ static unsigned word_at(const void *address)
 	size_t from_data = (size_t)((const char *)address - (const char *)data);
 
 	if (from_slots < sizeof(live.slots))
-		return from_slots % sizeof(live.slots[0]) == 0 && from_slots / sizeof(live.slots[0]) - 1 < CLAIMERS
-			? SLOT + (unsigned)(from_slots / sizeof(live.slots[0]) - 1) : NO_WORD;
+		return from_slots % sizeof(live.slots[0]) == 0
+				    && from_slots / sizeof(live.slots[0]) - 1 < CLAIMERS
+			     ? SLOT + (unsigned)(from_slots / sizeof(live.slots[0]) - 1)
+			     : NO_WORD;
 	if (from_data < sizeof(data))
 		return DATA + (unsigned)(from_data / sizeof(uint64_t));
-	return a == &live.excluding.word ? EXCLUDING : a == &live.state.word ? STATE : a == &name ? NAME : NO_WORD;
+	return a == &live.excluding.word ? EXCLUDING
+	     : a == &live.state.word	 ? STATE
+	     : a == &name		 ? NAME
+					 : NO_WORD;
 }
 
 /* Claimer i's slot is i + 1; replacers have none, and who comes late has none yet. */
@@ -230,7 +284,8 @@ static enum status claimer(unsigned i, bool late)
 		bits[w] = (struct blm_bits){ &data[file][w], 1 };
 	if (present && mistake == CLEARED_EARLY)
 		blm_presence_leave(p);
-	won = mistake == WRONG_DECIDER ? claim_wrongly(bits, KEY_WORDS) : bits_claim(bits, lacks, KEY_WORDS, false);
+	won = mistake == WRONG_DECIDER ? claim_wrongly(bits, KEY_WORDS)
+				       : bits_claim(bits, lacks, KEY_WORDS, false);
 	if (!present)
 		blm_unlock_shared(&locks[i], (int)i);
 	else if (mistake != CLEARED_EARLY)
@@ -310,7 +365,8 @@ struct crew {
 	uint8_t deaths;
 	uint8_t late;		/* a bit for each claimer that has no slot yet */
 	bool stale;		/* a dead replacer left `excluding` */
-	bool lister;		/* the first replacer leaves the file in its place (lib/keys/allow.c) */
+	/* the first replacer leaves the file in its place (lib/keys/allow.c) */
+	bool lister;
 };
 
 static bool takes_part(const struct crew *c, unsigned i)
@@ -341,7 +397,8 @@ static void next_operation(const struct process *p, unsigned i, const struct cre
 	replay.next = 0;
 	make_process(i, late);
 	if (setjmp(replay.out) == 0) {
-		enum status told = i < CLAIMERS ? claimer(i, late) : replacer(i, c->lister && i == CLAIMERS);
+		enum status told = i < CLAIMERS ? claimer(i, late)
+						: replacer(i, c->lister && i == CLAIMERS);
 
 		replay.operation = END;
 		replay.value = told;
@@ -386,7 +443,8 @@ static void die(struct state *s, unsigned i)
 
 static bool conflicts(const struct state *s, unsigned i, unsigned lock, bool exclusive)
 {
-	return (s->exclusive[lock] && s->exclusive[lock] != i + 1) || (exclusive && s->shared[lock] & ~(1u << i));
+	return (s->exclusive[lock] && s->exclusive[lock] != i + 1)
+	    || (exclusive && s->shared[lock] & ~(1u << i));
 }
 
 static unsigned loaded(const struct state *s, const struct process *p, unsigned word)
@@ -435,8 +493,9 @@ static bool step_lock(struct state *s, unsigned i)
 }
 
 /*
- * The process forgets what it asked in this turn of its loop, and asks again: its state is as before that. Where it would get the same
- * answers it waits: no move leads out of a loop in which nothing changes.
+ * The process forgets what it asked in this turn of its loop, and asks again: its state is as
+ * before that. Where it would get the same answers it waits: no move leads out of a loop in which
+ * nothing changes.
  */
 static bool step_pause(struct state *s, unsigned i)
 {
@@ -446,10 +505,13 @@ static bool step_pause(struct state *s, unsigned i)
 	for (unsigned turn = 2; turn-- && replay.last[turn].operation <= ASK_LOCK; ) {
 		unsigned word = replay.last[turn].word;
 
-		if (turn == 0 && replay.last[0].operation != LOAD)	/* it asks for locks alone */
+		/* it asks for locks alone */
+		if (turn == 0 && replay.last[0].operation != LOAD)
 			break;
-		changed |= p->answers[--p->count] != (replay.last[turn].operation == LOAD ? loaded(s, p, word)
-						      : asked(s, i, word, replay.last[turn].value));
+		changed |= p->answers[--p->count]
+			!= (replay.last[turn].operation == LOAD
+				    ? loaded(s, p, word)
+				    : asked(s, i, word, replay.last[turn].value));
 		if (replay.last[turn].operation == LOAD)
 			break;
 	}
@@ -479,7 +541,8 @@ static bool step(struct state *s, unsigned i, const struct crew *c)
 	case RMW_STORE:
 		drain(s, i);
 		answer(p, s->word[word]);
-		s->word[word] = (uint8_t)(replay.operation == RMW_OR ? s->word[word] | value : value);
+		s->word[word] = (uint8_t)(replay.operation == RMW_OR ? s->word[word] | value
+								     : value);
 		return true;
 	case BARRIER:
 		for (unsigned other = 0; other < PROCESSES && mistake != NO_FENCE; other++)
@@ -542,7 +605,9 @@ static const char *judge(const struct state *s)
 			return "a process waits for ever";
 		new += s->process[i].status == TOLD_NEW;
 	}
-	return new > 1 ? "two were told \"new\"" : new == 0 && !s->deaths ? "none was told \"new\"" : NULL;
+	return new > 1		      ? "two were told \"new\""
+	     : new == 0 && !s->deaths ? "none was told \"new\""
+				      : NULL;
 }
 
 /* ---- Every schedule ---- */
@@ -610,7 +675,8 @@ static void reach(const struct state *s)
 	if (visited_count == before)
 		return;
 	if (todo_count == todo_room)
-		todo = realloc(todo, (todo_room = todo_room ? todo_room * 2 : 1024) * sizeof(*todo));
+		todo = realloc(todo,
+			       (todo_room = todo_room ? todo_room * 2 : 1024) * sizeof(*todo));
 	todo[todo_count++] = *s;
 }
 
@@ -655,8 +721,8 @@ static uint64_t next_random(uint64_t *seed)
 }
 
 /*
- * 3 claimers, of which one or all take their slots, and 2 replacers, of which one may list. Deaths are rare among moves, and not the way
- * out of a wait.
+ * 3 claimers, of which one or all take their slots, and 2 replacers, of which one may list. Deaths
+ * are rare among moves, and not the way out of a wait.
  */
 static const char *walk(uint64_t seed)
 {
@@ -669,7 +735,9 @@ static const char *walk(uint64_t seed)
 	begin(&s, c);
 	for (;;) {
 		/* a process goes on for a while, mostly */
-		unsigned from = next_random(&random) % 8 ? last * 3 : (unsigned)(next_random(&random) % MOVES), m;
+		unsigned from = next_random(&random) % 8 ? last * 3
+							 : (unsigned)(next_random(&random) % MOVES),
+			 m;
 		bool may_die = next_random(&random) % 32 == 0, moved = false;
 
 		for (unsigned i = 0; i < MOVES && !moved; i++) {
@@ -701,9 +769,11 @@ static const struct {
 } crews[] = {
 	{ "a claimer, a lister and a replacer, with a death", { 1, 2, 1, .lister = true } },
 	{ "2 claimers and a replacer, with a death", { 2, 1, 1 } },
-	{ "2 claimers, of which one takes its slot, and a replacer, with a death", { 2, 1, 1, .late = 1 } },
+	{ "2 claimers, of which one takes its slot, and a replacer, with a death",
+	  { 2, 1, 1, .late = 1 } },
 	{ "2 claimers that take their slots and a replacer, with a death", { 2, 1, 1, .late = 3 } },
-	{ "2 claimers and a replacer, with a death, after a dead replacer", { 2, 1, 1, .stale = true } },
+	{ "2 claimers and a replacer, with a death, after a dead replacer",
+	  { 2, 1, 1, .stale = true } },
 	{ "2 claimers, a lister and a replacer", { 2, 2, 0, .lister = true } },
 };
 
@@ -719,8 +789,10 @@ static const char *explore_all(bool aloud)
 		wrong = explore(&crews[i].crew, &ends);
 		if (!aloud)
 			continue;
-		printf("# %zu states, %llu ends%s%s\n", visited_count, (unsigned long long)ends, wrong ? ": " : "", wrong ? wrong : "");
-		snprintf(what, sizeof(what), "in every schedule of %s, one claim wins", crews[i].name);
+		printf("# %zu states, %llu ends%s%s\n", visited_count, (unsigned long long)ends,
+		       wrong ? ": " : "", wrong ? wrong : "");
+		snprintf(what, sizeof(what), "in every schedule of %s, one claim wins",
+			 crews[i].name);
 		tell(!wrong, what);
 	}
 	return wrong;
@@ -734,7 +806,8 @@ static void walk_all(uint64_t schedules, uint64_t first)
 	for (seed = first; seed < first + schedules && !wrong; seed++)
 		wrong = walk(seed);
 	if (wrong)
-		printf("# seed %llu: %s; again by: schedule-claims 1 %llu\n", (unsigned long long)seed - 1, wrong, (unsigned long long)seed - 1);
+		printf("# seed %llu: %s; again by: schedule-claims 1 %llu\n",
+		       (unsigned long long)seed - 1, wrong, (unsigned long long)seed - 1);
 	tell(!wrong, "in seeded schedules of 3 claimers and 2 replacers one claim wins");
 }
 
@@ -750,7 +823,8 @@ static void plant_all(void)
 		for (seed = 1; seed <= FEW && !wrong; seed++)
 			wrong = walk(seed);
 		everywhere = explore_all(false);
-		printf("# %s: %s, in schedule %llu; of all: %s\n", mistakes[mistake], wrong ? wrong : "-", (unsigned long long)seed - 1,
+		printf("# %s: %s, in schedule %llu; of all: %s\n", mistakes[mistake],
+		       wrong ? wrong : "-", (unsigned long long)seed - 1,
 		       everywhere ? everywhere : "-");
 		snprintf(what, sizeof(what), "a schedule shows that %s", mistakes[mistake]);
 		tell(wrong && everywhere, what);
@@ -760,7 +834,8 @@ static void plant_all(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t schedules = argc > 1 ? strtoull(argv[1], NULL, 10) : 20000, first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	uint64_t schedules = argc > 1 ? strtoull(argv[1], NULL, 10) : 20000,
+		 first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 
 	walk_all(schedules, first);
 	if (argc < 2) {

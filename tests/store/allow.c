@@ -1,4 +1,7 @@
-/* allow.c - lists of false positives: what is listed is spared, and what is given later is never hidden */
+/*
+ * allow.c - lists of false positives: what is listed is spared, and what is given later is never
+ * hidden
+ */
 #include "suite.h"
 
 #include "handle/allowlist.h"
@@ -39,7 +42,8 @@ static struct blacklist *begin_with(const struct blm_params *p)
 static struct blacklist *begin(const char *kind)
 {
 	return begin_with(&BLM_PARAMS(.kind = kind, .capacity = 400, .rate = 0.3,
-						.seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0, .seeds = (const uint64_t[]){ 7 }));
+				      .seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0,
+				      .seeds = (const uint64_t[]){ 7 }));
 }
 
 static void end(struct blacklist *b)
@@ -53,7 +57,8 @@ static void end(struct blacklist *b)
 static int64_t found_of(const struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	uint64_t bits[(LISTED + 63) / 64];
-	int64_t yes = blm_contains_many(f, keys, count, bits), spared = blm_allowlist_filter(f, keys, count, bits);
+	int64_t yes = blm_contains_many(f, keys, count, bits),
+		spared = blm_allowlist_filter(f, keys, count, bits);
 
 	OK(spared);
 	return yes - spared;
@@ -120,7 +125,8 @@ START_TEST(what_gives_no_key_leaves_the_list_as_it_is)
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_remove(b->f, &first, sizeof(first)), 1);
 	for (int i = 0; i < GIVEN; i++)
-		others[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]), "never%d", i) };
+		others[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]),
+									"never%d", i) };
 	ck_assert_int_eq(blm_allowlist_remove(b->f, others, GIVEN), 0);
 	ck_assert_int_eq(blm_allowlist_list(b->f, stop, NULL), -ECANCELED);
 	ck_assert_int_eq(listed(b->f), LISTED);
@@ -137,12 +143,14 @@ START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
 	uint64_t bits[(LISTED + 63) / 64];
 
 	OK(blm_open(&before, b->store, "list", BLM_OPEN_WRITE));
-	OK(blm_add(before, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));	/* it has asked, and there was no list */
+	/* it has asked, and there was no list */
+	OK(blm_add(before, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(found_of(before, b->wrong, LISTED), 0);
 	ck_assert_int_eq(blm_add(before, b->wrong[0].bytes, b->wrong[0].len), 1);
 	ck_assert_int_eq(found_of(b->f, b->wrong, 1), 1);
-	ck_assert_int_ge(blm_add_many(before, b->wrong, 100, bits), 99);	/* of some kinds one that is there changes a cell, too */
+	/* of some kinds one that is there changes a cell, too */
+	ck_assert_int_ge(blm_add_many(before, b->wrong, 100, bits), 99);
 	ck_assert_uint_eq(bits[0] | 1, UINT64_MAX);
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 100);
 	ck_assert_int_eq(listed(b->f), LISTED - 100);
@@ -170,7 +178,8 @@ START_TEST(listed_keys_far_behind_in_a_call_are_given_too)
 }
 END_TEST
 
-static const char *const claiming[] = { "classic", "counting", "cuckoo", "d-left", "redis-cuckoo", "hash-compact", "window", "removable" };
+static const char *const claiming[] = { "classic",	"counting",	"cuckoo", "d-left",
+					"redis-cuckoo", "hash-compact", "window", "removable" };
 
 /* So many that each kind has room for them. */
 enum { CLAIMED = 80 };
@@ -187,7 +196,8 @@ static int given(const struct blm_filter *f)
 START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 {
 	struct blacklist *b = begin(claiming[_i]);
-	_Atomic int *new = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic int *new = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				0);
 	pid_t pid[4];
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
@@ -216,7 +226,8 @@ END_TEST
 
 START_TEST(a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell)
 {
-	struct blacklist *b = begin_with(&BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .capacity = 400, .rate = 0.3));
+	struct blacklist *b = begin_with(&BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37",
+						     .capacity = 400, .rate = 0.3));
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, NULL), LISTED);
@@ -227,7 +238,10 @@ START_TEST(a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cel
 }
 END_TEST
 
-/* All keys that came into the filter are removed, so it takes these for removed as it took them for its own. */
+/*
+ * All keys that came into the filter are removed, so it takes these for removed as it took them for
+ * its own.
+ */
 START_TEST(a_listed_key_that_can_come_in_no_more_is_new_to_nobody)
 {
 	struct blacklist *b = begin("removable");
@@ -258,7 +272,8 @@ START_TEST(a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes)
 	keys[0] = keys[1] = b->wrong[0];
 	memcpy(keys + 2, b->wrong, CLAIMED * sizeof(*keys));
 	ck_assert_int_eq(blm_claim_many(b->f, keys, CLAIMED + 2, bits), CLAIMED);
-	ck_assert_uint_eq(bits[0], ~UINT64_C(6));	/* a key that stands there three times is new once */
+	/* a key that stands there three times is new once */
+	ck_assert_uint_eq(bits[0], ~UINT64_C(6));
 	OK(blm_info(b->f, &info));
 	ck_assert_uint_eq(info.keys, GIVEN + CLAIMED);
 	ck_assert_int_eq(blm_remove_many(b->f, b->wrong, CLAIMED, NULL), CLAIMED);
@@ -307,7 +322,8 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 		r = blm_add(b->f, &i, sizeof(i));
 	keys[0] = b->wrong[0];
 	for (int i = 1; i < GIVEN; i++)
-		keys[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]), "never%d", i) };
+		keys[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]),
+								      "never%d", i) };
 	FAILS(blm_claim_many(b->f, keys, GIVEN, bits), -EXFULL);
 	ck_assert_uint_eq(bits[0] & 1, 0);
 	FAILS(blm_claim_many(b->f, b->wrong, LISTED, bits), -EXFULL);
@@ -316,7 +332,8 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 		ck_assert_uint_eq(bits[i], 0);
 	ck_assert_int_eq(listed(b->f), LISTED);
 	FAILS(blm_add_many(b->f, b->wrong, LISTED, NULL), -EXFULL);
-	ck_assert_int_eq(listed(b->f), 0);	/* nobody is told which of them came in, so none is hidden */
+	/* nobody is told which of them came in, so none is hidden */
+	ck_assert_int_eq(listed(b->f), 0);
 	end(b);
 }
 END_TEST
@@ -358,7 +375,8 @@ START_TEST(a_union_takes_all_keys_off)
 	OK(blm_template(&more, NULL, NULL, b->f, 0));
 	OK(blm_add(more, b->wrong[3].bytes, b->wrong[3].len));
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
-	OK(blm_combine_into(b->f, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0, NULL));
+	OK(blm_combine_into(b->f, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0,
+			    NULL));
 	ck_assert_int_eq(found_of(b->f, &b->wrong[3], 1), 1);
 	ck_assert_int_eq(listed(b->f), 0);
 	blm_close(more);
@@ -420,7 +438,8 @@ static void and_itself(struct blacklist *b)
 	struct blm_filter *copy;
 
 	OK(blm_copy(&copy, NULL, NULL, b->f, 0));
-	OK(blm_combine_into(b->f, BLM_INTERSECT, (const struct blm_filter *const[]){ copy }, 1, 0, NULL));
+	OK(blm_combine_into(b->f, BLM_INTERSECT, (const struct blm_filter *const[]){ copy }, 1, 0,
+			    NULL));
 	blm_close(copy);
 }
 
@@ -456,7 +475,10 @@ START_TEST(a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then)
 }
 END_TEST
 
-/* The old keys again, and 50 of those that were listed; one more is listed in the middle of it, when it has been given already. */
+/*
+ * The old keys again, and 50 of those that were listed; one more is listed in the middle of it,
+ * when it has been given already.
+ */
 static int fill_again(struct blm_filter *new, void *context)
 {
 	struct blacklist *b = context;
@@ -472,7 +494,8 @@ static int fill_again(struct blm_filter *new, void *context)
 START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1,
+						       .seeds = (const uint64_t[]){ 7 });
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED - 1), LISTED - 1);
 	OK(blm_rebuild(b->store, "list", &same_seed, fill_again, b));
@@ -501,7 +524,10 @@ START_TEST(a_listed_key_that_is_put_with_a_value_is_found_from_then_on)
 }
 END_TEST
 
-/* The old keys again, and the first of two numbers that were listed, as keys of one width that lie one behind the other. */
+/*
+ * The old keys again, and the first of two numbers that were listed, as keys of one width that lie
+ * one behind the other.
+ */
 static int fill_with_numbers(struct blm_filter *new, void *context)
 {
 	uint32_t keys[GIVEN + 1];
@@ -532,7 +558,8 @@ static int fill_with_packed_numbers(struct blm_filter *new, void *context)
 START_TEST(numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1,
+						       .seeds = (const uint64_t[]){ 7 });
 	uint32_t wrong[2], count = 0;
 	const struct blm_key keys[] = { { &wrong[0], 4 }, { &wrong[1], 4 } };
 
@@ -540,7 +567,8 @@ START_TEST(numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
 		if (blm_contains(b->f, &i, 4))
 			wrong[count++] = i;
 	ck_assert_int_eq(blm_allowlist_add(b->f, keys, 2), 2);
-	OK(blm_rebuild(b->store, "list", &same_seed, _i ? fill_with_packed_numbers : fill_with_numbers, wrong));
+	OK(blm_rebuild(b->store, "list", &same_seed,
+		       _i ? fill_with_packed_numbers : fill_with_numbers, wrong));
 	ck_assert_int_eq(found_of(b->f, &keys[0], 1), 1);
 	ck_assert_int_eq(found_of(b->f, &keys[1], 1), 0);
 	ck_assert_int_eq(listed(b->f), 1);
@@ -555,7 +583,8 @@ static int fill_with_a_union(struct blm_filter *new, void *context)
 
 	OK(blm_template(&more, NULL, NULL, new, 0));
 	OK(blm_add_many(more, b->wrong, 50, NULL));
-	OK(blm_combine_into(new, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0, NULL));
+	OK(blm_combine_into(new, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0,
+			    NULL));
 	blm_close(more);
 	return 0;
 }
@@ -570,7 +599,8 @@ static int fill_with_hashes(struct blm_filter *new, void *context)
 	return 0;
 }
 
-static int (*const unnamed[])(struct blm_filter *new, void *context) = { fill_with_a_union, fill_with_hashes };
+static int (*const unnamed[])(struct blm_filter *new, void *context) = { fill_with_a_union,
+									 fill_with_hashes };
 
 START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
 {
@@ -587,15 +617,18 @@ START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
 END_TEST
 
 /* The second hashes each key anew for each question. */
-static const struct { const char *kind, *hash; } published[] = { { NULL, NULL }, { "classic", "mm3_64" } };
+static const struct {
+	const char *kind, *hash;
+} published[] = { { NULL, NULL }, { "classic", "mm3_64" } };
 
 START_TEST(a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list)
 {
 	struct blacklist *b = begin("classic");
 	struct blm_filter *more;
 
-	OK(blm_create(&more, NULL, NULL, &BLM_PARAMS(.kind = published[_i].kind, .hash = published[_i].hash, .capacity = 400,
-							       .rate = 0.3)));
+	OK(blm_create(&more, NULL, NULL,
+		      &BLM_PARAMS(.kind = published[_i].kind, .hash = published[_i].hash,
+				  .capacity = 400, .rate = 0.3)));
 	OK(blm_add_many(more, b->wrong, 50, NULL));
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_store_publish(b->store, "list", more, 0, BLM_PUBLISH_WRITABLE));
@@ -614,7 +647,8 @@ static const char *const built[] = { "fuse", "ribbon", "golomb", "classic" };
 START_TEST(a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params params = BLM_PARAMS(.kind = built[_i], .capacity = 400, .rate = 0.3, .replace = true);
+	const struct blm_params params = BLM_PARAMS(.kind = built[_i], .capacity = 400, .rate = 0.3,
+						    .replace = true);
 	struct blm_build *build;
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
@@ -631,7 +665,9 @@ END_TEST
 START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params params = BLM_PARAMS(.kind = "golomb", .rate = 0.3, .seed_count = 1, .seeds = (const uint64_t[]){ 7 }, .replace = true);
+	const struct blm_params params = BLM_PARAMS(.kind = "golomb", .rate = 0.3, .seed_count = 1,
+						    .seeds = (const uint64_t[]){ 7 },
+						    .replace = true);
 	struct blm_build *build;
 	struct blm_update *update;
 	int64_t wrong;
@@ -648,12 +684,16 @@ START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
 	OK(blm_update_finish(update));
 	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
 	ck_assert_int_gt(listed(b->f), 0);
-	ck_assert_int_lt(found_of(b->f, b->wrong + 50, LISTED - 50), (LISTED - 50) / 4);	/* but for new mistakes */
+	/* but for new mistakes */
+	ck_assert_int_lt(found_of(b->f, b->wrong + 50, LISTED - 50), (LISTED - 50) / 4);
 	end(b);
 }
 END_TEST
 
-/* Another one puts a file with the same keys in its place, over and over: who gives keys finds them on the new one's list. */
+/*
+ * Another one puts a file with the same keys in its place, over and over: who gives keys finds them
+ * on the new one's list.
+ */
 START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
 {
 	struct blacklist *b = begin("classic");
@@ -664,7 +704,9 @@ START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
 
 		MUST(blm_open(&f, b->store, "list", BLM_OPEN_WRITE) == 0);
 		for (;;)	/* with itself */
-			MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) >= 0);
+			MUST(blm_combine_into(f, BLM_INTERSECT,
+					      (const struct blm_filter *const[]){ f }, 1, 0, NULL)
+			     >= 0);
 	}
 	for (int round = 0; round < 5; round++) {
 		ck_assert_int_ge(blm_allowlist_add(b->f, b->wrong, LISTED), 0);
@@ -809,15 +851,29 @@ static void put_record(const void *name, size_t name_bytes, const void *value, s
 	ck_assert_int_eq(mdb_env_open(env, "s/catalog", MDB_NOLOCK, 0644), 0);
 	ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
 	ck_assert_int_eq(mdb_dbi_open(txn, "allow", 0, &table), 0);
-	ck_assert_int_eq(mdb_put(txn, table, &(MDB_val){ name_bytes, (void *)name }, &(MDB_val){ value_bytes, (void *)value }, 0), 0);
+	ck_assert_int_eq(mdb_put(txn, table, &(MDB_val){ name_bytes, (void *)name },
+				 &(MDB_val){ value_bytes, (void *)value }, 0),
+			 0);
 	ck_assert_int_eq(mdb_txn_commit(txn), 0);
 	mdb_env_close(env);
 }
 
-/* Of the filter's uuid, or of none: how long its name is, what is in it behind the uuid, and how long its value is. */
-static const struct { bool of_filter; size_t name_bytes; uint8_t byte; size_t value_bytes; int listing; } records[] = {
-	{ true, 48, 0xff, 1, 0 }, { true, 48, 0xff, 0, 0 }, { true, 48, 0, 1, 0 }, { true, 48, 0x80, BLM_ALLOW_KEY_MAX + 1, 0 },
-	{ true, 20, 0, 1, 0 }, { true, 20, 0x80, 1, -1 }, { true, 60, 0xff, 1, -1 }, { false, 5, 0xff, 1, 0 }, { false, 48, 0xff, 1, 0 },
+/*
+ * Of the filter's uuid, or of none: how long its name is, what is in it behind the uuid, and how
+ * long its value is.
+ */
+static const struct {
+	bool of_filter;
+	size_t name_bytes;
+	uint8_t byte;
+	size_t value_bytes;
+	int listing;
+} records[] = {
+	{ true, 48, 0xff, 1, 0 },  { true, 48, 0xff, 0, 0 },
+	{ true, 48, 0, 1, 0 },	   { true, 48, 0x80, BLM_ALLOW_KEY_MAX + 1, 0 },
+	{ true, 20, 0, 1, 0 },	   { true, 20, 0x80, 1, -1 },
+	{ true, 60, 0xff, 1, -1 }, { false, 5, 0xff, 1, 0 },
+	{ false, 48, 0xff, 1, 0 },
 };
 
 static int fill_as_before(struct blm_filter *new, void *context)
@@ -830,7 +886,8 @@ static int fill_as_before(struct blm_filter *new, void *context)
 START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
 {
 	static uint8_t value[BLM_ALLOW_KEY_MAX + 1];
-	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
+	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1,
+						       .seeds = (const uint64_t[]){ 7 });
 	struct blacklist *b = begin("classic");
 	struct blm_info info = BLM_INFO;
 	uint8_t name[64];
@@ -852,7 +909,8 @@ START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
 	else
 		ck_assert_int_eq(listed(b->f), LISTED);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
-	OK(blm_rebuild(b->store, "list", &same_seed, fill_as_before, NULL));	/* and the list goes over, where it can be read */
+	/* and the list goes over, where it can be read */
+	OK(blm_rebuild(b->store, "list", &same_seed, fill_as_before, NULL));
 	count = records[_i].listing < 0 ? 0 : LISTED;
 	ck_assert_int_eq(listed(b->f), count);
 	OK(blm_clear(b->f));
@@ -900,7 +958,8 @@ START_TEST(a_lister_that_is_killed_holds_nobody_and_hides_nothing)
 			MUST(blm_open(&f, b->store, "list", BLM_OPEN_WRITE) == 0);
 			for (;;) {
 				MUST(blm_allowlist_add(f, b->wrong, LISTED) >= 0);
-				MUST(blm_allowlist_remove(f, b->wrong + LISTED / 2, LISTED / 2) >= 0);
+				MUST(blm_allowlist_remove(f, b->wrong + LISTED / 2, LISTED / 2)
+				     >= 0);
 			}
 		}
 		ck_assert_int_gt(lister, 0);
@@ -932,7 +991,8 @@ START_TEST(a_list_is_refused_outside_a_store_and_to_readers)
 	FAILS(blm_allowlist_add(f, b->wrong, 1), -EBADF);
 	FAILS(blm_allowlist_remove(f, b->wrong, 1), -EBADF);
 	blm_close(f);
-	FAILS(blm_allowlist_add(b->f, &(struct blm_key){ large, BLM_ALLOW_KEY_MAX + 1 }, 1), -E2BIG);
+	FAILS(blm_allowlist_add(b->f, &(struct blm_key){ large, BLM_ALLOW_KEY_MAX + 1 }, 1),
+	      -E2BIG);
 	free(large);
 	end(b);
 }
@@ -948,33 +1008,46 @@ int main(void)
 	tcase_add_test(tc, listed_keys_are_spared_and_the_filters_own_are_not);
 	tcase_add_test(tc, a_key_that_the_filter_denies_is_not_listed);
 	tcase_add_test(tc, what_gives_no_key_leaves_the_list_as_it_is);
-	tcase_add_loop_test(tc, a_listed_key_that_is_given_later_is_found_and_was_new, 0, sizeof(kinds) / sizeof(*kinds));
+	tcase_add_loop_test(tc, a_listed_key_that_is_given_later_is_found_and_was_new, 0,
+			    sizeof(kinds) / sizeof(*kinds));
 	tcase_add_test(tc, listed_keys_far_behind_in_a_call_are_given_too);
-	tcase_add_loop_test(tc, of_all_that_claim_a_listed_key_one_is_told_new, 0, sizeof(claiming) / sizeof(*claiming));
+	tcase_add_loop_test(tc, of_all_that_claim_a_listed_key_one_is_told_new, 0,
+			    sizeof(claiming) / sizeof(*claiming));
 	tcase_add_test(tc, a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell);
 	tcase_add_test(tc, a_listed_key_that_can_come_in_no_more_is_new_to_nobody);
-	tcase_add_loop_test(tc, a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes, 0, sizeof(removing) / sizeof(*removing));
-	tcase_add_loop_test(tc, a_listed_key_is_not_taken_out, 0, sizeof(removing) / sizeof(*removing));
+	tcase_add_loop_test(tc, a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes,
+			    0, sizeof(removing) / sizeof(*removing));
+	tcase_add_loop_test(tc, a_listed_key_is_not_taken_out, 0,
+			    sizeof(removing) / sizeof(*removing));
 	tcase_add_test(tc, a_listed_key_for_which_there_is_no_room_stays_listed);
 	tcase_add_test(tc, what_is_given_while_others_list_is_not_hidden);
 	tcase_add_test(tc, a_union_takes_all_keys_off);
 	tcase_add_test(tc, hashes_are_refused_where_there_is_a_list);
 	tcase_add_test(tc, a_rename_keeps_the_list);
 	tcase_add_test(tc, who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told);
-	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0, sizeof(same_keys) / sizeof(*same_keys));
+	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0,
+			    sizeof(same_keys) / sizeof(*same_keys));
 	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
 	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
 	tcase_add_test(tc, a_listed_key_that_is_put_with_a_value_is_found_from_then_on);
-	tcase_add_loop_test(tc, numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay, 0, 2);
-	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0, sizeof(unnamed) / sizeof(*unnamed));
-	tcase_add_loop_test(tc, a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list, 0, (int)ARRAY_LEN(published));
-	tcase_add_loop_test(tc, a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given, 0, sizeof(built) / sizeof(*built));
+	tcase_add_loop_test(tc, numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay,
+			    0, 2);
+	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0,
+			    sizeof(unnamed) / sizeof(*unnamed));
+	tcase_add_loop_test(tc,
+			    a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list,
+			    0, (int)ARRAY_LEN(published));
+	tcase_add_loop_test(tc, a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given,
+			    0, sizeof(built) / sizeof(*built));
 	tcase_add_test(tc, an_updated_filter_keeps_on_its_list_what_it_was_not_given);
 	tcase_add_test(tc, what_is_given_while_the_file_is_replaced_is_not_hidden);
-	tcase_add_test(tc, an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
+	tcase_add_test(
+		tc,
+		an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
 	tcase_add_test(threads, threads_that_share_a_handle_hide_nothing_while_others_list);
 	tcase_add_test(tc, a_list_is_refused_outside_a_store_and_to_readers);
-	tcase_add_loop_test(tc, a_record_that_no_key_has_is_passed_over_or_told_and_taken_off, 0, (int)ARRAY_LEN(records));
+	tcase_add_loop_test(tc, a_record_that_no_key_has_is_passed_over_or_told_and_taken_off, 0,
+			    (int)ARRAY_LEN(records));
 	tcase_add_test(tc, a_listed_key_that_lost_its_end_is_not_listed);
 	tcase_add_test(tc, a_damaged_list_hides_nothing_and_is_found_and_taken_off);
 	tcase_add_test(tc, a_lister_that_is_killed_holds_nobody_and_hides_nothing);

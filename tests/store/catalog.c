@@ -1,4 +1,7 @@
-/* catalog.c - the catalog inside: the walk of its pages, its records, and changes beside those of others */
+/*
+ * catalog.c - the catalog inside: the walk of its pages, its records, and changes beside those of
+ * others
+ */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -11,10 +14,19 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* ---- A catalog with all that LMDB makes pages of: branches, leaves, values of their own pages, lists of free ones ---- */
+/*
+ * ---- A catalog with all that LMDB makes pages of: branches, leaves, values of their own pages,
+ * lists of free ones ----
+ */
 
 enum { PAGE = 4096, HEAD = 16, NAMES = 90 };
-enum { META_FREE = HEAD + 24, META_MAIN = META_FREE + 48, META_LAST = META_MAIN + 48, META_TXN = META_LAST + 8 };	/* in pages 0, 1 */
+/* in pages 0, 1 */
+enum {
+	META_FREE = HEAD + 24,
+	META_MAIN = META_FREE + 48,
+	META_LAST = META_MAIN + 48,
+	META_TXN = META_LAST + 8
+};
 enum { TABLE_FLAGS = 4, TABLE_DEPTH = 6, TABLE_BRANCHES = 8, TABLE_ENTRIES = 32, TABLE_ROOT = 40 };
 
 static uint8_t *map;		/* of data.mdb, to damage it */
@@ -44,7 +56,8 @@ static void make_catalog(void)
 	OK(blm_catalog_open(&c, "catalog", true));
 	for (int i = 0; i < NAMES; i++) {
 		snprintf(name, sizeof(name), "%0*d", 180, i);
-		an_entry(entry, i % 9 == 0 ? 255 : 1, i % 3 ? 0 : 700);		/* every ninth is larger than half a page */
+		/* every ninth is larger than half a page */
+		an_entry(entry, i % 9 == 0 ? 255 : 1, i % 3 ? 0 : 700);
 		OK(blm_catalog_put(c, name, entry, BLM_PUT_NEW));
 	}
 	blm_catalog_close(c);
@@ -189,7 +202,8 @@ START_TEST(a_page_holds_its_nodes)
 	is_damage("a page that says it was given up", leaf + 10, 2, 2 | 0x4000);
 	is_damage("a gap behind its nodes", leaf + 14, 2, number_at(leaf + 14, 2) - 2);
 	is_damage("two nodes in one place", leaf + HEAD, 2, number_at(leaf + HEAD + 2, 2));
-	is_damage("a value that is shorter", node_of(leaf, 1), 2, number_at(node_of(leaf, 1), 2) - 2);
+	is_damage("a value that is shorter", node_of(leaf, 1), 2,
+		  number_at(node_of(leaf, 1), 2) - 2);
 	is_damage("a table in a table", node + 4, 2, 2);
 	is_damage("a value with duplicates", node + 4, 2, 4);
 	is_damage("a value without its pages", node_of(leaf, 1) + 4, 2, 1);
@@ -203,7 +217,9 @@ START_TEST(a_value_of_its_own_pages_has_just_those)
 	size_t page = page_of(4), leaf = 0, node = 0, key;
 
 	for (size_t at = 2 * PAGE; at < bytes && !node; at += PAGE)
-		for (unsigned i = 0; number_at(at + 10, 2) == 2 && i < (number_at(at + 12, 2) - HEAD) / 2 && !node; i++) {
+		for (unsigned i = 0;
+		     number_at(at + 10, 2) == 2 && i < (number_at(at + 12, 2) - HEAD) / 2 && !node;
+		     i++) {
 			size_t here = node_of(at, i), value = here + 8 + number_at(here + 6, 2);
 
 			if (number_at(here + 4, 2) == 1 && number_at(value, 8) == page / PAGE) {
@@ -224,12 +240,16 @@ END_TEST
 START_TEST(the_numbers_of_the_tables_are_true)
 {
 	size_t m = meta(), free_table = m + META_FREE, main_table = m + META_MAIN;
-	size_t names = table_of_names(), node = node_of(number_at(main_table + TABLE_ROOT, 8) * PAGE, 0);
+	size_t names = table_of_names(),
+	       node = node_of(number_at(main_table + TABLE_ROOT, 8) * PAGE, 0);
 
 	for (size_t at = TABLE_BRANCHES; at <= TABLE_ENTRIES; at += 8) {
-		is_damage("one more in the table of names", names + at, 8, number_at(names + at, 8) + 1);
-		is_damage("one more in the table of tables", main_table + at, 8, number_at(main_table + at, 8) + 1);
-		is_damage("one more in the list of free pages", free_table + at, 8, number_at(free_table + at, 8) + 1);
+		is_damage("one more in the table of names", names + at, 8,
+			  number_at(names + at, 8) + 1);
+		is_damage("one more in the table of tables", main_table + at, 8,
+			  number_at(main_table + at, 8) + 1);
+		is_damage("one more in the list of free pages", free_table + at, 8,
+			  number_at(free_table + at, 8) + 1);
 	}
 	is_damage("no depth", names + TABLE_DEPTH, 2, 0);
 	is_damage("a depth that no tree has", names + TABLE_DEPTH, 2, 33);
@@ -267,7 +287,8 @@ END_TEST
 
 START_TEST(a_free_page_is_one_that_nothing_leads_to)
 {
-	size_t m = meta(), leaf = number_at(m + META_FREE + TABLE_ROOT, 8) * PAGE, node = node_of(leaf, 0);
+	size_t m = meta(), leaf = number_at(m + META_FREE + TABLE_ROOT, 8) * PAGE,
+	       node = node_of(leaf, 0);
 	size_t value = node + 8 + number_at(node + 6, 2), count = number_at(value, 8);
 
 	ck_assert_uint_ge(count, 2);
@@ -340,12 +361,16 @@ static void mark_structure(uint8_t *marks)
 	for (size_t page = 0; page < bytes; page += PAGE) {
 		memset(marks + page, 1, page < 2 * PAGE ? META_TXN + 8 : HEAD + 2 * 24);
 		for (unsigned i = 0; i < 24 && page >= 2 * PAGE; i++)
-			for (size_t at = node_of(page, i), k = 0; k < 16 && at + k < page + PAGE; k++)
+			for (size_t at = node_of(page, i), k = 0; k < 16 && at + k < page + PAGE;
+			     k++)
 				marks[at + k] = 1;
 	}
 }
 
-/* All that LMDB does in a catalog, and all look-ups. Each may refuse; what is no signal and hangs not is good. */
+/*
+ * All that LMDB does in a catalog, and all look-ups. Each may refuse; what is no signal and hangs
+ * not is good.
+ */
 static int use_all(int unused)
 {
 	static const uint8_t uuid[16] = { 1 }, other[16] = { 2 };
@@ -384,20 +409,26 @@ static int use_all(int unused)
 /* Numbers in the heads of pages and nodes, a few at once, as they come from a fixed seed. */
 static void damage(struct random *seed)
 {
-	static const uint16_t numbers[] = { 0, 1, 2, 4, 8, 0x10, 0x12, 0x14, 0x40, 0x4002, 0x8002, 0x7fff, 0xffff };
+	static const uint16_t numbers[] = { 0,	  1,	2,	4,	8,	0x10,  0x12,
+					    0x14, 0x40, 0x4002, 0x8002, 0x7fff, 0xffff };
 	size_t pages = bytes / PAGE;
 
 	for (unsigned n = 1 + next_random(seed) % 3; n; n--) {
-		size_t page = next_random(seed) % pages * PAGE, at = page + next_random(seed) % 64 * 2;
+		size_t page = next_random(seed) % pages * PAGE,
+		       at = page + next_random(seed) % 64 * 2;
 		unsigned nodes = (unsigned)number_at(page + 12, 2) / 2 % 64;
 
 		if (page < 2 * PAGE)
 			at = page + HEAD + next_random(seed) % 70 * 2;
 		else if (nodes > 8 && next_random(seed) % 2)
-			at = page + number_at(page + HEAD + 2 * (next_random(seed) % (nodes - 8)), 2) % (PAGE - 8)
-				+ 2 * (next_random(seed) % 4);
-		put_number(at & ~(size_t)1, 2, next_random(seed) % 2 ? numbers[next_random(seed) % ARRAY_LEN(numbers)]
-			   : next_random(seed) % 2 ? number_at(at & ~(size_t)1, 2) + 2 : next_random(seed));
+			at = page
+			   + number_at(page + HEAD + 2 * (next_random(seed) % (nodes - 8)), 2)
+				     % (PAGE - 8)
+			   + 2 * (next_random(seed) % 4);
+		put_number(at & ~(size_t)1, 2,
+			   next_random(seed) % 2   ? numbers[next_random(seed) % ARRAY_LEN(numbers)]
+			   : next_random(seed) % 2 ? number_at(at & ~(size_t)1, 2) + 2
+						   : next_random(seed));
 	}
 }
 
@@ -417,7 +448,9 @@ START_TEST(no_damage_of_pages_is_a_signal)
 }
 END_TEST
 
-/* The handle that is open has been walked, and changed something since; then other bytes are there. */
+/*
+ * The handle that is open has been walked, and changed something since; then other bytes are there.
+ */
 static int use_what_was_damaged_since(int number)
 {
 	struct random seed = { UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1) };
@@ -425,9 +458,11 @@ static int use_what_was_damaged_since(int number)
 	struct blm_catalog *c;
 
 	an_entry(entry, 1, 0);
-	MUST(blm_catalog_open(&c, "catalog", true) == 0 && blm_catalog_put(c, "new", entry, BLM_PUT_NEW) == 0);
+	MUST(blm_catalog_open(&c, "catalog", true) == 0
+	     && blm_catalog_put(c, "new", entry, BLM_PUT_NEW) == 0);
 	free(entry);
-	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);	/* the time of the file's change is not so fine */
+	/* the time of the file's change is not so fine */
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	damage(&seed);
 	MUST(pwrite(file, map, 1, 0) == 1);
 	use_all(0);
@@ -577,8 +612,11 @@ START_TEST(what_is_another_filter_by_now_is_neither_removed_nor_replaced)
 	struct blm_entry *there = malloc(sizeof(*there));
 
 	FAILS(blm_catalog_remove(open_one, "a", other), -ENOENT);
-	FAILS(blm_catalog_replace(open_one, "a", &(struct blm_handover){ .uuid = other }, of_a), -ENOENT);
-	FAILS(blm_catalog_replace(open_one, "b", &(struct blm_handover){ .uuid = of_a->constant.uuid }, of_a), -ENOENT);
+	FAILS(blm_catalog_replace(open_one, "a", &(struct blm_handover){ .uuid = other }, of_a),
+	      -ENOENT);
+	FAILS(blm_catalog_replace(open_one, "b",
+				  &(struct blm_handover){ .uuid = of_a->constant.uuid }, of_a),
+	      -ENOENT);
 	OK(blm_catalog_get(open_one, "a", there));
 	ck_assert_mem_eq(there->constant.uuid, of_a->constant.uuid, 16);
 	OK(blm_catalog_remove(open_one, "a", of_a->constant.uuid));
@@ -597,7 +635,8 @@ START_TEST(a_damaged_record_is_not_changed_or_renamed_but_replaced_or_removed)
 	FAILS(blm_catalog_change(open_one, "a", change_keys, &write), -EUCLEAN);
 	FAILS(blm_catalog_rename(open_one, "a", "b"), -EUCLEAN);
 	FAILS(blm_catalog_get(open_one, "a", there), -EUCLEAN);
-	OK(blm_catalog_replace(open_one, "a", &(struct blm_handover){ .uuid = of_a->constant.uuid }, of_a));
+	OK(blm_catalog_replace(open_one, "a", &(struct blm_handover){ .uuid = of_a->constant.uuid },
+			       of_a));
 	OK(blm_catalog_get(open_one, "a", there));
 	spoil("a", 100);
 	OK(blm_catalog_remove(open_one, "a", of_a->constant.uuid));
@@ -704,7 +743,8 @@ static void close_catalog(void)
 int main(void)
 {
 	Suite *s = suite_create("catalog");
-	TCase *pages = tcase_create("pages"), *records = tcase_create("records"), *changes = tcase_create("changes");
+	TCase *pages = tcase_create("pages"), *records = tcase_create("records"),
+	      *changes = tcase_create("changes");
 
 	tcase_add_checked_fixture(pages, make_catalog, close_catalog);
 	tcase_add_test(pages, a_page_is_in_its_place_of_its_sort_and_used_once);
@@ -723,7 +763,8 @@ int main(void)
 	tcase_add_test(pages, whatever_a_byte_becomes_the_walk_ends_within_its_pages);
 	suite_add_tcase(s, pages);
 	tcase_add_test(records, a_record_of_any_other_length_or_bytes_is_damaged);
-	tcase_add_test(records, a_record_whose_numbers_do_not_add_up_is_damaged_whatever_its_checksum_says);
+	tcase_add_test(records,
+		       a_record_whose_numbers_do_not_add_up_is_damaged_whatever_its_checksum_says);
 	suite_add_tcase(s, records);
 	tcase_add_checked_fixture(changes, open_catalog, forget_catalog);
 	tcase_add_test(changes, what_is_another_filter_by_now_is_neither_removed_nor_replaced);
@@ -731,7 +772,8 @@ int main(void)
 	tcase_add_test(changes, a_change_is_written_where_that_is_wanted);
 	tcase_add_test(changes, a_name_that_no_filter_can_have_ends_a_listing_as_damage);
 	tcase_add_test(changes, a_folder_whose_path_is_too_long_has_no_catalog);
-	tcase_add_test(changes, where_there_is_no_lock_file_readers_make_none_and_do_not_go_without);
+	tcase_add_test(changes,
+		       where_there_is_no_lock_file_readers_make_none_and_do_not_go_without);
 	tcase_add_loop_test(changes, waiting_for_another_thread_ends_too, 0, 2);
 	suite_add_tcase(s, changes);
 	return run_suite(s);

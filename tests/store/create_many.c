@@ -1,4 +1,7 @@
-/* create_many.c - filters that are made together appear together, whatever ends the call and wherever it does */
+/*
+ * create_many.c - filters that are made together appear together, whatever ends the call and
+ * wherever it does
+ */
 #include "suite.h"
 
 #include "catalog/flock.h"
@@ -20,7 +23,8 @@ enum step { OPEN = 1, LINK = 2, RENAME = 4, SYNC = 8, WRITE = 16, ANY = 31 };
 
 static struct {
 	unsigned which;			/* steps that are counted */
-	int at;				/* the step before which `act` is called, from 1 on; 0: none */
+	/* the step before which `act` is called, from 1 on; 0: none */
+	int at;
 	void (*act)(void);
 	int steps, syncs, shared_syncs;
 } watch;
@@ -236,12 +240,15 @@ START_TEST(names_that_exist_or_come_twice_or_are_none_are_refused_before_anythin
 	watch.which = LINK;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		FAILS(blm_create_many(store, wrong[i].names, 3, &PARAMS()), wrong[i].err);
-		ck_assert_msg(strstr(blm_error_message(), wrong[i].words) != NULL, "%s", blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), wrong[i].words) != NULL, "%s",
+			      blm_error_message());
 	}
 	FAILS(blm_create_many(store, names_from("n", 2), 2, &PARAMS(.replace = true)), -EINVAL);
-	FAILS(blm_create_many(store, names_from("n", 2), BLM_CREATE_MANY_MAX + 1, &PARAMS()), -E2BIG);
+	FAILS(blm_create_many(store, names_from("n", 2), BLM_CREATE_MANY_MAX + 1, &PARAMS()),
+	      -E2BIG);
 	FAILS(blm_create_many(NULL, names_from("n", 2), 2, &PARAMS()), -EINVAL);
-	FAILS(blm_create_many(store, names_from("n", 2), 2, &PARAMS(.kind = "ribbon")), -EOPNOTSUPP);
+	FAILS(blm_create_many(store, names_from("n", 2), 2, &PARAMS(.kind = "ribbon")),
+	      -EOPNOTSUPP);
 	OK(blm_create_many(store, NULL, 0, &PARAMS()));
 	ck_assert_int_eq(watch.steps, 0);
 	ck_assert_int_eq(filters_in(store), 1);
@@ -359,7 +366,8 @@ START_TEST(a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_non
 		r = run_apart(make_few, at);
 		ck_assert_int_eq(r, r == 0 ? 0 : SIGNALLED + SIGKILL);
 		there = filters_in(store);
-		ck_assert_msg(there == FEW || (there == 0 && all == 0), "%d filters after a death at step %d", there, at);
+		ck_assert_msg(there == FEW || (there == 0 && all == 0),
+			      "%d filters after a death at step %d", there, at);
 		none += there == 0;
 		all += there == FEW;
 		watch.at = 0;
@@ -379,7 +387,7 @@ START_TEST(a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_non
 }
 END_TEST
 
-START_TEST(a_signal_that_ends_the_process_at_any_step_leaves_all_or_none_and_nothing_to_repair)
+START_TEST(a_signal_at_any_step_leaves_all_or_none_and_nothing_to_repair)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	int none = 0, r = -1;
@@ -506,12 +514,16 @@ int main(void)
 	tcase_add_test(tc, more_filters_than_descriptors_appear_and_are_of_one_template);
 	tcase_add_test(tc, ten_times_as_many_filters_need_no_more_syncs);
 	tcase_add_test(tc, where_no_sync_of_all_files_is_known_each_file_is_synced);
-	tcase_add_test(tc, names_that_exist_or_come_twice_or_are_none_are_refused_before_anything_is_made);
+	tcase_add_test(
+		tc, names_that_exist_or_come_twice_or_are_none_are_refused_before_anything_is_made);
 	tcase_add_test(tc, a_name_that_is_taken_in_the_meantime_leaves_none_of_the_others);
-	tcase_add_loop_test(tc, a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_none, 0, 3);
-	tcase_add_test(tc, a_signal_that_ends_the_process_at_any_step_leaves_all_or_none_and_nothing_to_repair);
+	tcase_add_loop_test(
+		tc, a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_none, 0, 3);
+	tcase_add_test(tc, a_signal_at_any_step_leaves_all_or_none_and_nothing_to_repair);
 	tcase_add_test(tc, repair_deletes_no_file_of_a_maker_that_lives);
-	tcase_add_test(tc, filters_whose_last_mark_may_not_be_on_the_disk_are_suspect_until_they_are_synced);
+	tcase_add_test(
+		tc,
+		filters_whose_last_mark_may_not_be_on_the_disk_are_suspect_until_they_are_synced);
 	tcase_add_test(tc, a_child_that_is_forked_meanwhile_holds_up_no_filter);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

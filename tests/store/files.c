@@ -35,7 +35,9 @@ static void is_refused(const char *path, int err)
 	for (int write = 0; write < 2; write++) {
 		int r = blm_open(&f, NULL, path, write ? BLM_OPEN_WRITE : 0);
 
-		ck_assert_msg(r < 0 && (r == err || (!err && (r == -EBADMSG || r == -EPROTONOSUPPORT))), "%d, not %d: %s", r, err, blm_error_message());
+		ck_assert_msg(
+			r < 0 && (r == err || (!err && (r == -EBADMSG || r == -EPROTONOSUPPORT))),
+			"%d, not %d: %s", r, err, blm_error_message());
 		ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
 	}
 }
@@ -58,7 +60,8 @@ END_TEST
 
 START_TEST(what_is_no_filter_is_refused)
 {
-	static const char *const others[] = { "This is text, which begins with no magic.\n", "\177ELF\2\1\1", "bloomery", "YREMOOLB" };
+	static const char *const others[] = { "This is text, which begins with no magic.\n",
+					      "\177ELF\2\1\1", "bloomery", "YREMOOLB" };
 	char file[BLM_HEADER_BYTES + 64] = { 0 };
 
 	strcpy(file, others[_i]);
@@ -120,7 +123,8 @@ START_TEST(one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of
 
 	fill("a.blm");
 	for (int damaged = 1; damaged <= 2; damaged++) {
-		spoil("a.blm", offsetof(struct blm_header, live.sync) + 64 * (size_t)(damaged - 1) + 24);
+		spoil("a.blm",
+		      offsetof(struct blm_header, live.sync) + 64 * (size_t)(damaged - 1) + 24);
 		OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 		ck_assert(all_there(f));
 		OK(blm_info(f, info));
@@ -145,7 +149,8 @@ START_TEST(a_file_copied_in_any_state_is_a_good_filter)
 	fill("a.blm");
 	copy_file("a.blm", "copy.blm");
 	fd = open("copy.blm", O_WRONLY | O_CLOEXEC);
-	ck_assert_int_eq((int)pwrite(fd, &state, 8, offsetof(struct blm_header, live.state.word)), 8);
+	ck_assert_int_eq((int)pwrite(fd, &state, 8, offsetof(struct blm_header, live.state.word)),
+			 8);
 	close(fd);
 	OK(blm_open(&reader, NULL, "copy.blm", 0));
 	ck_assert(all_there(reader));
@@ -248,7 +253,9 @@ static int replace_for_ever(int in_store)
 	MUST(blm_open(&f, store, "a.blm", BLM_OPEN_WRITE) == 0);
 	MUST(blm_open(&same, NULL, "same.blm", 0) == 0);
 	for (;;)
-		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ same }, 1, 0, NULL) == 0);
+		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ same },
+				      1, 0, NULL)
+		     == 0);
 }
 
 static int count(void *context, const struct blm_info *info, int err)
@@ -283,7 +290,8 @@ START_TEST(a_replacer_killed_at_any_moment_leaves_a_good_filter)
 		ck_assert_int_eq(blm_store_verify("s", true, NULL, NULL), 0);
 		OK(blm_store_list(store, NULL, count, &listed));
 		ck_assert_int_eq(listed, 1);
-		ck_assert_int_eq(files_in("s/filters", NULL), 1);	/* nothing is left of what it died over */
+		/* nothing is left of what it died over */
+		ck_assert_int_eq(files_in("s/filters", NULL), 1);
 		ck_assert_int_eq(blm_store_verify("s", false, NULL, NULL), 0);
 		OK(blm_open(&f, store, "a.blm", BLM_OPEN_WRITE));
 		ck_assert(all_there(f));
@@ -337,9 +345,11 @@ static int lock_for_ever(int unused)
 }
 
 /* As one does who is killed between the two steps of an export or a bank over another. */
-START_TEST(what_died_before_it_was_put_over_anything_is_taken_away_by_verify_unless_its_maker_lives)
+START_TEST(verify_removes_what_died_before_it_replaced_anything)
 {
-	static const char left[] = ".bloomery-0123456789abcdef", others[][40] = { ".bloomery-0123456789abcde", ".bloomery-0123456789abcdeX" };
+	static const char left[] = ".bloomery-0123456789abcdef",
+			  others[][40] = { ".bloomery-0123456789abcde",
+					   ".bloomery-0123456789abcdeX" };
 	pid_t pid;
 
 	fill("a.blm");
@@ -407,8 +417,9 @@ int main(void)
 	tcase_add_test(tc, a_file_that_says_that_it_has_no_parts_or_too_many_is_refused);
 	tcase_add_test(tc, a_sealed_filter_is_read_and_not_changed);
 	tcase_add_loop_test(tc, a_replacer_killed_at_any_moment_leaves_a_good_filter, 0, 2);
-	tcase_add_test(tc, what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next);
-	tcase_add_test(tc, what_died_before_it_was_put_over_anything_is_taken_away_by_verify_unless_its_maker_lives);
+	tcase_add_test(tc,
+		       what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next);
+	tcase_add_test(tc, verify_removes_what_died_before_it_replaced_anything);
 	tcase_add_test(tc, a_copy_of_a_file_that_is_being_added_to_is_a_good_filter);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,7 @@
-/* guard.c - damaged blocks are found, what is only newer is not; syncs that fail, and syncs that come by themselves */
+/*
+ * guard.c - damaged blocks are found, what is only newer is not; syncs that fail, and syncs that
+ * come by themselves
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -25,8 +28,10 @@ int getpagesize(void)
 	return page_bytes;
 }
 
-static int syncs, failing;	/* calls of msync(); which call from now on fails, 0: none; below 0: which of them kills */
-static _Thread_local void (*meanwhile)(void);	/* what others do while the next call of this thread runs; NULL: nothing */
+/* calls of msync(); which call from now on fails, 0: none; below 0: which of them kills */
+static int syncs, failing;
+/* what others do while the next call of this thread runs; NULL: nothing */
+static _Thread_local void (*meanwhile)(void);
 
 int msync(void *at, size_t bytes, int flags)
 {
@@ -49,7 +54,8 @@ int msync(void *at, size_t bytes, int flags)
 	return (int)syscall(SYS_msync, at, bytes, flags);
 }
 
-static int folder_syncs, folder_failing;	/* calls of fsync() for a folder; which of them fails, 0: none; -1: the next kills */
+/* calls of fsync() for a folder; which of them fails, 0: none; -1: the next kills */
+static int folder_syncs, folder_failing;
 
 int fsync(int fd)
 {
@@ -90,7 +96,8 @@ static struct blm_params params_of(const struct shape *s)
 {
 	static const uint64_t seed = 7;
 
-	return BLM_PARAMS(.kind = s->kind, .cells = s->cells, .probes = 6, .sparse = s->sparse, .seed_count = 1, .seeds = &seed);
+	return BLM_PARAMS(.kind = s->kind, .cells = s->cells, .probes = 6, .sparse = s->sparse,
+			  .seed_count = 1, .seeds = &seed);
 }
 
 static void add_range(struct blm_filter *f, unsigned from, unsigned to)
@@ -198,7 +205,8 @@ static void finds_block(const char *path, uint64_t block)
 	char words[64];
 
 	snprintf(words, sizeof(words), "part 0, block %llu,", (unsigned long long)block);
-	ck_assert_msg(r == 1 && strstr(said, words), "block %llu: %d: %s", (unsigned long long)block, r, said);
+	ck_assert_msg(r == 1 && strstr(said, words), "block %llu: %d: %s",
+		      (unsigned long long)block, r, said);
 }
 
 /* ---- The matrix of damage ---- */
@@ -253,7 +261,8 @@ START_TEST(what_a_synced_block_lost_is_found_and_what_it_has_more_is_not)
 				finds_nothing("a.blm");
 			else
 				finds_block("a.blm", block);
-			put("a.blm", begin_of(&i, block), i.bytes + begin_of(&i, block), end_of(&i, block) - begin_of(&i, block));
+			put("a.blm", begin_of(&i, block), i.bytes + begin_of(&i, block),
+			    end_of(&i, block) - begin_of(&i, block));
 		}
 	ck_assert_uint_ge(damaged, DAMAGES);
 	finds_nothing("a.blm");
@@ -303,8 +312,9 @@ START_TEST(a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired)
 	for (; !marks_of(&current_view(f)->part[0])[0]; n++)
 		OK(blm_add(f, &n, sizeof(n)));
 	FAILS(blm_sync(f), -EUCLEAN);
-	snprintf(where, sizeof(where), "a.blm: synced, but part 0, block 0, bytes %llu to %llu lost", (unsigned long long)i.at,
-		 (unsigned long long)end_of(&i, 0) - 1);
+	snprintf(where, sizeof(where),
+		 "a.blm: synced, but part 0, block 0, bytes %llu to %llu lost",
+		 (unsigned long long)i.at, (unsigned long long)end_of(&i, 0) - 1);
 	ck_assert_msg(strstr(blm_error_message(), where), "%s", blm_error_message());
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.lost_blocks, 1);
@@ -346,7 +356,9 @@ static int combine_as(struct blm_filter *f, enum blm_op op)
 	int r;
 
 	OK(blm_template(&like, NULL, NULL, f, 0));
-	r = blm_combine(NULL, NULL, "b.blm", op, (const struct blm_filter *const[]){ op == BLM_UNION ? like : f, f }, 2, 0, NULL);
+	r = blm_combine(NULL, NULL, "b.blm", op,
+			(const struct blm_filter *const[]){ op == BLM_UNION ? like : f, f }, 2, 0,
+			NULL);
 	blm_close(like);
 	return r;
 }
@@ -392,7 +404,8 @@ START_TEST(nothing_is_made_of_a_damaged_filter_until_it_is_repaired)
 	struct image i;
 	uint64_t block = 0;
 
-	if (SANITIZED && !s->sparse && (_i / USES + _i % USES) % 4)	/* which want each use, not of each shape */
+	/* which want each use, not of each shape */
+	if (SANITIZED && !s->sparse && (_i / USES + _i % USES) % 4)
 		return;
 	store = open_store(BLM_STORE_CREATE);
 	make_shape(s, SYNCED);
@@ -402,7 +415,8 @@ START_TEST(nothing_is_made_of_a_damaged_filter_until_it_is_repaired)
 	if (s->sparse) {	/* a copy that leaves out what is zero */
 		int fd = open("a.blm", O_WRONLY | O_CLOEXEC);
 
-		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)begin_of(&i, block), BLM_BLOCK);
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)begin_of(&i, block), BLM_BLOCK);
 		close(fd);
 	}
 	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
@@ -493,7 +507,8 @@ START_TEST(any_bit_flipped_in_a_sealed_file_is_found)
 	i = image_of("a.blm");
 	srandom(5);
 	for (int flip = 0; flip < 1000; flip++) {
-		uint64_t at = i.at + (uint64_t)random() % (i.end - i.at - 64);	/* before the bits that are no cell's */
+		/* before the bits that are no cell's */
+		uint64_t at = i.at + (uint64_t)random() % (i.end - i.at - 64);
 		uint8_t byte = i.bytes[at] ^ (uint8_t)(1 << random() % 8);
 
 		put("a.blm", at, &byte, 1);
@@ -506,7 +521,8 @@ START_TEST(any_bit_flipped_in_a_sealed_file_is_found)
 		uint8_t byte = i.bytes[at] ^ (uint8_t)(1 << bit % 8);
 
 		put("a.blm", at, &byte, 1);
-		ck_assert_msg(verify("a.blm", false) == 1 && strstr(said, "records of 1 blocks"), "%s", said);
+		ck_assert_msg(verify("a.blm", false) == 1 && strstr(said, "records of 1 blocks"),
+			      "%s", said);
 		put("a.blm", at, &i.bytes[at], 1);
 	}
 	free(i.bytes);
@@ -527,7 +543,8 @@ START_TEST(a_damaged_record_leaves_its_block_unknown)
 		finds_nothing("a.blm");
 		ck_assert(damage(&i, 2, SECTOR_CLEARED));
 		finds_block("a.blm", 2);
-		put("a.blm", BLM_HEADER_BYTES, i.bytes + BLM_HEADER_BYTES, i.end - BLM_HEADER_BYTES);
+		put("a.blm", BLM_HEADER_BYTES, i.bytes + BLM_HEADER_BYTES,
+		    i.end - BLM_HEADER_BYTES);
 	}
 	free(i.bytes);
 }
@@ -581,7 +598,8 @@ static void by_union(struct blm_filter **f, const struct blm_key *keys, size_t c
 {
 	struct blm_filter *other = twin(*f, keys, count);
 
-	OK(blm_combine_into(*f, BLM_UNION, (const struct blm_filter *const[]){ other }, 1, 0, NULL));
+	OK(blm_combine_into(*f, BLM_UNION, (const struct blm_filter *const[]){ other }, 1, 0,
+			    NULL));
 	blm_close(other);
 }
 
@@ -614,7 +632,8 @@ static void by_combining(struct blm_filter **f, const struct blm_key *keys, size
 
 	blm_close(*f);
 	unlink("a.blm");
-	OK(blm_combine(f, NULL, "a.blm", BLM_INTERSECT, (const struct blm_filter *const[]){ other, other }, 2, 0, NULL));
+	OK(blm_combine(f, NULL, "a.blm", BLM_INTERSECT,
+		       (const struct blm_filter *const[]){ other, other }, 2, 0, NULL));
 	blm_close(other);
 }
 
@@ -623,7 +642,8 @@ static void by_intersecting(struct blm_filter **f, const struct blm_key *keys, s
 	struct blm_filter *other = twin(*f, keys, count);
 
 	by_add_many(f, keys, count);
-	OK(blm_combine_into(*f, BLM_INTERSECT, (const struct blm_filter *const[]){ other }, 1, 0, NULL));
+	OK(blm_combine_into(*f, BLM_INTERSECT, (const struct blm_filter *const[]){ other }, 1, 0,
+			    NULL));
 	blm_close(other);
 }
 
@@ -653,9 +673,10 @@ static const struct {
 	void (*how)(struct blm_filter **f, const struct blm_key *keys, size_t count);
 	bool to_be_synced;
 } ways[] = {
-	{ by_add, true }, { by_claim, true }, { by_add_many, true }, { by_claim_many, true }, { by_hashes, true }, { by_union, true },
-	{ by_data, true }, { by_copy, false }, { by_combining, false }, { by_intersecting, false }, { by_publishing, false },
-	{ by_importing, false },
+	{ by_add, true },	    { by_claim, true },	      { by_add_many, true },
+	{ by_claim_many, true },    { by_hashes, true },      { by_union, true },
+	{ by_data, true },	    { by_copy, false },	      { by_combining, false },
+	{ by_intersecting, false }, { by_publishing, false }, { by_importing, false },
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -683,7 +704,8 @@ START_TEST(whatever_way_a_block_changed_it_is_guarded_after_a_sync_and_in_a_new_
 	for (uint64_t block = 0; block < i.blocks; block++) {
 		ck_assert(damage(&i, block, ONE_BIT_CLEARED));
 		finds_block("a.blm", block);
-		put("a.blm", begin_of(&i, block), i.bytes + begin_of(&i, block), end_of(&i, block) - begin_of(&i, block));
+		put("a.blm", begin_of(&i, block), i.bytes + begin_of(&i, block),
+		    end_of(&i, block) - begin_of(&i, block));
 	}
 	free(i.bytes);
 }
@@ -720,7 +742,8 @@ static void repair(const struct shape *s, int how)
 	ck_assert_uint_gt(damaged, 0);
 	ck_assert_int_eq(verify("a.blm", false), (int)damaged);
 	r = verify("a.blm", true);
-	ck_assert_msg(r == 0 && said_count == (int)damaged + 1 && said_repaired == said_count, "%d: %s", r, said);
+	ck_assert_msg(r == 0 && said_count == (int)damaged + 1 && said_repaired == said_count,
+		      "%d: %s", r, said);
 	rate_is_exact();
 	finds_nothing("a.blm");
 	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
@@ -860,7 +883,8 @@ END_TEST
 /* As cp does it: from the beginning to the end, a piece at a time. */
 static void copy_slowly(const char *from, const char *to)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	static char piece[8192];
 	ssize_t n;
 
@@ -878,7 +902,8 @@ START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_ackn
 	int round = 0;
 
 	share();
-	make_shape(&(struct shape){ .kind = _i ? "blocked" : "classic", .cells = 3 * 65536 * 8 }, SYNCED);
+	make_shape(&(struct shape){ .kind = _i ? "blocked" : "classic", .cells = 3 * 65536 * 8 },
+		   SYNCED);
 	for (int who = 0; who < 2; who++)
 		pid[who] = spawn(add_and_sync_for_ever, who);
 	srandom(5);
@@ -889,10 +914,12 @@ START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_ackn
 		finds_nothing("copy.blm");
 		OK(blm_open(&f, NULL, "copy.blm", BLM_OPEN_WRITE));
 		for (int who = 0; who < 2; who++)
-			for (unsigned i = there[who] < 3000 ? 0 : there[who] - 3000; i < there[who]; i++) {
+			for (unsigned i = there[who] < 3000 ? 0 : there[who] - 3000; i < there[who];
+			     i++) {
 				unsigned key = key_of(who, i);
 
-				ck_assert_msg(blm_contains(f, &key, sizeof(key)), "round %d: key %u of %u", round, i, there[who]);
+				ck_assert_msg(blm_contains(f, &key, sizeof(key)),
+					      "round %d: key %u of %u", round, i, there[who]);
 			}
 		OK(blm_add(f, "only here", 9));
 		OK(blm_info(f, info));
@@ -939,7 +966,9 @@ START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
 	add_range(f, 100, 20000);
 	failing = _i;
 	FAILS(blm_sync(f), -EIO);
-	ck_assert_msg(strstr(blm_error_message(), "a.blm") && strstr(blm_error_message(), "writing it back failed"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "a.blm")
+			      && strstr(blm_error_message(), "writing it back failed"),
+		      "%s", blm_error_message());
 	ck_assert_int_eq(failing, 0);
 	for (int handle = 0; handle < 2; handle++) {
 		after = info_of(handle ? other : f);
@@ -956,10 +985,12 @@ START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
 	ck_assert_uint_eq(after.suspect_epoch, 0);
 	finds_nothing("a.blm");
 	i = image_of("a.blm");
-	for (uint64_t block = 0; block < i.blocks; block++) {	/* and they are guarded as they are now */
+	/* and they are guarded as they are now */
+	for (uint64_t block = 0; block < i.blocks; block++) {
 		ck_assert(damage(&i, block, BITS_SWAPPED));
 		finds_block("a.blm", block);
-		put("a.blm", begin_of(&i, block), i.bytes + begin_of(&i, block), end_of(&i, block) - begin_of(&i, block));
+		put("a.blm", begin_of(&i, block), i.bytes + begin_of(&i, block),
+		    end_of(&i, block) - begin_of(&i, block));
 	}
 	blm_close(f);
 	blm_close(other);
@@ -986,7 +1017,10 @@ START_TEST(a_sync_that_fails_again_and_again_leaves_the_filter_in_use)
 }
 END_TEST
 
-/* Whoever flushes first is told, once, of what the system could not write long before: that need not be a sync. */
+/*
+ * Whoever flushes first is told, once, of what the system could not write long before: that need
+ * not be a sync.
+ */
 START_TEST(another_flush_that_is_told_of_a_failure_makes_the_filter_suspect)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -1025,12 +1059,16 @@ static int sync_and_die(int at)
 	return 1;
 }
 
-/* Whatever it is writing: the data, the records of the blocks, the sync record, the second image. */
+/*
+ * Whatever it is writing: the data, the records of the blocks, the sync record, the second image.
+ */
 START_TEST(a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = _i < 3 ? "blocked" : "cuckoo", .capacity = 1000, .rate = 0.01)));
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = _i < 3 ? "blocked" : "cuckoo", .capacity = 1000,
+				  .rate = 0.01)));
 	add_range(f, 0, 100);
 	ck_assert_int_eq(run_apart(sync_and_die, _i % 3 + 1), SIGNALLED + SIGKILL);
 	ck_assert(info_of(f).suspect);
@@ -1045,7 +1083,8 @@ START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
 {
 	struct blm_filter *f, *other;
 
-	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.01)));
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.01)));
 	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 	add_range(f, 0, 100);
 	failing = 3;
@@ -1078,7 +1117,8 @@ START_TEST(a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_ag
 	struct blm_filter *f;
 	int calls = _i ? 3 : 2, before;		/* data, sync record, second image */
 
-	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
 	OK(blm_add(f, "key", 3));
 	others = f;
 	meanwhile = add_in_vain;
@@ -1097,7 +1137,8 @@ START_TEST(a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_els
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
 
-	OK(blm_create(&f, store, "a", &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
+	OK(blm_create(&f, store, "a",
+		      &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
 	OK(blm_sync(f));
 	others = f;
 	meanwhile = add_in_vain;
@@ -1138,7 +1179,10 @@ static int find_suspicion_where_the_file_is_away(int unused)
 	return 0;
 }
 
-/* Through the handle that writes back, through another, and through what a forked process has of them. */
+/*
+ * Through the handle that writes back, through another, and through what a forked process has of
+ * them.
+ */
 static void look_on(void)
 {
 	looks++;
@@ -1152,7 +1196,9 @@ START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = _i ? announcing[_i - 1] : "blocked", .capacity = 1000, .rate = 0.01)));
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = _i ? announcing[_i - 1] : "blocked", .capacity = 1000,
+				  .rate = 0.01)));
 	others = f;
 	meanwhile = look_on;
 	OK(blm_add(f, "key", 3));
@@ -1172,7 +1218,7 @@ START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has
 }
 END_TEST
 
-START_TEST(of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_the_disk_until_it_is_synced)
+START_TEST(with_damaged_sync_records_the_disk_is_unknown_until_the_next_sync)
 {
 	struct blm_filter *f, *syncing;
 	struct blm_live *live;
@@ -1209,12 +1255,14 @@ static int announce_and_die(int unused)
 }
 
 /* _i: who announced was told of a failure; was killed */
-START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever_changes_it_now)
+START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect)
 {
 	for (size_t kind = 0; kind < ARRAY_LEN(announcing); kind++) {
 		struct blm_filter *f, *other;
 
-		OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = announcing[kind], .capacity = 1000, .rate = 0.01, .replace = kind > 0)));
+		OK(blm_create(&f, NULL, "a.blm",
+			      &BLM_PARAMS(.kind = announcing[kind], .capacity = 1000, .rate = 0.01,
+					  .replace = kind > 0)));
 		OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 		others = f;
 		if (_i)
@@ -1329,7 +1377,10 @@ START_TEST(what_was_replaced_says_so_also_where_its_replacer_failed_then)
 	folder_failing = 1;
 	FAILS(blm_clear(f), -EIO);
 	ck_assert_msg(strstr(blm_error_message(), "in place"), "%s", blm_error_message());
-	ck_assert_int_eq(pread(fd, &state, sizeof(state), offsetof(struct blm_header, live) + offsetof(struct blm_live, state)), sizeof(state));
+	ck_assert_int_eq(pread(fd, &state, sizeof(state),
+			       offsetof(struct blm_header, live)
+				       + offsetof(struct blm_live, state)),
+			 sizeof(state));
 	ck_assert_uint_eq(le64toh(state) & 0xff, BLM_REPLACED);
 	ck_assert(!has_range(f, 0, 10));
 	close(fd);
@@ -1350,7 +1401,10 @@ START_TEST(a_sync_of_a_file_that_was_cut_fails)
 }
 END_TEST
 
-/* Pages that are written to, while all of a map is read-only: the handler notes each and lets it be. */
+/*
+ * Pages that are written to, while all of a map is read-only: the handler notes each and lets it
+ * be.
+ */
 static uint8_t *watched;
 static uint8_t touched[2048];
 
@@ -1401,8 +1455,11 @@ START_TEST(after_a_sync_that_failed_the_next_one_makes_every_page_dirty)
 	FAILS(blm_sync(f), -EIO);
 	count = pages_touched(f, &pages);
 	e = &current_view(f)->image.header->part[0];
-	gap = (le64toh(e->offset) - blocksum_bytes(le64toh(e->bytes))) / BLM_PAGE - BLM_HEADER_BYTES / BLM_PAGE;	/* nobody's */
-	ck_assert_msg(count == pages - gap, "%zu of %zu pages, %zu of them between header and guard", count, pages, gap);
+	/* nobody's */
+	gap = (le64toh(e->offset) - blocksum_bytes(le64toh(e->bytes))) / BLM_PAGE
+	    - BLM_HEADER_BYTES / BLM_PAGE;
+	ck_assert_msg(count == pages - gap,
+		      "%zu of %zu pages, %zu of them between header and guard", count, pages, gap);
 	count = pages_touched(f, &pages);
 	ck_assert_uint_le(count, 2);
 	blm_close(f);
@@ -1420,7 +1477,9 @@ START_TEST(a_filter_is_synced_also_where_pages_are_larger)
 
 	page_bytes = _i % 2 ? 65536 : 16384;
 	OK(blm_store_open(&store, "store", BLM_STORE_CREATE));
-	OK(blm_create(&f, store, "a", &BLM_PARAMS(.kind = _i < 2 ? "blocked" : announcing[_i / 2 - 1], .capacity = 300000, .rate = 0.01)));
+	OK(blm_create(&f, store, "a",
+		      &BLM_PARAMS(.kind = _i < 2 ? "blocked" : announcing[_i / 2 - 1],
+				  .capacity = 300000, .rate = 0.01)));
 	OK(blm_info(f, &info));
 	ck_assert(!info.suspect);
 	add_range(f, 0, 1000);
@@ -1537,34 +1596,53 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, what_a_synced_block_lost_is_found_and_what_it_has_more_is_not, 0, SHAPES);
-	tcase_add_loop_test(tc, a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_synced, 0, 8);
-	tcase_add_loop_test(tc, a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired, 0, SHAPES);
-	tcase_add_loop_test(tc, nothing_is_made_of_a_damaged_filter_until_it_is_repaired, 0, SHAPES * USES);
+	tcase_add_loop_test(tc, what_a_synced_block_lost_is_found_and_what_it_has_more_is_not, 0,
+			    SHAPES);
+	tcase_add_loop_test(
+		tc, a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_synced, 0,
+		8);
+	tcase_add_loop_test(tc, a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired, 0,
+			    SHAPES);
+	tcase_add_loop_test(tc, nothing_is_made_of_a_damaged_filter_until_it_is_repaired, 0,
+			    SHAPES * USES);
 	tcase_add_loop_test(tc, a_record_of_zeros_is_no_record, 0, 3);
 	tcase_add_test(tc, the_hash_of_zeros_is_never_0);
 	tcase_add_test(tc, several_damaged_blocks_are_each_told_of);
 	tcase_add_loop_test(tc, any_bit_flipped_in_a_sealed_file_is_found, 0, 4);
 	tcase_add_test(tc, a_damaged_record_leaves_its_block_unknown);
-	tcase_add_loop_test(tc, whatever_way_a_block_changed_it_is_guarded_after_a_sync_and_in_a_new_file_at_once, 0, 2 * WAYS);
+	tcase_add_loop_test(
+		tc,
+		whatever_way_a_block_changed_it_is_guarded_after_a_sync_and_in_a_new_file_at_once,
+		0, 2 * WAYS);
 	tcase_add_loop_test(tc, a_repaired_filter_denies_no_key_and_says_its_rate, 0, 6);
 	tcase_add_loop_test(tc, so_does_a_repaired_sealed_one_and_stays_sealed, 0, 6);
 	tcase_add_test(tc, verifying_a_store_repairs_the_blocks_of_its_filters);
 	tcase_add_loop_test(tc, what_was_added_after_the_last_sync_is_no_damage, 0, SHAPES);
 	tcase_add_loop_test(tc, verifying_finds_nothing_while_others_add_and_sync, 0, 4);
-	tcase_add_loop_test(tc, copies_made_while_others_add_and_sync_are_good_and_hold_what_was_acknowledged, 0, 2);
+	tcase_add_loop_test(
+		tc, copies_made_while_others_add_and_sync_are_good_and_hold_what_was_acknowledged,
+		0, 2);
 	tcase_add_loop_test(tc, a_sync_that_fails_says_so_and_the_next_one_mends_it, 1, 4);
 	tcase_add_test(tc, a_sync_that_fails_again_and_again_leaves_the_filter_in_use);
-	tcase_add_loop_test(tc, another_flush_that_is_told_of_a_failure_makes_the_filter_suspect, 0, 4);
-	tcase_add_loop_test(tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync, 0, 6);
+	tcase_add_loop_test(tc, another_flush_that_is_told_of_a_failure_makes_the_filter_suspect, 0,
+			    4);
+	tcase_add_loop_test(
+		tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync,
+		0, 6);
 	tcase_add_loop_test(tc, a_sync_makes_sure_of_a_name_whose_giver_was_killed, 0, 2);
 	tcase_add_test(tc, what_was_replaced_says_so_also_where_its_replacer_failed_then);
 	tcase_add_test(tc, a_second_image_that_cannot_be_written_makes_the_filter_suspect);
-	tcase_add_loop_test(tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
-	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
-	tcase_add_loop_test(tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0, 1 + (int)ARRAY_LEN(announcing));
-	tcase_add_loop_test(tc, a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever_changes_it_now, 0, 2);
-	tcase_add_test(tc, of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_the_disk_until_it_is_synced);
+	tcase_add_loop_test(
+		tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
+	tcase_add_loop_test(
+		tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes,
+		0, 3);
+	tcase_add_loop_test(
+		tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0,
+		1 + (int)ARRAY_LEN(announcing));
+	tcase_add_loop_test(tc, a_change_that_could_not_be_announced_makes_the_filter_suspect, 0,
+			    2);
+	tcase_add_test(tc, with_damaged_sync_records_the_disk_is_unknown_until_the_next_sync);
 	tcase_add_test(tc, a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_do);
 	tcase_add_test(tc, a_sync_of_a_file_that_was_cut_fails);
 	tcase_add_loop_test(tc, after_a_sync_that_failed_the_next_one_makes_every_page_dirty, 0, 6);

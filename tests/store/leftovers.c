@@ -1,4 +1,7 @@
-/* leftovers.c - what lies in a store and is nobody's, or not what its name says: verify tells of it, repair and drop deal with it */
+/*
+ * leftovers.c - what lies in a store and is nobody's, or not what its name says: verify tells of
+ * it, repair and drop deal with it
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -27,7 +30,8 @@ time_t time(time_t *ret)
 
 /* ---- A process that stops, or dies, at a step ---- */
 
-static int at_link, at_rename;		/* a signal to itself: before a file gets its name; after it has another. 0: none */
+/* a signal to itself: before a file gets its name; after it has another. 0: none */
+static int at_link, at_rename;
 
 int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 {
@@ -53,7 +57,8 @@ static void hear(void *context, const struct blm_finding *found)
 {
 	size_t at = strlen(said);
 
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
+		 found->repaired ? " (repaired)" : "");
 }
 
 static int verify(unsigned flags)
@@ -66,7 +71,8 @@ static void tells(unsigned flags, int findings, const char *words)
 {
 	int r = verify(flags);
 
-	ck_assert_msg(r == findings, "%d, not %d: %s%s", r, findings, said, r < 0 ? blm_error_message() : "");
+	ck_assert_msg(r == findings, "%d, not %d: %s%s", r, findings, said,
+		      r < 0 ? blm_error_message() : "");
 	ck_assert_msg(!words || strstr(said, words), "not \"%s\": %s", words, said);
 }
 
@@ -111,7 +117,7 @@ static void lose_catalog(void)
 
 /* ---- Files in filters/ ---- */
 
-START_TEST(an_empty_temporary_file_is_left_for_an_hour_and_one_that_holds_something_while_somebody_makes_it)
+START_TEST(an_empty_temporary_file_is_left_for_an_hour_and_a_used_one_with_its_maker)
 {
 	static const char temporary[] = "s/filters/.bloomery-0123456789abcdef";
 	char path[512];
@@ -135,7 +141,8 @@ START_TEST(an_empty_temporary_file_is_left_for_an_hour_and_one_that_holds_someth
 	}
 	tells(0, 1, "a temporary file");
 	ck_assert_int_eq(files_in("s/filters", NULL), 2);
-	tells(BLM_VERIFY_REPAIR, 0, "a temporary file, left behind by a process that died (repaired)");
+	tells(BLM_VERIFY_REPAIR, 0,
+	      "a temporary file, left behind by a process that died (repaired)");
 	ck_assert_int_eq(files_in("s/filters", NULL), 1);
 	all_is_well();
 	blm_store_close(store);
@@ -153,7 +160,8 @@ START_TEST(what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too)
 	all_is_well();
 	ahead = 2 * 3600;
 	tells(0, 1, "a temporary file");
-	tells(BLM_VERIFY_REPAIR, 0, "a temporary file, left behind by a process that died (repaired)");
+	tells(BLM_VERIFY_REPAIR, 0,
+	      "a temporary file, left behind by a process that died (repaired)");
 	ahead = 0;
 	all_is_well();
 	blm_store_close(store);
@@ -177,7 +185,8 @@ END_TEST
 START_TEST(a_file_that_somebody_else_put_there_is_told_of_and_stays)
 {
 	static const char *const names[] = {
-		".bloomery-notes", ".bloomery-0123456789abcdeg", ".bloomery-0123456789abcdef0", ".bloomery-over-", ".bloomery-over-1x",
+		".bloomery-notes", ".bloomery-0123456789abcdeg", ".bloomery-0123456789abcdef0",
+		".bloomery-over-", ".bloomery-over-1x",
 	};
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char path[64];
@@ -212,7 +221,7 @@ static void wait_until_stopped(pid_t pid)
 	ck_assert(WIFSTOPPED(status));
 }
 
-START_TEST(who_loses_a_race_for_a_name_and_dies_while_it_takes_its_file_back_leaves_nothing_that_repair_does_not_find)
+START_TEST(repair_finds_the_file_of_a_loser_of_a_race_for_a_name_who_died)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -256,7 +265,7 @@ START_TEST(a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left)
 }
 END_TEST
 
-START_TEST(a_file_that_was_never_used_and_one_that_was_replaced_are_told_of_before_they_are_deleted)
+START_TEST(unused_and_replaced_files_are_told_of_before_they_are_deleted)
 {
 	char path[512];
 	uint64_t states[] = { BLM_UNNAMED, BLM_REPLACED };
@@ -288,7 +297,8 @@ START_TEST(a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys)
 	OK(blm_copy(NULL, store, "b", f, 0));		/* to which nobody added anything since */
 	blm_close(f);
 	OK(blm_catalog_remove(store->catalog, "b", NULL));
-	tells(BLM_VERIFY_REPAIR, 0, "a filter with 1 keys that the catalog does not know (repaired)");
+	tells(BLM_VERIFY_REPAIR, 0,
+	      "a filter with 1 keys that the catalog does not know (repaired)");
 	ck_assert(holds(store, "b", "a"));
 	blm_store_close(store);
 }
@@ -310,7 +320,10 @@ static bool holds_as_recovered(void)
 	return there;
 }
 
-/* Both of them, in a way that _i says: zeros, garbage, lengths that cannot be under a right checksum. */
+/*
+ * Both of them, in a way that _i says: zeros, garbage, lengths that cannot be under a right
+ * checksum.
+ */
 static void spoil_name_records(const char *path, int how)
 {
 	struct blm_header *header = header_of(path);
@@ -354,7 +367,7 @@ START_TEST(a_file_without_a_good_name_record_gets_it_from_the_catalog)
 }
 END_TEST
 
-START_TEST(a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_is_lost)
+START_TEST(a_file_without_a_name_record_is_recovered_under_its_number)
 {
 	char path[512];
 
@@ -366,7 +379,7 @@ START_TEST(a_file_without_a_good_name_record_is_recovered_under_its_number_where
 }
 END_TEST
 
-START_TEST(a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_does_not_know_it)
+START_TEST(a_file_without_a_name_record_is_recovered_under_its_number_if_unknown)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -425,7 +438,8 @@ START_TEST(a_record_whose_file_cannot_be_followed_stays)
 	struct blm_entry *entry = malloc(sizeof(*entry));
 
 	OK(blm_catalog_get(store->catalog, "a", entry));
-	entry->constant.template.probes = htole32(3);		/* so that it must be mended from the file */
+	/* so that it must be mended from the file */
+	entry->constant.template.probes = htole32(3);
 	OK(blm_catalog_put(store->catalog, "a", entry, BLM_PUT_OVER));
 	tells(0, 1, "disagree");
 	OK(rename(path, "kept"));
@@ -446,7 +460,8 @@ START_TEST(words_that_cannot_be_are_told_of)
 	uint64_t state = 77, none = 0;
 	char path[512];
 	struct blm_store *store = store_with_a(path);
-	size_t at = _i ? offsetof(struct blm_header, live.epoch.word) : offsetof(struct blm_header, live.state.word);
+	size_t at = _i ? offsetof(struct blm_header, live.epoch.word)
+		       : offsetof(struct blm_header, live.state.word);
 
 	write_at(path, at, _i ? &none : &state, 8);
 	tells(0, 1, _i ? "epoch 0" : "state 77");
@@ -497,14 +512,18 @@ START_TEST(a_bit_behind_the_last_cell_is_told_of)
 }
 END_TEST
 
-/* Of 100 cells with the high bits of each byte first the last 4 bits of the 13th byte are the low ones. */
+/*
+ * Of 100 cells with the high bits of each byte first the last 4 bits of the 13th byte are the low
+ * ones.
+ */
 START_TEST(a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits)
 {
 	struct blm_filter *f;
 	struct blm_info *info = info_room();
 	uint8_t bits = 0xf0;
 
-	OK(blm_create(&f, NULL, "b", &BLM_PARAMS(.format = "redis-bitmap", .cells = 100, .probes = 3)));
+	OK(blm_create(&f, NULL, "b",
+		      &BLM_PARAMS(.format = "redis-bitmap", .cells = 100, .probes = 3)));
 	OK(blm_info(f, info));
 	blm_close(f);
 	write_at("b", info->bytes - info->data_bytes + 12, &bits, 1);
@@ -519,11 +538,17 @@ END_TEST
 /* Cells of 3 bits leave one bit of each word, those of 24 leave 16. */
 START_TEST(a_bit_that_cells_leave_of_a_word_is_told_of)
 {
-	static const struct { struct blm_params params; const char *said; } sorts[] = {
-		{ BLM_PARAMS(.kind = "counting", .options = "bits=3", .cells = 1000, .probes = 3), "bit 63 is set, which is no cell's" },
-		{ BLM_PARAMS(.kind = "approximator", .options = "bits=33", .cells = 1000, .probes = 3), "bit 56 is set, which is no cell's" },
-		{ BLM_PARAMS(.kind = "hash-compact", .options = "signature-bits=24", .cells = 1000), "bit 56 is set, which is no cell's" },
-		{ BLM_PARAMS(.kind = "stable", .options = "bits=6", .cells = 1000), "bit 63 is set, which is no cell's" },
+	static const struct { struct blm_params params; const char *said;
+	} sorts[] = {
+		{ BLM_PARAMS(.kind = "counting", .options = "bits=3", .cells = 1000, .probes = 3),
+		  "bit 63 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "approximator", .options = "bits=33", .cells = 1000,
+			     .probes = 3),
+		  "bit 56 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "hash-compact", .options = "signature-bits=24", .cells = 1000),
+		  "bit 56 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "stable", .options = "bits=6", .cells = 1000),
+		  "bit 63 is set, which is no cell's" },
 	};
 	struct blm_info *info = info_room();
 	struct blm_filter *f;
@@ -582,7 +607,8 @@ static void damaged(struct blm_constant *c) { c->capacity ^= 1; }
 
 START_TEST(a_filter_that_does_not_open_can_be_dropped)
 {
-	static void (*const how[])(struct blm_constant *c) = { later_version, other_magic, damaged };
+	static void (*const how[])(struct blm_constant * c) = { later_version, other_magic,
+								damaged };
 	char path[512];
 	struct blm_store *store = store_with_a(path);
 	struct blm_header *header = header_of(path);
@@ -595,7 +621,8 @@ START_TEST(a_filter_that_does_not_open_can_be_dropped)
 	write_at(path, 0, header, sizeof(header->constant));
 	FAILS(blm_open(&f, store, "a", BLM_OPEN_WRITE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
 	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 10)));
-	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
+	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE),
+	      _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
 	blm_close(f);
 	OK(blm_store_drop(store, "a"));
 	ck_assert_int_eq(files_in("s/filters", NULL), 0);
@@ -615,7 +642,8 @@ static int fill_nothing(struct blm_filter *fresh, void *context)
 
 START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 {
-	const struct blm_params keyed = BLM_PARAMS(.capacity = 100, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...");
+	const struct blm_params keyed = BLM_PARAMS(.capacity = 100, .hash = "siphash",
+						   .secret = (const uint8_t *)"sixteen bytes...");
 	char path[512], key[512];
 	struct blm_store *store = store_with_a(path);
 	struct blm_filter *f;
@@ -625,7 +653,8 @@ START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it"));
 	FAILS(blm_rebuild(store, "a", &BLM_PARAMS(.capacity = 100), fill_nothing, NULL), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it, or remove the file, and make it anew"));
+	ck_assert_ptr_nonnull(
+		strstr(blm_error_message(), "drop it, or remove the file, and make it anew"));
 	OK(blm_create(NULL, store, "keyed", &keyed));
 	ck_assert_int_eq(files_in("s/keys", key), 1);
 	OK(rename(key, "kept"));
@@ -637,13 +666,14 @@ START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 }
 END_TEST
 
-START_TEST(what_replaces_a_filter_after_a_rename_that_was_cut_short_has_the_new_name_of_the_same_length_too)
+START_TEST(what_replaces_a_filter_after_a_cut_rename_has_the_new_name)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
 	struct blm_filter *f;
 
-	OK(blm_catalog_rename(store->catalog, "a", "b"));	/* the file's own record still says "a" */
+	/* the file's own record still says "a" */
+	OK(blm_catalog_rename(store->catalog, "a", "b"));
 	OK(blm_open(&f, store, "b", BLM_OPEN_WRITE));
 	OK(blm_clear(f));
 	OK(blm_add(f, "b", 1));
@@ -702,7 +732,7 @@ START_TEST(several_stores_are_open_at_once_and_closed_in_any_order)
 }
 END_TEST
 
-START_TEST(a_filter_whose_record_is_damaged_is_not_dropped_before_that_is_mended_for_else_it_would_come_back)
+START_TEST(a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -711,9 +741,11 @@ START_TEST(a_filter_whose_record_is_damaged_is_not_dropped_before_that_is_mended
 	put_raw("a", "no record", 9);
 	store = open_store(0);
 	FAILS(blm_store_drop(store, "a"), -EUCLEAN);
-	ck_assert_msg(strstr(blm_error_message(), "blm_store_verify()") != NULL, "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "blm_store_verify()") != NULL, "%s",
+		      blm_error_message());
 	blm_store_close(store);
-	tells(BLM_VERIFY_REPAIR, 0, "a filter with 1 keys that the catalog does not know (repaired)");
+	tells(BLM_VERIFY_REPAIR, 0,
+	      "a filter with 1 keys that the catalog does not know (repaired)");
 	store = open_store(0);
 	OK(blm_store_drop(store, "a"));
 	FAILS(blm_store_drop(store, "a"), -ENOENT);
@@ -728,18 +760,24 @@ int main(void)
 	TCase *tc = tcase_create("leftovers");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, an_empty_temporary_file_is_left_for_an_hour_and_one_that_holds_something_while_somebody_makes_it, 0, 2);
+	tcase_add_loop_test(
+		tc, an_empty_temporary_file_is_left_for_an_hour_and_a_used_one_with_its_maker, 0,
+		2);
 	tcase_add_test(tc, what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too);
-	tcase_add_test(tc, a_folder_with_a_temporary_files_name_beside_a_filter_is_told_of_and_stays);
+	tcase_add_test(tc,
+		       a_folder_with_a_temporary_files_name_beside_a_filter_is_told_of_and_stays);
 	tcase_add_loop_test(tc, a_file_that_somebody_else_put_there_is_told_of_and_stays, 0, 5);
-	tcase_add_loop_test(tc, who_loses_a_race_for_a_name_and_dies_while_it_takes_its_file_back_leaves_nothing_that_repair_does_not_find, 0, 2);
+	tcase_add_loop_test(tc, repair_finds_the_file_of_a_loser_of_a_race_for_a_name_who_died, 0,
+			    2);
 	tcase_add_test(tc, a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left);
-	tcase_add_loop_test(tc, a_file_that_was_never_used_and_one_that_was_replaced_are_told_of_before_they_are_deleted, 0, 2);
+	tcase_add_loop_test(tc, unused_and_replaced_files_are_told_of_before_they_are_deleted, 0,
+			    2);
 	tcase_add_test(tc, a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys);
 	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gets_it_from_the_catalog, 0, 4);
 	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gives_way_to_another, 0, 4);
-	tcase_add_loop_test(tc, a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_is_lost, 0, 4);
-	tcase_add_loop_test(tc, a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_does_not_know_it, 0, 4);
+	tcase_add_loop_test(tc, a_file_without_a_name_record_is_recovered_under_its_number, 0, 4);
+	tcase_add_loop_test(
+		tc, a_file_without_a_name_record_is_recovered_under_its_number_if_unknown, 0, 4);
 	tcase_add_test(tc, a_file_that_is_another_filters_is_not_opened_as_this_one);
 	tcase_add_test(tc, a_record_whose_file_cannot_be_followed_stays);
 	tcase_add_loop_test(tc, words_that_cannot_be_are_told_of, 0, 2);
@@ -751,10 +789,10 @@ int main(void)
 	tcase_add_test(tc, a_catalog_that_nobody_trusts_any_more_is_made_anew);
 	tcase_add_loop_test(tc, a_filter_that_does_not_open_can_be_dropped, 0, 3);
 	tcase_add_test(tc, what_does_not_open_is_not_published_over_nor_rebuilt);
-	tcase_add_test(tc, what_replaces_a_filter_after_a_rename_that_was_cut_short_has_the_new_name_of_the_same_length_too);
+	tcase_add_test(tc, what_replaces_a_filter_after_a_cut_rename_has_the_new_name);
 	tcase_add_test(tc, labels_whose_last_line_has_no_end_are_read_all_the_same);
 	tcase_add_loop_test(tc, several_stores_are_open_at_once_and_closed_in_any_order, 0, 3);
-	tcase_add_test(tc, a_filter_whose_record_is_damaged_is_not_dropped_before_that_is_mended_for_else_it_would_come_back);
+	tcase_add_test(tc, a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

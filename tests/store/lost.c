@@ -1,4 +1,7 @@
-/* lost.c - files of open filters that other programs delete, move or replace: status and sync notice */
+/*
+ * lost.c - files of open filters that other programs delete, move or replace: status and sync
+ * notice
+ */
 #include "suite.h"
 
 #include <sys/mman.h>
@@ -201,7 +204,8 @@ START_TEST(what_has_no_path_of_its_own_is_not_lost)
 	OK(blm_status(f));
 	ck_assert_int_eq(unlink("a"), 0);
 	FAILS(blm_status(f), -ESTALE);
-	OK(blm_open(&other, NULL, path, BLM_OPEN_WRITE));		/* it had no name when it was opened */
+	/* it had no name when it was opened */
+	OK(blm_open(&other, NULL, path, BLM_OPEN_WRITE));
 	OK(blm_status(other));
 	blm_close(other);
 	blm_close(f);

@@ -70,7 +70,8 @@ static int replace_it(struct blm_filter *f, int how)
 		return blm_rebuild(store, names[where], &like, add_one, NULL);
 	case 3:
 		OK(blm_copy(&other, NULL, NULL, f, 0));
-		r = blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ other }, 1, 0, NULL);
+		r = blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ other },
+				     1, 0, NULL);
 		blm_close(other);
 		return r;
 	default:
@@ -164,8 +165,9 @@ static const struct {
 	uid_t owner;
 	gid_t group;
 } cases[] = {
+	/* whoever is in OWN_GROUP could not read it */
 	{ clear_as_owner, 1, 0660, 0660, OWNER, GROUP },
-	{ clear_as_owner, 0, 0660, 0600, OWNER, OWN_GROUP },	/* whoever is in OWN_GROUP could not read it */
+	{ clear_as_owner, 0, 0660, 0600, OWNER, OWN_GROUP },
 	{ clear_as_owner, 0, 0664, 0644, OWNER, OWN_GROUP },
 	{ clear_as_owner, 0, 0604, 0600, OWNER, OWN_GROUP },	/* whoever is in GROUP could not */
 	{ clear_as_owner, 0, 0644, 0644, OWNER, OWN_GROUP },
@@ -196,7 +198,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(tc, what_root_replaces_stays_its_owners, 0, 4 * WAYS);
 	tcase_add_test(tc, a_mode_that_it_is_given_while_it_is_rebuilt_stays);
-	tcase_add_loop_test(tc, who_may_not_keep_owner_or_group_gives_nobody_more_than_before, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_loop_test(tc, who_may_not_keep_owner_or_group_gives_nobody_more_than_before, 0,
+			    (int)(sizeof(cases) / sizeof(cases[0])));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

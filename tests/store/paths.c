@@ -31,7 +31,8 @@ static bool was_flushed(const char *path)
 	return false;
 }
 
-static const uint8_t one[BLM_SECRET_BYTES] = "the first secret", two[BLM_SECRET_BYTES] = "another one, too";
+static const uint8_t one[BLM_SECRET_BYTES] = "the first secret",
+		     two[BLM_SECRET_BYTES] = "another one, too";
 
 static struct blm_params keyed_with(const uint8_t *secret)
 {
@@ -108,7 +109,8 @@ START_TEST(a_maker_that_was_killed_before_its_filter_appeared_keeps_nobody_from_
 	struct blm_params params = keyed_with(NULL);
 	struct blm_filter *f;
 
-	write_all("a.key", "00112233445566778899aabbccddeeff\n0123", _i ? 37 : 33);	/* whole, and cut short */
+	/* whole, and cut short */
+	write_all("a.key", "00112233445566778899aabbccddeeff\n0123", _i ? 37 : 33);
 	ck_assert_int_eq(chmod("a.key", 0600), 0);
 	OK(blm_create(&f, NULL, "a", &params));
 	OK(blm_add(f, "x", 1));
@@ -228,7 +230,8 @@ START_TEST(of_eight_that_race_to_make_a_keyed_filter_one_makes_it_and_all_open_i
 			ck_assert(blm_contains(f, &i, sizeof(i)));
 		blm_close(f);
 		strcat(name, ".key");
-		free(read_all(name, &bytes));		/* the losers took theirs away, at most some blank lines are left */
+		/* the losers took theirs away, at most some blank lines are left */
+		free(read_all(name, &bytes));
 		ck_assert_uint_eq(bytes % 33, 0);
 		ck_assert_uint_le(bytes, 8 * 33);
 	}
@@ -247,7 +250,8 @@ static int make_without_room(int unused)
 	MUST(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0);
 	MUST(files_in(".", NULL) == 0);
 	MUST(mkdir("a", 0755) == 0);
-	MUST(blm_create(&f, NULL, "a", &params) == -EEXIST && strstr(blm_error_message(), "exists already"));
+	MUST(blm_create(&f, NULL, "a", &params) == -EEXIST
+	     && strstr(blm_error_message(), "exists already"));
 	MUST(files_in(".", NULL) == 1);
 	return 0;
 }
@@ -296,7 +300,8 @@ START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(chmod(key, open_to_all[i]), 0);
 		FAILS(blm_open(&f, store, "a", 0), -EKEYREJECTED);
-		ck_assert(strstr(blm_error_message(), key + (_i ? 6 : 0)) && strstr(blm_error_message(), "chmod 600"));
+		ck_assert(strstr(blm_error_message(), key + (_i ? 6 : 0))
+			  && strstr(blm_error_message(), "chmod 600"));
 		OK(blm_open_keyed(&f, store, "a", 0, two));
 		blm_close(f);
 	}
@@ -328,7 +333,8 @@ START_TEST(a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_i
 	ck_assert_int_eq(chmod(found.gl_pathv[0], 0666), 0);
 	for (int write = 0; write < 2; write++) {
 		FAILS(blm_open(&f, store, "a", write ? BLM_OPEN_WRITE : 0), -EPERM);
-		ck_assert(strstr(blm_error_message(), "BLM_STORE_ANYONE") && strstr(blm_error_message(), "mode 666"));
+		ck_assert(strstr(blm_error_message(), "BLM_STORE_ANYONE")
+			  && strstr(blm_error_message(), "mode 666"));
 	}
 	blm_store_close(store);
 	OK(blm_store_open(&store, "store", BLM_STORE_ANYONE));
@@ -377,18 +383,25 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_relative_path_leads_where_it_led_whatever_the_working_directory_is, 0, 2);
+	tcase_add_loop_test(
+		tc, a_relative_path_leads_where_it_led_whatever_the_working_directory_is, 0, 2);
 	tcase_add_test(tc, secrets_beside_a_path_are_added_to_and_never_written_over);
-	tcase_add_loop_test(tc, a_maker_that_was_killed_before_its_filter_appeared_keeps_nobody_from_making_it, 0, 2);
-	tcase_add_loop_test(tc, a_secret_that_is_there_already_is_on_the_disk_before_the_filter_appears, 0, 2);
+	tcase_add_loop_test(
+		tc, a_maker_that_was_killed_before_its_filter_appeared_keeps_nobody_from_making_it,
+		0, 2);
+	tcase_add_loop_test(
+		tc, a_secret_that_is_there_already_is_on_the_disk_before_the_filter_appears, 0, 2);
 	tcase_add_test(tc, a_keyed_filter_is_replaced_by_one_with_another_secret);
 	tcase_add_test(tc, a_keyed_filter_is_rebuilt_with_another_secret_or_with_its_own);
 	tcase_add_test(tc, of_eight_that_race_to_make_a_keyed_filter_one_makes_it_and_all_open_it);
 	tcase_add_test(tc, where_no_keyed_filter_comes_about_no_secret_is_left);
 	tcase_add_loop_test(tc, who_comes_too_late_takes_its_own_secret_away_and_no_other, 0, 2);
 	tcase_add_loop_test(tc, a_secret_is_not_put_where_others_may_read_it, 0, 3);
-	tcase_add_loop_test(tc, a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended, 0, 2);
-	tcase_add_test(tc, a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant);
+	tcase_add_loop_test(
+		tc, a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended, 0,
+		2);
+	tcase_add_test(
+		tc, a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,4 +1,7 @@
-/* put_back.c - files of a store under each other's names, older copies of them, and renames that are not over: what verify and repair make of it */
+/*
+ * put_back.c - files of a store under each other's names, older copies of them, and renames that
+ * are not over: what verify and repair make of it
+ */
 #include "suite.h"
 
 #include "catalog/catalog.h"
@@ -31,7 +34,8 @@ static void hear(void *context, const struct blm_finding *found)
 {
 	size_t at = strlen(said);
 
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
+		 found->repaired ? " (repaired)" : "");
 }
 
 static int verify(bool repair)
@@ -54,8 +58,9 @@ static void make_three(bool alike, char ret_paths[THREE][512])
 	struct blm_filter *f;
 
 	for (int i = 0; i < THREE; i++) {
-		OK(blm_create(&f, store, names[i], &BLM_PARAMS(.capacity = alike ? 100 : 100u << i, .rate = 0.001, .seed_count = 1,
-									 .seeds = (const uint64_t[]){ 7 })));
+		OK(blm_create(&f, store, names[i],
+			      &BLM_PARAMS(.capacity = alike ? 100 : 100u << i, .rate = 0.001,
+					  .seed_count = 1, .seeds = (const uint64_t[]){ 7 })));
 		OK(blm_add(f, names[i], 1));
 		OK(blm_sync(f));
 		blm_close(f);
@@ -92,7 +97,10 @@ static void turn_round(char paths[THREE][512], int count)
 
 /* ---- Under another's name ---- */
 
-/* _i: two or three of them, of one template or of several; the catalog is lost too; and where rename knows no flags. */
+/*
+ * _i: two or three of them, of one template or of several; the catalog is lost too; and where
+ * rename knows no flags.
+ */
 START_TEST(files_under_each_others_names_are_put_back)
 {
 	char paths[THREE][512];
@@ -319,7 +327,9 @@ START_TEST(an_older_copy_is_told_with_both_numbers)
 		ck_assert_uint_gt(info.catalog_synced, info.synced);
 	}
 	ck_assert_int_eq(verify(false), 1);
-	ck_assert_ptr_nonnull(strstr(said, _i ? "the file has 0 keys, never synced, the catalog 2, synced 20" : "the file has 1 keys, synced 20"));
+	ck_assert_ptr_nonnull(
+		strstr(said, _i ? "the file has 0 keys, never synced, the catalog 2, synced 20"
+				: "the file has 1 keys, synced 20"));
 	ck_assert_msg(verify(true) == 0, "%s", said);
 	ck_assert_ptr_nonnull(strstr(said, "the catalog follows the file (repaired)"));
 	all_is_well();
@@ -411,7 +421,9 @@ START_TEST(a_file_whose_sync_records_are_damaged_is_not_said_to_be_older)
 	path_of(store, "a", path);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq((int)pwrite(fd, "damage", 6, offsetof(struct blm_header, live.sync) + 64 * i + 16), 6);
+		ck_assert_int_eq((int)pwrite(fd, "damage", 6,
+					     offsetof(struct blm_header, live.sync) + 64 * i + 16),
+				 6);
 	close(fd);
 	is_not_older("a");
 	ck_assert_int_eq(verify(false), 1);
@@ -455,7 +467,10 @@ END_TEST
 
 /* ---- Renames that are not over ---- */
 
-/* What the library calls after the commit, when the catalog is free again: a renamer stops there, before it writes the file's record. */
+/*
+ * What the library calls after the commit, when the catalog is free again: a renamer stops there,
+ * before it writes the file's record.
+ */
 static volatile sig_atomic_t stops;
 
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
@@ -584,7 +599,8 @@ START_TEST(name_records_that_contradict_each_other_are_written_anew)
 	header = (struct blm_header *)read_all(path, &bytes);
 	for (int i = 0; i < 2; i++) {
 		header->record[i].sequence = htole64(7);
-		header->record[i].check = blm_check_record(&header->record[i], header->constant.uuid);
+		header->record[i].check = blm_check_record(&header->record[i],
+							   header->constant.uuid);
 	}
 	write_all(path, (uint8_t *)header, bytes);
 	ck_assert_int_eq(verify(false), 1);
@@ -617,7 +633,10 @@ static void catalog_is_lost_and_labels_are(const char *expected)
 	blm_store_close(store);
 }
 
-/* As a kill between the catalog and the file leaves it. _i: a repair ends it, or the next change of labels. */
+/*
+ * As a kill between the catalog and the file leaves it. _i: a repair ends it, or the next change of
+ * labels.
+ */
 START_TEST(labels_that_were_cut_short_are_told_and_ended)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -638,7 +657,10 @@ START_TEST(labels_that_were_cut_short_are_told_and_ended)
 }
 END_TEST
 
-/* What happens while the new file is linked into filters/, which is after it took what the old one's record had. */
+/*
+ * What happens while the new file is linked into filters/, which is after it took what the old
+ * one's record had.
+ */
 static void (*while_linking)(void);
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
@@ -786,7 +808,8 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("put_back");
-	TCase *tc = tcase_create("names"), *old = tcase_create("older"), *renames = tcase_create("renames");
+	TCase *tc = tcase_create("names"), *old = tcase_create("older"),
+	      *renames = tcase_create("renames");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
@@ -796,7 +819,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_drop_deletes_no_file_of_another_filter, 0, 2);
 	tcase_add_test(tc, a_drop_marks_no_file_of_another_filter);
 	tcase_add_test(tc, what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed);
-	tcase_add_loop_test(tc, a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired, 0, 2);
+	tcase_add_loop_test(tc, a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired, 0,
+			    2);
 	tcase_add_test(tc, a_copy_of_a_dropped_filter_stays_where_it_was_put);
 	suite_add_tcase(s, tc);
 	tcase_add_checked_fixture(old, own_folder, NULL);

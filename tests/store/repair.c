@@ -1,4 +1,7 @@
-/* repair.c - damaged, lost and disagreeing catalogs and files: what verify says, and what repair makes of them */
+/*
+ * repair.c - damaged, lost and disagreeing catalogs and files: what verify says, and what repair
+ * makes of them
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -49,8 +52,8 @@ static int note(void *context, const struct blm_info *info, int err)
 
 	l->count++;
 	l->damaged += err != 0;
-	snprintf(l->text + at, sizeof(l->text) - at, "%s (%s) %llu %.600s\n", info->name, err ? "damaged" : info->kind,
-		 (unsigned long long)info->keys, info->labels);
+	snprintf(l->text + at, sizeof(l->text) - at, "%s (%s) %llu %.600s\n", info->name,
+		 err ? "damaged" : info->kind, (unsigned long long)info->keys, info->labels);
 	return 0;
 }
 
@@ -80,7 +83,8 @@ static void hear(void *context, const struct blm_finding *found)
 	size_t at = strlen(said);
 
 	said_count++;
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
+		 found->repaired ? " (repaired)" : "");
 }
 
 static int verify(bool repair)
@@ -149,7 +153,8 @@ static void no_folder(void)
 	OK(rmdir("s/catalog"));
 }
 
-static void (*const losses[])(void) = { lost, emptied, text, zeroed, swapped, version, larger_pages, half, no_folder };
+static void (*const losses[])(void) = { lost,	 emptied,      text, zeroed,   swapped,
+					version, larger_pages, half, no_folder };
 
 static int lose_and_repair(int i)
 {
@@ -159,7 +164,8 @@ static int lose_and_repair(int i)
 
 	losses[i]();
 	r = blm_store_open(&store, "s", 0);
-	MUST(r == -EUCLEAN || (losses[i] == no_folder && r < 0));	/* never a new and empty one */
+	/* never a new and empty one */
+	MUST(r == -EUCLEAN || (losses[i] == no_folder && r < 0));
 	r = blm_store_open(&store, "s", BLM_STORE_CREATE);
 	MUST(r == -EUCLEAN);
 	MUST(verify(false) != 0);
@@ -227,13 +233,19 @@ START_TEST(who_has_the_old_catalog_open_goes_over_to_the_new_one)
 }
 END_TEST
 
-/* ---- A damaged catalog: whatever LMDB meets, in a process that would die of it, the listing is right or an error, and the repair is right ---- */
+/*
+ * ---- A damaged catalog: whatever LMDB meets, in a process that would die of it, the listing is
+ * right or an error, and the repair is right ----
+ */
 
 enum { FINE, MENDED, UNMENDED, RENAMED, REFUSED, MISSING, FALSE_LIST, OUTCOMES };
 
 static const char *right;	/* the listing, as it was */
 
-/* Fewer filters, or others, and no word that anything is wrong? Or does it fail, and verify had nothing to say? */
+/*
+ * Fewer filters, or others, and no word that anything is wrong? Or does it fail, and verify had
+ * nothing to say?
+ */
 static bool lists_others(int verified)
 {
 	struct blm_store *store;
@@ -290,10 +302,15 @@ static void try_damage(struct outcomes *o)
 /* Nothing else is good enough. */
 static void all_are_as_they_were(const char *what, const struct outcomes *o)
 {
-	fprintf(stderr, "# %s: %d unharmed, %d mended, %d not mended, %d with other names, %d refused, %d lost some, %d listed falsely, %d crashed\n",
-		what, o->of[FINE], o->of[MENDED], o->of[UNMENDED], o->of[RENAMED], o->of[REFUSED], o->of[MISSING], o->of[FALSE_LIST], o->crashed);
+	fprintf(stderr,
+		"# %s: %d unharmed, %d mended, %d not mended, %d with other names, %d refused, %d "
+		"lost some, %d listed falsely, %d crashed\n",
+		what, o->of[FINE], o->of[MENDED], o->of[UNMENDED], o->of[RENAMED], o->of[REFUSED],
+		o->of[MISSING], o->of[FALSE_LIST], o->crashed);
 	ck_assert_int_gt(o->of[MENDED], 0);
-	ck_assert_int_eq(o->crashed + o->of[UNMENDED] + o->of[RENAMED] + o->of[REFUSED] + o->of[MISSING] + o->of[FALSE_LIST], 0);
+	ck_assert_int_eq(o->crashed + o->of[UNMENDED] + o->of[RENAMED] + o->of[REFUSED]
+				 + o->of[MISSING] + o->of[FALSE_LIST],
+			 0);
 }
 
 static void no_file_is_gone(void)
@@ -453,7 +470,8 @@ static void set_state_word(const char *path, uint64_t state)
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	uint64_t word = htole64(state);
 
-	ck_assert_int_eq((int)pwrite(fd, &word, 8, offsetof(struct blm_header, live.state.word)), 8);
+	ck_assert_int_eq((int)pwrite(fd, &word, 8, offsetof(struct blm_header, live.state.word)),
+			 8);
 	close(fd);
 }
 
@@ -513,7 +531,10 @@ START_TEST(a_file_that_was_replaced_is_deleted)
 }
 END_TEST
 
-/* A bit of a name flips to another name that would be good: the record is not that name's, and the file knows its own. */
+/*
+ * A bit of a name flips to another name that would be good: the record is not that name's, and the
+ * file knows its own.
+ */
 START_TEST(a_damaged_name_brings_back_the_right_one)
 {
 	uint8_t bytes[BLM_RECORD_BYTES_MAX];
@@ -633,7 +654,8 @@ START_TEST(a_record_that_names_anothers_file_costs_neither_filter)
 	make_filters();
 	store = open_store(0);
 	OK(blm_catalog_get(store->catalog, "filter-05", entry));
-	OK(blm_catalog_put(store->catalog, "filter-04", entry, BLM_PUT_OVER));	/* filter-04's own file is nameless now */
+	/* filter-04's own file is nameless now */
+	OK(blm_catalog_put(store->catalog, "filter-04", entry, BLM_PUT_OVER));
 	OK(verify(true));
 	no_file_is_gone();
 	ck_assert(holds(store, "filter-05", "filter-05"));
@@ -656,7 +678,8 @@ START_TEST(of_two_files_of_one_name_both_are_kept)
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char name[BLM_NAME_MAX + 1] = "a", path[512], uuid[64], moved[512];
 
-	if (_i)		/* names whose end must give way to what is added, wherever a character then begins */
+	/* names whose end must give way to what is added, wherever a character then begins */
+	if (_i)
 		for (int i = 0; i < _i; i++)
 			name[i] = 'x';
 	if (_i)
@@ -690,7 +713,8 @@ START_TEST(a_rename_cut_short_is_told_of_and_finished)
 
 	make_filters();
 	store = open_store(0);
-	OK(blm_catalog_rename(store->catalog, "filter-05", "new name"));	/* the file's own record still says the old one */
+	/* the file's own record still says the old one */
+	OK(blm_catalog_rename(store->catalog, "filter-05", "new name"));
 	ck_assert(holds(store, "new name", "filter-05"));
 	ck_assert_int_eq(verify(false), 1);
 	ck_assert_int_eq(verify(true), 0);
@@ -800,7 +824,8 @@ START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 			if (i % 3 == 0)
 				FAILS(blm_store_find(store, name, info), -ENOENT);
 			else
-				ck_assert_msg(holds(store, name, name), "%s is lost: %s", name, said);
+				ck_assert_msg(holds(store, name, name), "%s is lost: %s", name,
+					      said);
 		}
 	all_is_well();
 	blm_store_close(store);
@@ -865,7 +890,9 @@ START_TEST(a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_o
 	ck_assert_int_ge(fd, 0);
 	for (off_t page = 2048 + _i; page < 3 * 2048; page += 61) {
 		ck_assert_int_eq(pread(fd, was, PAGE, page * PAGE), PAGE);
-		ck_assert_int_eq(pwrite(fd, garbage + (_i ? 64 : 0), PAGE - 64 * _i, page * PAGE + 64 * _i), PAGE - 64 * _i);
+		ck_assert_int_eq(pwrite(fd, garbage + (_i ? 64 : 0), PAGE - 64 * _i,
+					page * PAGE + 64 * _i),
+				 PAGE - 64 * _i);
 		ck_assert_int_eq(run_apart(list_large, 0), 0);
 		ck_assert_int_eq(pwrite(fd, was, PAGE, page * PAGE), PAGE);
 	}
@@ -881,7 +908,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_lost_catalog_is_made_again_with_names_and_labels, 0, ARRAY_LEN(losses));
+	tcase_add_loop_test(tc, a_lost_catalog_is_made_again_with_names_and_labels, 0,
+			    ARRAY_LEN(losses));
 	tcase_add_test(tc, repair_makes_the_folder_of_the_catalog_again_too);
 	tcase_add_test(tc, repair_ends_the_making_of_a_store);
 	tcase_add_test(tc, who_has_the_old_catalog_open_goes_over_to_the_new_one);
@@ -902,7 +930,9 @@ int main(void)
 	tcase_add_test(tc, a_rename_cut_short_is_told_of_and_finished);
 	tcase_add_test(tc, what_replaces_a_filter_whose_rename_was_cut_short_says_its_name);
 	tcase_add_loop_test(tc, a_damaged_filter_is_told_of_and_not_deleted, 0, 3);
-	tcase_add_loop_test(tc, a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_or_fails, 0, 2);
+	tcase_add_loop_test(
+		tc, a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_or_fails, 0,
+		2);
 	tcase_add_test(tc, a_repair_beside_processes_at_work_loses_nothing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -33,8 +33,12 @@ static void refuses_all_changes(struct blm_filter *f)
 	FAILS(blm_add(f, "new", 3), -EROFS);
 	FAILS(blm_claim(f, "new", 3), -EROFS);
 	FAILS(blm_add_many(f, &(struct blm_key){ "new", 3 }, 1, NULL), -EROFS);
-	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ like }, 1, 0, NULL), -EROFS);
-	FAILS(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ like }, 1, 0, NULL), -EROFS);
+	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ like }, 1, 0,
+			       NULL),
+	      -EROFS);
+	FAILS(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ like }, 1, 0,
+			       NULL),
+	      -EROFS);
 	FAILS(blm_data_unite(f, 0, data, sizeof(data)), -EROFS);
 	FAILS(blm_clear(f), -EROFS);
 	FAILS(blm_seal(f), -EROFS);
@@ -58,7 +62,8 @@ static struct blm_filter *make_at(int where, struct blm_store **ret_store)
 START_TEST(a_sealed_filter_refuses_changes_in_every_handle)
 {
 	struct blm_store *store;
-	struct blm_filter *f = make_at(_i, &store), *before = _i == 2 ? NULL : open_at(store, "a.blm"), *reader = NULL;
+	struct blm_filter *f = make_at(_i, &store),
+			  *before = _i == 2 ? NULL : open_at(store, "a.blm"), *reader = NULL;
 
 	if (_i != 2)
 		OK(blm_open(&reader, store, "a.blm", 0));
@@ -99,7 +104,8 @@ START_TEST(a_sealed_filter_keeps_its_name_its_labels_its_count_and_its_origin)
 	ck_assert_str_eq(after.name, "x");
 	ck_assert_str_eq(after.labels, "a=b\n");
 	ck_assert_str_eq(after.origin, before.origin);
-	ck_assert(after.keys == before.keys && after.capacity == before.capacity && memcmp(after.uuid, before.uuid, 16));
+	ck_assert(after.keys == before.keys && after.capacity == before.capacity
+		  && memcmp(after.uuid, before.uuid, 16));
 	ck_assert(!memcmp(after.template_id, before.template_id, 16));
 	OK(blm_store_label(store, "x", "c", "d"));	/* which is not the filter's data */
 	OK(blm_store_rename(store, "x", "y"));
@@ -123,7 +129,8 @@ START_TEST(what_is_made_of_a_sealed_filter_can_be_changed)
 	OK(blm_seal(f));
 	OK(blm_copy(&made[0], NULL, "copy.blm", f, 0));
 	OK(blm_template(&made[1], NULL, "twin.blm", f, 0));
-	OK(blm_combine(&made[2], NULL, "both.blm", BLM_UNION, (const struct blm_filter *const[]){ f, made[0] }, 2, 0, NULL));
+	OK(blm_combine(&made[2], NULL, "both.blm", BLM_UNION,
+		       (const struct blm_filter *const[]){ f, made[0] }, 2, 0, NULL));
 	OK(blm_export_bytes(f, NULL, &bytes, &len));
 	OK(blm_import_bytes(&made[3], NULL, "imported.blm", NULL, bytes, len));
 	write_all("exported.blm", bytes, len);
@@ -137,7 +144,8 @@ START_TEST(what_is_made_of_a_sealed_filter_can_be_changed)
 	}
 	ck_assert(!has(f, "new"));
 	made[0] = open_at(NULL, "copy.blm");
-	OK(blm_combine_into(made[0], BLM_UNION, (const struct blm_filter *const[]){ f }, 1, 0, NULL));
+	OK(blm_combine_into(made[0], BLM_UNION, (const struct blm_filter *const[]){ f }, 1, 0,
+			    NULL));
 	blm_close(made[0]);
 	blm_close(f);
 	ck_assert_int_eq(blm_verify(NULL, "copy.blm", 0, NULL, NULL), 0);
@@ -175,7 +183,8 @@ static int add_until_refused(int who)
 START_TEST(writers_that_race_with_sealing_lose_no_key_that_they_were_told_of)
 {
 	enum { WRITERS = 4 };
-	struct blm_params params = BLM_PARAMS(.kind = _i % 2 ? "classic" : "blocked", .capacity = 1000000, .rate = 0.01);
+	struct blm_params params = BLM_PARAMS(.kind = _i % 2 ? "classic" : "blocked",
+					      .capacity = 1000000, .rate = 0.01);
 	struct blm_filter *f;
 	pid_t pid[WRITERS];
 
@@ -192,7 +201,9 @@ START_TEST(writers_that_race_with_sealing_lose_no_key_that_they_were_told_of)
 		ck_assert_int_eq(join(pid[who]), 0);
 	for (int who = 0; who < WRITERS; who++)
 		for (unsigned i = 0; i < told[who]; i++)
-			ck_assert_msg(blm_contains(f, &(unsigned){ key_of(who, i) }, sizeof(unsigned)), "key %u of %u", i, told[who]);
+			ck_assert_msg(blm_contains(f, &(unsigned){ key_of(who, i) },
+						   sizeof(unsigned)),
+				      "key %u of %u", i, told[who]);
 	ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
 	blm_close(f);
 	munmap((void *)told, 4096);
@@ -229,7 +240,8 @@ struct keys {
 	const char *const *key;		/* NULL at the end */
 	int answer;
 	pid_t kill;			/* in the middle */
-	struct blm_filter *other;	/* a handle on the old filter, to which others add meanwhile */
+	/* a handle on the old filter, to which others add meanwhile */
+	struct blm_filter *other;
 };
 
 static int fill(struct blm_filter *new, void *context)
@@ -240,7 +252,8 @@ static int fill(struct blm_filter *new, void *context)
 		MUST(blm_add(new, *key, strlen(*key)) >= 0);
 	if (keys->other) {
 		MUST(blm_add(keys->other, "meanwhile", 9) == 1);
-		MUST(!blm_contains(keys->other, keys->key[0], strlen(keys->key[0])) && !blm_contains(new, "meanwhile", 9));
+		MUST(!blm_contains(keys->other, keys->key[0], strlen(keys->key[0]))
+		     && !blm_contains(new, "meanwhile", 9));
 	}
 	if (keys->kill)
 		kill(keys->kill, SIGKILL);
@@ -262,10 +275,13 @@ START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
 		OK(blm_store_label(store, name, "a", "b"));
 	OK(blm_open(&reader, store, name, 0));
 	before = info_of(f);
-	OK(blm_rebuild(store, name, &BLM_PARAMS(.capacity = 5000), fill, &(struct keys){ .key = fresh, .other = f }));
-	ck_assert(has(reader, "one") && has(reader, "three") && !has(reader, "old") && !has(reader, "meanwhile"));
+	OK(blm_rebuild(store, name, &BLM_PARAMS(.capacity = 5000), fill,
+		       &(struct keys){ .key = fresh, .other = f }));
+	ck_assert(has(reader, "one") && has(reader, "three") && !has(reader, "old")
+		  && !has(reader, "meanwhile"));
 	after = info_of(f);
-	ck_assert(after.capacity == 5000 && after.rate == before.rate && after.kind == before.kind && after.hash == before.hash);
+	ck_assert(after.capacity == 5000 && after.rate == before.rate && after.kind == before.kind
+		  && after.hash == before.hash);
 	ck_assert(after.keys == 3 && memcmp(after.uuid, before.uuid, 16) && !after.dirty);
 	ck_assert_str_eq(after.name, before.name);
 	ck_assert_str_eq(after.labels, _i ? "a=b\n" : "");
@@ -291,7 +307,8 @@ START_TEST(what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays)
 	make(&f, NULL, "./x");
 	ck_assert_int_eq(mkdir("elsewhere", 0700), 0);
 	ck_assert_int_eq(symlink("../x", "elsewhere/link"), 0);
-	OK(blm_rebuild(NULL, "elsewhere/link", &BLM_PARAMS(), fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "elsewhere/link", &BLM_PARAMS(), fill,
+		       &(struct keys){ .key = fresh }));
 	ck_assert(has(f, "one"));
 	ck_assert(lstat("elsewhere/link", &st) == 0 && S_ISLNK(st.st_mode));
 	ck_assert_int_eq(access("elsewhere/x", F_OK), -1);
@@ -308,14 +325,20 @@ START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
 
 	make(&f, store, name);
 	OK(blm_add(f, "old", 3));
-	ck_assert_int_eq(blm_rebuild(store, name, &BLM_PARAMS(), fill, &(struct keys){ .key = fresh, .answer = -ECANCELED }),
+	ck_assert_int_eq(blm_rebuild(store, name, &BLM_PARAMS(), fill,
+				     &(struct keys){ .key = fresh, .answer = -ECANCELED }),
 			 -ECANCELED);
 	ck_assert(has(f, "old") && !has(f, "one"));
-	FAILS(blm_rebuild(store, name, &BLM_PARAMS(.capacity = UINT64_MAX), fill, &(struct keys){ .key = fresh }), -EINVAL);
-	FAILS(blm_rebuild(store, _i ? "none" : "./none", &BLM_PARAMS(), fill, &(struct keys){ .key = fresh }), -ENOENT);
+	FAILS(blm_rebuild(store, name, &BLM_PARAMS(.capacity = UINT64_MAX), fill,
+			  &(struct keys){ .key = fresh }),
+	      -EINVAL);
+	FAILS(blm_rebuild(store, _i ? "none" : "./none", &BLM_PARAMS(), fill,
+			  &(struct keys){ .key = fresh }),
+	      -ENOENT);
 	pid = fork();
 	if (pid == 0) {
-		blm_rebuild(store, name, &BLM_PARAMS(), fill, &(struct keys){ .key = fresh, .kill = getpid() });
+		blm_rebuild(store, name, &BLM_PARAMS(), fill,
+			    &(struct keys){ .key = fresh, .kill = getpid() });
 		_exit(0);
 	}
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
@@ -330,7 +353,10 @@ START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
 }
 END_TEST
 
-/* What is asked for, and the kind and hash that come of it where the filter was blocked, with siphash; mode 0: as it was. */
+/*
+ * What is asked for, and the kind and hash that come of it where the filter was blocked, with
+ * siphash; mode 0: as it was.
+ */
 static const struct {
 	struct blm_params params;
 	const char *kind, *hash;
@@ -358,8 +384,9 @@ START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 	struct blm_filter *f;
 	struct blm_info before = BLM_INFO, after = BLM_INFO;
 
-	OK(blm_create(&f, NULL, "./x", &BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.003, .mode = 0604,
-							     .sparse = _i % 2)));
+	OK(blm_create(&f, NULL, "./x",
+		      &BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100,
+				  .rate = 0.003, .mode = 0604, .sparse = _i % 2)));
 	before = info_of(f);
 	OK(blm_rebuild(NULL, "./x", &asked[_i].params, fill, &(struct keys){ .key = fresh }));
 	after = info_of(f);
@@ -367,9 +394,13 @@ START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 	ck_assert_int_eq(after.sparse, _i % 2);
 	ck_assert_str_eq(after.kind, asked[_i].kind);
 	ck_assert_str_eq(after.hash, asked[_i].hash);
-	ck_assert(after.keyed == before.keyed ? !memcmp(after.key_id, before.key_id, 8) : after.hash != before.hash);
+	ck_assert(after.keyed == before.keyed ? !memcmp(after.key_id, before.key_id, 8)
+					      : after.hash != before.hash);
 	if (!asked[_i].params.cells)
-		ck_assert(after.rate == 0.003 && after.capacity == (asked[_i].params.capacity ? asked[_i].params.capacity : 100));
+		ck_assert(after.rate == 0.003
+			  && after.capacity
+				     == (asked[_i].params.capacity ? asked[_i].params.capacity
+								   : 100));
 	else
 		ck_assert(after.cells == 10240 && after.probes == 5);
 	blm_close(f);
@@ -380,18 +411,25 @@ START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 }
 END_TEST
 
-/* A kind that has a second image, with and without it, and what it becomes when it is made anew, also after it was sealed. */
+/*
+ * A kind that has a second image, with and without it, and what it becomes when it is made anew,
+ * also after it was sealed.
+ */
 START_TEST(a_rebuilt_filter_has_a_second_image_if_the_old_one_had)
 {
 	bool without = _i % 2, seal = _i / 2 == 1, other = _i / 2 == 2;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "./x", &BLM_PARAMS(.kind = other ? "blocked" : "cuckoo", .capacity = 100, .no_checkpoint = without)));
+	OK(blm_create(&f, NULL, "./x",
+		      &BLM_PARAMS(.kind = other ? "blocked" : "cuckoo", .capacity = 100,
+				  .no_checkpoint = without)));
 	if (seal)
 		OK(blm_seal(f));
-	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.kind = other ? "cuckoo" : NULL), fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.kind = other ? "cuckoo" : NULL), fill,
+		       &(struct keys){ .key = fresh }));
 	ck_assert_int_eq(info_of(f).shadow_bytes > 0, !without || seal || other);
-	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.no_checkpoint = true), fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.no_checkpoint = true), fill,
+		       &(struct keys){ .key = fresh }));
 	ck_assert_int_eq(info_of(f).shadow_bytes, 0);
 	blm_close(f);
 }
@@ -466,7 +504,9 @@ static int fill_by_threads(struct blm_filter *new, void *context)
 static int rebuild_for_ever(int unused)
 {
 	for (unsigned i = 0;; i++) {
-		int r = blm_rebuild(NULL, "a.blm", &BLM_PARAMS(.capacity = i % 2 ? 100000 : 100, .kind = i % 3 ? "blocked" : "classic"),
+		int r = blm_rebuild(NULL, "a.blm",
+				    &BLM_PARAMS(.capacity = i % 2 ? 100000 : 100,
+						.kind = i % 3 ? "blocked" : "classic"),
 				    fill, &(struct keys){ .key = fresh });
 
 		MUST(r == 0 || r == -ENOENT || r == -EROFS);
@@ -498,12 +538,14 @@ int main(void)
 	tcase_add_loop_test(tc, a_sealed_filter_refuses_changes_in_every_handle, 0, 3);
 	tcase_add_test(tc, a_sealed_filter_keeps_its_name_its_labels_its_count_and_its_origin);
 	tcase_add_test(tc, what_is_made_of_a_sealed_filter_can_be_changed);
-	tcase_add_loop_test(tc, writers_that_race_with_sealing_lose_no_key_that_they_were_told_of, 0, 12);
+	tcase_add_loop_test(tc, writers_that_race_with_sealing_lose_no_key_that_they_were_told_of,
+			    0, 12);
 	tcase_add_test(tc, sealing_takes_what_it_finds_also_where_others_rebuild_in_between);
 	tcase_add_loop_test(tc, a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step, 0, 2);
 	tcase_add_test(tc, what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays);
 	tcase_add_loop_test(tc, a_rebuild_that_fails_or_is_killed_leaves_the_old_filter, 0, 2);
-	tcase_add_loop_test(tc, a_rebuilt_filter_is_as_before_but_for_what_is_asked, 0, (int)(sizeof(asked) / sizeof(asked[0])));
+	tcase_add_loop_test(tc, a_rebuilt_filter_is_as_before_but_for_what_is_asked, 0,
+			    (int)(sizeof(asked) / sizeof(asked[0])));
 	tcase_add_loop_test(tc, a_rebuilt_filter_has_a_second_image_if_the_old_one_had, 0, 6);
 	tcase_add_loop_test(tc, what_has_no_name_yet_can_be_synced, 0, 2);
 	tcase_add_test(tc, several_threads_may_fill_it);

@@ -4,19 +4,23 @@
 #include "catalog/catalog.h"
 #include "place/store_dir.h"
 
-static const uint8_t given[BLM_SECRET_BYTES] = "the same for all", other[BLM_SECRET_BYTES] = "another one, too";
+static const uint8_t given[BLM_SECRET_BYTES] = "the same for all",
+		     other[BLM_SECRET_BYTES] = "another one, too";
 
 static void make_keyed(struct blm_store *store, const char *name, const uint8_t *secret)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash", .secret = secret)));
+	OK(blm_create(&f, store, name,
+		      &BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash",
+				  .secret = secret)));
 	OK(blm_add(f, name, strlen(name)));
 	OK(blm_sync(f));
 	blm_close(f);
 }
 
-static void copy_of(struct blm_store *from, const char *name, struct blm_store *to, const char *copy, bool empty)
+static void copy_of(struct blm_store *from, const char *name, struct blm_store *to,
+		    const char *copy, bool empty)
 {
 	struct blm_filter *f, *g;
 
@@ -71,7 +75,8 @@ static int fill(struct blm_filter *f, void *context)
 START_TEST(a_secret_goes_with_the_filter_that_one_with_another_replaced)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash", .secret = other, .replace = true);
+	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash",
+					      .secret = other, .replace = true);
 	struct blm_filter *f, *reader;
 
 	make_keyed(store, "a", given);
@@ -155,7 +160,8 @@ START_TEST(a_file_that_the_catalog_does_not_know_or_that_is_damaged_keeps_its_se
 		OK(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL));
 		ck_assert(holds(store, "b", "b"));
 	} else {
-		OK(blm_store_drop(store, "b"));		/* it does not open, and goes all the same */
+		/* it does not open, and goes all the same */
+		OK(blm_store_drop(store, "b"));
 	}
 	ck_assert_int_eq(secrets(), _i == 0);
 	blm_store_close(store);
@@ -196,7 +202,9 @@ START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
 	ck_assert_int_eq(chmod(path, 0700), 0);
 	FAILS(blm_open(&f, store, "a", 0), -ENOKEY);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
-	FAILS(blm_create(&f, store, "b", &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = given)), -ENOKEY);
+	FAILS(blm_create(&f, store, "b",
+			 &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = given)),
+	      -ENOKEY);
 	OK(blm_open_keyed(&f, store, "a", 0, given));
 	ck_assert(has(f, "a"));
 	blm_close(f);
@@ -218,7 +226,9 @@ static int make_and_drop(int who)
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	snprintf(name, sizeof(name), "f%d", who);
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = given)) == 0);
+		MUST(blm_create(&f, store, name,
+				&BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = given))
+		     == 0);
 		blm_close(f);
 		MUST(blm_open(&f, store, name, BLM_OPEN_WRITE) == 0 && blm_add(f, "x", 1) >= 0);
 		if (i % 3 == 0)
@@ -302,10 +312,13 @@ int main(void)
 	tcase_add_loop_test(tc, a_secret_goes_with_the_filter_that_one_with_another_replaced, 0, 3);
 	tcase_add_test(tc, a_clear_or_a_seal_keeps_the_secret);
 	tcase_add_test(tc, what_was_copied_out_of_the_store_keeps_its_own);
-	tcase_add_loop_test(tc, a_file_that_the_catalog_does_not_know_or_that_is_damaged_keeps_its_secret, 0, 2);
+	tcase_add_loop_test(
+		tc, a_file_that_the_catalog_does_not_know_or_that_is_damaged_keeps_its_secret, 0,
+		2);
 	tcase_add_test(tc, a_filter_whose_secret_is_lost_is_dropped);
 	tcase_add_loop_test(tc, what_is_no_file_of_a_secret_is_none_and_is_told_of, 0, 3);
-	tcase_add_test(tc, makers_droppers_and_readers_of_one_secret_do_not_take_it_from_each_other);
+	tcase_add_test(tc,
+		       makers_droppers_and_readers_of_one_secret_do_not_take_it_from_each_other);
 	tcase_add_test(tc, who_may_not_look_into_the_folder_of_secrets_finds_none_missing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,4 +1,6 @@
-/* store.c - a store and its catalog: names, one-step changes, many processes, other users, secrets */
+/*
+ * store.c - a store and its catalog: names, one-step changes, many processes, other users, secrets
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -14,13 +16,35 @@
 
 /* ---- Names ---- */
 
-static const char long_name[] =
-	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
+static const char long_name[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef01"
+				"23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+				"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef01"
+				"23456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
 
 static const char *const good_names[] = {
-	"a", "...", ".hidden", "-rf", "a b", " ", "a\\b", "%s%n", "*", "~", "CON", "a:b", "$(id)", "\xc3\xa9", "\xe2\x82\xac",
-	"\xf0\x9f\x8c\xb8", "\xf4\x8f\xbf\xbf", "\xc2\xa0", "\xed\x9f\xbf", "\xee\x80\x80", "data.mdb", "e\xcc\x81", long_name,
+	"a",
+	"...",
+	".hidden",
+	"-rf",
+	"a b",
+	" ",
+	"a\\b",
+	"%s%n",
+	"*",
+	"~",
+	"CON",
+	"a:b",
+	"$(id)",
+	"\xc3\xa9",
+	"\xe2\x82\xac",
+	"\xf0\x9f\x8c\xb8",
+	"\xf4\x8f\xbf\xbf",
+	"\xc2\xa0",
+	"\xed\x9f\xbf",
+	"\xee\x80\x80",
+	"data.mdb",
+	"e\xcc\x81",
+	long_name,
 };
 
 START_TEST(any_line_of_utf8_without_a_slash_is_a_name)
@@ -32,21 +56,49 @@ START_TEST(any_line_of_utf8_without_a_slash_is_a_name)
 	make_with(store, good_names[_i], "key");
 	ck_assert(holds(store, good_names[_i], "key"));
 	ck_assert_int_eq(files_in("s/filters", path), 1);
-	ck_assert_uint_eq(strlen(path), strlen("s/filters/") + BLM_FILE_TEXT - 1);	/* its uuid, whatever the name */
+	/* its uuid, whatever the name */
+	ck_assert_uint_eq(strlen(path), strlen("s/filters/") + BLM_FILE_TEXT - 1);
 	blm_store_close(store);
 }
 END_TEST
 
-static const struct { const char *name; int err; } bad_names[] = {
-	{ "", -EINVAL }, { ".", -EINVAL }, { "..", -EINVAL }, { "/x", -EINVAL }, { "../x", -EINVAL }, { "a/b", -EINVAL },
-	{ "a/../../x", -EINVAL }, { "a/", -EINVAL }, { "/", -EINVAL },
-	{ "a\nb", -EINVAL }, { "\t", -EINVAL }, { "\033[2J", -EINVAL }, { "a\x7f", -EINVAL }, { "\x01", -EINVAL },
-	{ "\xc2\x80", -EINVAL }, { "a\xc2\x9f", -EINVAL },						/* C1 */
-	{ "\xff", -EINVAL }, { "\x80", -EINVAL }, { "a\xc3", -EINVAL }, { "\xe2\x82", -EINVAL }, { "\xc3(", -EINVAL },
-	{ "\xc0\xaf", -EINVAL }, { "\xc1\xbf", -EINVAL }, { "\xe0\x80\xaf", -EINVAL }, { "\xf0\x80\x80\xaf", -EINVAL },	/* overlong */
-	{ "\xc0\x80", -EINVAL },									/* a NUL, overlong */
-	{ "\xed\xa0\x80", -EINVAL }, { "\xed\xbf\xbf", -EINVAL },					/* surrogates */
-	{ "\xf4\x90\x80\x80", -EINVAL }, { "\xf8\x88\x80\x80\x80", -EINVAL },				/* past the end */
+static const struct { const char *name; int err;
+} bad_names[] = {
+	/* C1 */
+	/* overlong */
+	/* a NUL, overlong */
+	/* surrogates */
+	/* past the end */
+	{ "", -EINVAL },
+	{ ".", -EINVAL },
+	{ "..", -EINVAL },
+	{ "/x", -EINVAL },
+	{ "../x", -EINVAL },
+	{ "a/b", -EINVAL },
+	{ "a/../../x", -EINVAL },
+	{ "a/", -EINVAL },
+	{ "/", -EINVAL },
+	{ "a\nb", -EINVAL },
+	{ "\t", -EINVAL },
+	{ "\033[2J", -EINVAL },
+	{ "a\x7f", -EINVAL },
+	{ "\x01", -EINVAL },
+	{ "\xc2\x80", -EINVAL },
+	{ "a\xc2\x9f", -EINVAL },
+	{ "\xff", -EINVAL },
+	{ "\x80", -EINVAL },
+	{ "a\xc3", -EINVAL },
+	{ "\xe2\x82", -EINVAL },
+	{ "\xc3(", -EINVAL },
+	{ "\xc0\xaf", -EINVAL },
+	{ "\xc1\xbf", -EINVAL },
+	{ "\xe0\x80\xaf", -EINVAL },
+	{ "\xf0\x80\x80\xaf", -EINVAL },
+	{ "\xc0\x80", -EINVAL },
+	{ "\xed\xa0\x80", -EINVAL },
+	{ "\xed\xbf\xbf", -EINVAL },
+	{ "\xf4\x90\x80\x80", -EINVAL },
+	{ "\xf8\x88\x80\x80\x80", -EINVAL },
 };
 
 static void is_refused(struct blm_store *store, const char *name, int err)
@@ -61,7 +113,8 @@ static void is_refused(struct blm_store *store, const char *name, int err)
 	FAILS(blm_store_rename(store, "good", name), err);
 	FAILS(blm_store_rename(store, name, "better"), err);
 	FAILS(blm_store_label(store, name, "a", "b"), err);
-	ck_assert_msg(!strpbrk(blm_error_message(), "\n\033\177"), "the words are not one plain line");
+	ck_assert_msg(!strpbrk(blm_error_message(), "\n\033\177"),
+		      "the words are not one plain line");
 	free(info);
 }
 
@@ -442,7 +495,8 @@ static int put_many(int who)
 
 START_TEST(a_store_opened_twice_and_closed_once_still_keeps_writers_apart)
 {
-	struct blm_store *one = open_store(BLM_STORE_CREATE), *two = open_store(0), *three = open_store(BLM_STORE_READ);
+	struct blm_store *one = open_store(BLM_STORE_CREATE), *two = open_store(0),
+			 *three = open_store(BLM_STORE_READ);
 	struct listed l = { .count = 0 };
 	char name[32];
 	pid_t pid[2];
@@ -504,7 +558,8 @@ START_TEST(ten_thousand_filters_are_listed_and_none_is_opened)
 	OK(blm_store_drop(store, "model"));
 	OK(blm_catalog_make("s/catalog", entries, COUNT));	/* and there is not one file */
 	ck_assert_int_eq(files_in("s/filters", NULL), 0);
-	OK(blm_store_list(store, NULL, note, &l));		/* the open store goes over to the new catalog */
+	/* the open store goes over to the new catalog */
+	OK(blm_store_list(store, NULL, note, &l));
 	ck_assert_int_eq(l.count, COUNT);
 	ck_assert_int_eq(l.damaged, 0);
 	free(entries);
@@ -546,7 +601,8 @@ START_TEST(a_catalog_outgrows_its_map_while_another_process_has_it_open)
 
 	entries[COUNT].entry = *model;
 	strcpy(entries[COUNT].name, "model");
-	model->constant.template.seed_count = htole32(BLM_FORMAT_SEEDS);	/* records as large as they can be */
+	/* records as large as they can be */
+	model->constant.template.seed_count = htole32(BLM_FORMAT_SEEDS);
 	model->labels_bytes = BLM_FORMAT_LABELS - 1;
 	memset(model->labels, 'l', model->labels_bytes);
 	for (int i = 0; i < COUNT; i++) {
@@ -728,19 +784,24 @@ END_TEST
 
 static int on_a_read_only_mount(int err)
 {
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("s", "s", NULL, MS_BIND, NULL) < 0
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+	    || mount("s", "s", NULL, MS_BIND, NULL) < 0
 	    || mount(NULL, "s", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
 		return 77;	/* not allowed here */
 	return only_read(err);
 }
 
-/* At a path, open for reading: while a file is open for changes, as a store's catalog is, the system lets nobody take the right to write away. */
+/*
+ * At a path, open for reading: while a file is open for changes, as a store's catalog is, the
+ * system lets nobody take the right to write away.
+ */
 static int becomes_read_only(int unused)
 {
 	struct blm_filter *f, *g;
 	struct blm_info info = BLM_INFO;
 
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("d", "d", NULL, MS_BIND, NULL) < 0)
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+	    || mount("d", "d", NULL, MS_BIND, NULL) < 0)
 		return 77;
 	MUST(blm_open(&f, NULL, "d/a.blm", 0) == 0);
 	MUST(has(f, "key"));
@@ -788,7 +849,8 @@ static int hold_the_lock(int unused)
 	char c = 'h';
 
 	MUST(fd >= 0 && flock(fd, LOCK_EX) == 0);
-	MUST(fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_RDLCK, .l_whence = SEEK_SET }) == 0);	/* another sort, which holds nobody up */
+	/* another sort, which holds nobody up */
+	MUST(fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_RDLCK, .l_whence = SEEK_SET }) == 0);
 	MUST(write(told[1], &c, 1) == 1);
 	pause();
 	return 0;
@@ -863,7 +925,8 @@ static void is_in_no_file_but(const char *key_file, const char *const *others)
 
 START_TEST(a_secret_lies_in_its_own_file_and_nowhere_else)
 {
-	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret);
+	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash",
+						    .secret = secret);
 	struct blm_store *store;
 	struct blm_filter *f;
 	char key_file[512], path[512];
@@ -905,7 +968,8 @@ static void wants_its_key(struct blm_store *store, const char *name, const char 
 
 START_TEST(a_keyed_filter_opens_with_its_key_only)
 {
-	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret);
+	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash",
+						    .secret = secret);
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
 	char key_file[512];
@@ -934,8 +998,12 @@ START_TEST(filters_with_different_keys_do_not_combine)
 	OK(blm_create(&b, NULL, "b.blm", &params));
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
 	ck_assert_msg(strstr(blm_error_message(), "key"), "%s", blm_error_message());
-	FAILS(blm_combine(&both, NULL, "both.blm", BLM_UNION, (const struct blm_filter *const[]){ a, b }, 2, 0, NULL), -EMEDIUMTYPE);
-	FAILS(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0, NULL), -EMEDIUMTYPE);
+	FAILS(blm_combine(&both, NULL, "both.blm", BLM_UNION,
+			  (const struct blm_filter *const[]){ a, b }, 2, 0, NULL),
+	      -EMEDIUMTYPE);
+	FAILS(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0,
+			       NULL),
+	      -EMEDIUMTYPE);
 	ck_assert_int_eq(access("both.blm", F_OK), -1);
 	OK(blm_template(&like, NULL, "like.blm", a, 0));
 	OK(blm_same_template(a, like));
@@ -983,8 +1051,10 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, any_line_of_utf8_without_a_slash_is_a_name, 0, ARRAY_LEN(good_names));
-	tcase_add_loop_test(tc, what_is_no_name_is_refused_with_words_everywhere, 0, ARRAY_LEN(bad_names));
+	tcase_add_loop_test(tc, any_line_of_utf8_without_a_slash_is_a_name, 0,
+			    ARRAY_LEN(good_names));
+	tcase_add_loop_test(tc, what_is_no_name_is_refused_with_words_everywhere, 0,
+			    ARRAY_LEN(bad_names));
 	tcase_add_test(tc, a_name_of_256_bytes_is_too_long);
 	tcase_add_test(tc, a_filter_is_made_once_and_found_by_its_name);
 	tcase_add_test(tc, a_listing_is_in_the_order_of_bytes_and_takes_patterns);
@@ -1004,7 +1074,8 @@ int main(void)
 	tcase_add_test(tc, another_user_reads_a_store_and_changes_nothing);
 	tcase_add_test(tc, a_store_whose_files_and_folders_are_write_protected_is_readable);
 	tcase_add_test(tc, a_store_on_a_read_only_mount_is_readable);
-	tcase_add_test(tc, a_filter_that_is_open_while_its_file_system_becomes_read_only_answers_on);
+	tcase_add_test(tc,
+		       a_filter_that_is_open_while_its_file_system_becomes_read_only_answers_on);
 	tcase_add_test(tc, waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder);
 	tcase_add_test(tc, a_secret_lies_in_its_own_file_and_nowhere_else);
 	tcase_add_test(tc, a_keyed_filter_opens_with_its_key_only);

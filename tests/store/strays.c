@@ -1,4 +1,7 @@
-/* strays.c - files that no record of the catalog means: repair deletes what was replaced or dropped, and nothing that anybody may miss */
+/*
+ * strays.c - files that no record of the catalog means: repair deletes what was replaced or
+ * dropped, and nothing that anybody may miss
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -14,7 +17,8 @@ static void hear(void *context, const struct blm_finding *found)
 {
 	size_t at = strlen(said);
 
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
+		 found->repaired ? " (repaired)" : "");
 }
 
 static int verify(unsigned flags)
@@ -104,7 +108,8 @@ static bool is_there(const char *name, const char *key)
 /* ---- What nobody knows for certain stays ---- */
 
 /* Left by who died there, or not yet written over on the disk when the power went. */
-static const enum blm_state states[] = { BLM_LIVE, BLM_REPLACING, BLM_DROPPED, BLM_UNNAMED, BLM_YIELDING };
+static const enum blm_state states[] = { BLM_LIVE, BLM_REPLACING, BLM_DROPPED, BLM_UNNAMED,
+					 BLM_YIELDING };
 
 START_TEST(a_filter_whose_record_is_damaged_stays_whatever_its_state_says)
 {
@@ -138,7 +143,7 @@ START_TEST(an_empty_filter_whose_record_is_damaged_stays_too)
 END_TEST
 
 /* UNNAMED is not among these: who made it was told nothing. */
-START_TEST(of_an_older_catalog_put_back_every_newer_filter_that_holds_keys_is_found)
+START_TEST(of_an_older_catalog_put_back_every_newer_filter_with_keys_is_found)
 {
 	char path[512];
 
@@ -172,7 +177,7 @@ START_TEST(an_older_catalog_whose_filters_are_gone_in_part_proves_nothing_of_the
 }
 END_TEST
 
-START_TEST(a_state_that_somebody_died_in_is_set_right_by_a_repair_where_the_catalog_knows_the_file)
+START_TEST(a_repair_mends_the_state_of_a_dead_writer_where_the_catalog_knows_the_file)
 {
 	char path[512];
 
@@ -233,7 +238,10 @@ static void take_away(struct blm_store *store, const char *name, bool by_drop)
 	blm_close(f);
 }
 
-/* The one step was taken, and its file not deleted; by the time of the repair its name means another filter, or none. */
+/*
+ * The one step was taken, and its file not deleted; by the time of the repair its name means
+ * another filter, or none.
+ */
 static void leave_a_file_of(bool by_drop, const char *note)
 {
 	struct blm_store *store;
@@ -401,7 +409,8 @@ START_TEST(a_catalog_made_anew_beside_processes_at_work_takes_nothing_from_them)
 	for (int i = 0; i < WORKERS; i++)
 		spawn(work, i);
 	for (; alive; made++) {
-		ck_assert_msg(verify(BLM_VERIFY_REPAIR | BLM_VERIFY_DISTRUST) >= 0, "%s", blm_error_message());
+		ck_assert_msg(verify(BLM_VERIFY_REPAIR | BLM_VERIFY_DISTRUST) >= 0, "%s",
+			      blm_error_message());
 		usleep(2000);		/* for those who wait for the catalog */
 		while (alive && waitpid(-1, &status, WNOHANG) > 0) {
 			ck_assert_int_eq(status, 0);
@@ -478,22 +487,34 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_filter_whose_record_is_damaged_stays_whatever_its_state_says, 0, ARRAY_LEN(states));
+	tcase_add_loop_test(tc, a_filter_whose_record_is_damaged_stays_whatever_its_state_says, 0,
+			    ARRAY_LEN(states));
 	tcase_add_test(tc, an_empty_filter_whose_record_is_damaged_stays_too);
 	for (size_t i = 0; i < ARRAY_LEN(states); i++)
 		if (states[i] != BLM_UNNAMED)
-			tcase_add_loop_test(tc, of_an_older_catalog_put_back_every_newer_filter_that_holds_keys_is_found, (int)i, (int)i + 1);
-	tcase_add_test(tc, an_older_catalog_whose_filters_are_gone_in_part_proves_nothing_of_the_newer_ones);
-	tcase_add_loop_test(tc, a_state_that_somebody_died_in_is_set_right_by_a_repair_where_the_catalog_knows_the_file, 0, ARRAY_LEN(states));
+			tcase_add_loop_test(
+				tc,
+				of_an_older_catalog_put_back_every_newer_filter_with_keys_is_found,
+				(int)i, (int)i + 1);
+	tcase_add_test(
+		tc,
+		an_older_catalog_whose_filters_are_gone_in_part_proves_nothing_of_the_newer_ones);
+	tcase_add_loop_test(
+		tc, a_repair_mends_the_state_of_a_dead_writer_where_the_catalog_knows_the_file, 0,
+		ARRAY_LEN(states));
 	tcase_add_test(tc, a_filter_with_data_that_was_never_counted_stays);
-	tcase_add_loop_test(tc, a_file_that_the_catalog_took_out_is_deleted_also_where_its_name_is_gone, 0, 2);
-	tcase_add_loop_test(tc, the_same_file_stays_where_the_catalog_does_not_say_that_it_took_it_out, 0, 2);
+	tcase_add_loop_test(
+		tc, a_file_that_the_catalog_took_out_is_deleted_also_where_its_name_is_gone, 0, 2);
+	tcase_add_loop_test(
+		tc, the_same_file_stays_where_the_catalog_does_not_say_that_it_took_it_out, 0, 2);
 	tcase_add_test(tc, the_catalog_forgets_what_it_took_out_when_the_files_are_gone);
 	tcase_add_test(tc, repairs_at_once_give_each_file_one_name);
 	tcase_add_test(tc, one_file_under_two_names_is_told_of_and_keeps_its_own);
 	tcase_add_test(tc, a_catalog_made_anew_beside_processes_at_work_takes_nothing_from_them);
 	tcase_add_test(tc, a_catalog_that_another_user_makes_anew_stays_its_owners);
-	tcase_add_test(tc, who_has_a_keyed_filter_open_is_told_that_it_was_dropped_by_one_without_its_secret);
+	tcase_add_test(
+		tc,
+		who_has_a_keyed_filter_open_is_told_that_it_was_dropped_by_one_without_its_secret);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -1,4 +1,7 @@
-/* suite.h - what the tests of the store share: a folder for each test, processes, and the end of a test file */
+/*
+ * suite.h - what the tests of the store share: a folder for each test, processes, and the end of a
+ * test file
+ */
 #ifndef BLM_STORE_SUITE_H
 #define BLM_STORE_SUITE_H
 
@@ -31,23 +34,27 @@ static inline bool is_share(void)
 }
 
 /* In a child process, where Check's assertions would not be heard. */
-#define MUST(x) do { \
-	if (!(x)) { \
-		fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, blm_error_message()); \
-		_exit(99); \
-	} \
-} while (0)
+#define MUST(x) \
+	do { \
+		if (!(x)) { \
+			fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, \
+				blm_error_message()); \
+			_exit(99); \
+		} \
+	} while (0)
 
 #define OK(call) do { \
 	int ok_ = (int)(call); \
 	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_error_message()); \
 } while (0)
 
-#define FAILS(call, err) do { \
-	int fails_ = (int)(call); \
-	ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), blm_error_message()); \
-	ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
-} while (0)
+#define FAILS(call, err) \
+	do { \
+		int fails_ = (int)(call); \
+		ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), \
+			      blm_error_message()); \
+		ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
+	} while (0)
 
 enum { SIGNALLED = 1000 };
 
@@ -92,7 +99,9 @@ static inline void make(struct blm_filter **ret, struct blm_store *store, const 
 {
 	struct blm_filter *f = NULL;
 
-	OK(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 100, .rate = 0.001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 })));
+	OK(blm_create(&f, store, name,
+		      &BLM_PARAMS(.capacity = 100, .rate = 0.001, .seed_count = 1,
+				  .seeds = (const uint64_t[]){ 7 })));
 	if (ret)
 		*ret = f;
 	else
@@ -150,8 +159,11 @@ static inline void path_of(struct blm_store *store, const char *name, char ret[5
 	const uint8_t *u = info->uuid;
 
 	OK(blm_store_find(store, name, info));
-	snprintf(ret, 512, "s/filters/%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.blm", u[0], u[1],
-		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	snprintf(ret, 512,
+		 "s/filters/"
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.blm",
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
+		 u[13], u[14], u[15]);
 	free(info);
 }
 
@@ -172,7 +184,8 @@ static inline void write_all(const char *path, const void *bytes, size_t count)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
-	ck_assert_msg(fd >= 0 && write(fd, bytes, count) == (ssize_t)count, "%s: %s", path, strerror(errno));
+	ck_assert_msg(fd >= 0 && write(fd, bytes, count) == (ssize_t)count, "%s: %s", path,
+		      strerror(errno));
 	close(fd);
 }
 
@@ -221,15 +234,21 @@ static inline void own_folder(void)
 
 static inline int run_suite(Suite *s)
 {
-	/* in memory where there is a place: thousands of small syncs say nothing about what is tested here, and take minutes */
-	const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	/*
+	 * in memory where there is a place: thousands of small syncs say nothing about what is
+	 * tested here, and take minutes
+	 */
+	const char *where = getenv("TMPDIR")		  ? getenv("TMPDIR")
+			  : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+							  : "/tmp";
 	char folder[256];
 	int failed;
 
 	snprintf(folder, sizeof(folder), "%.200s/bloomery-store-XXXXXX", where);
 	if (!mkdtemp(folder) || chmod(folder, 0755) < 0 || chdir(folder) < 0)
 		return EXIT_FAILURE;
-	failed = run_tests(s, CK_FORK);		/* each test in its folder, and a crash ends only one */
+	/* each test in its folder, and a crash ends only one */
+	failed = run_tests(s, CK_FORK);
 	if (chdir("/") == 0)
 		nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;

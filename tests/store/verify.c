@@ -1,4 +1,7 @@
-/* verify.c - checking one filter: what lies beside it, what is cut meanwhile, what no writer would write; and a new one that finds no room */
+/*
+ * verify.c - checking one filter: what lies beside it, what is cut meanwhile, what no writer would
+ * write; and a new one that finds no room
+ */
 #include "suite.h"
 #include "../info.h"
 
@@ -86,7 +89,8 @@ START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
 	OK(blm_sync(f));
 	OK(blm_info(f, info));
 	blm_close(f);
-	for (at = info->bytes - info->data_bytes; at < info->bytes - info->data_bytes + 512; at += 8)
+	for (at = info->bytes - info->data_bytes; at < info->bytes - info->data_bytes + 512;
+	     at += 8)
 		set_word("a.blm", at, 0);
 	OK(blm_survive_truncation());
 	said[0] = '\0';
@@ -96,10 +100,14 @@ START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
 }
 END_TEST
 
-/* As a crash in a sync leaves one, and a copy made in the first sync its only one, which `flushing` shows. */
+/*
+ * As a crash in a sync leaves one, and a copy made in the first sync its only one, which `flushing`
+ * shows.
+ */
 START_TEST(where_no_sync_record_that_was_written_is_whole_it_is_told)
 {
-	static const size_t checks[] = { offsetof(struct blm_header, live.sync[0].check), offsetof(struct blm_header, live.sync[1].check) };
+	static const size_t checks[] = { offsetof(struct blm_header, live.sync[0].check),
+					 offsetof(struct blm_header, live.sync[1].check) };
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 1000)));
@@ -218,7 +226,8 @@ static void begin_too_late(struct blm_header *header)
 
 START_TEST(epochs_that_nobody_reached_are_told_of_and_never_come_round)
 {
-	static void (*const all[])(struct blm_header *header) = { write_too_late, begin_too_late, sync_too_late };
+	static void (*const all[])(struct blm_header * header) = { write_too_late, begin_too_late,
+								   sync_too_late };
 	struct blm_filter *f;
 
 	make_with(NULL, "a.blm", "key");
@@ -237,7 +246,8 @@ static int cut_the_new_file(struct blm_filter *f, void *unused)
 	for (int fd = 3; fd < 64; fd++) {
 		struct stat st;
 
-		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0 && st.st_size > 1000000)
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0
+		    && st.st_size > 1000000)
 			MUST(ftruncate(fd, BLM_HEADER_BYTES) == 0);
 	}
 	for (uint32_t i = 0; i < 1000; i++)

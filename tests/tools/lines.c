@@ -1,4 +1,7 @@
-/* lines.c - lines, wherever the ends of blocks fall: the program's lines.c and output.c, with blocks of 64 bytes */
+/*
+ * lines.c - lines, wherever the ends of blocks fall: the program's lines.c and output.c, with
+ * blocks of 64 bytes
+ */
 #include "keys.h"
 #include "lines.h"
 #include "output.h"
@@ -12,7 +15,8 @@
 /* ---- In the place of the program's other files ---- */
 
 static struct options { char end; bool lines, room; } o;
-static struct input { char *text; size_t bytes, at; unsigned most; } in;	/* given out in pieces of up to `most` */
+/* given out in pieces of up to `most` */
+static struct input { char *text; size_t bytes, at; unsigned most; } in;
 
 char line_end(void) { return o.end; }
 bool keys_are_lines(void) { return o.lines; }
@@ -23,7 +27,10 @@ void stop_for(int signal) { (void)signal; }
 void say(const char *format, ...) { (void)format; }
 int broken(const char *format, ...) { (void)format; return FAILED; }
 
-/* A key is its line without its first byte, copied where it needs room; a line that begins with '!' has none. */
+/*
+ * A key is its line without its first byte, copied where it needs room; a line that begins with '!'
+ * has none.
+ */
 const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
 {
 	const char *text = line->bytes;
@@ -230,7 +237,9 @@ START_TEST(the_lines_before_a_wrong_one_are_there)
 	free(in.text);
 	in = (struct input){ .text = strdup("ab\nc\n\n!\nd\n"), .bytes = 11, .most = 11 };
 	for (size_t n = 0; !wrong; n++) {
-		ck_assert_int_eq(batch_read(&slots[n % SLOTS], n ? &slots[(n - 1) % SLOTS] : NULL, &source), 1);
+		ck_assert_int_eq(batch_read(&slots[n % SLOTS], n ? &slots[(n - 1) % SLOTS] : NULL,
+					    &source),
+				 1);
 		wrong = batch_split(&slots[n % SLOTS]);
 		ck_assert_uint_eq(slots[n % SLOTS].count, slots[n % SLOTS].read);
 		before += slots[n % SLOTS].count;
@@ -245,7 +254,10 @@ END_TEST
 START_TEST(given_keys_keep_the_ends_of_lines_in_them)
 {
 	char text[200];
-	struct given_key keys[] = { { .text = "a\nb" }, { .text = "" }, { .text = "\n", .value = "12" }, { .text = text } };
+	struct given_key keys[] = { { .text = "a\nb" },
+				    { .text = "" },
+				    { .text = "\n", .value = "12" },
+				    { .text = text } };
 	const struct given given = { .option = "--key", .keys = keys, .count = 4 };
 	struct batch b = { 0 };
 	char where[WHERE], why[WHY];
