@@ -26,6 +26,7 @@ cd "$root/lib" && abidw --no-corpus-path --no-comp-dir-path --no-show-locs --no-
 	--type-id-style hash --drop-private-types --drop-undefined-syms --exported-interfaces-only \
 	--header-file bloomery.h --out-file "$top/now.abi" \
 	"$top/build/lib/libbloomery.so.0" || exit 2
+sed -i -E "s|path='[^']*/lib/|path='lib/|" "$top/now.abi"	# and not of this machine
 if [ "${1-}" = --renew ]; then
 	cp "$top/now.abi" "$last"
 	exit
