@@ -79,7 +79,7 @@ the_pace_of_writers_is_shown() {
 	bloomery create busy -n 100m -p 0.1
 	(while echo $RANDOM.$RANDOM.$RANDOM; do :; done > lines 2> gone) & writer=$!
 	bloomery add busy lines 2> warning & adder=$!
-	trap 'kill $writer $adder 2> /dev/null' EXIT	# also where a check fails
+	trap 'kill $writer $adder 2> /dev/null || :' EXIT	# also where a check fails
 	on_screen 80 24 '....q' "$BLOOMERY" top --every 1s > seen
 	same "$(tail -n 1 seen)" '0 restored'
 	screen 4 seen | grep ' busy$' > row
