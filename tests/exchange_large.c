@@ -635,8 +635,7 @@ static void has_all_keys(const struct blm_filter *f, int each)
 		}
 	ck_assert_int_eq(lost, 0);
 	ck_assert_int_lt(wrong, each / 100);
-	ck_assert(blm_contains(f, "apple", 5) && blm_contains(f, "pear", 4)
-		  && !blm_contains(f, "Apple", 5));
+	ck_assert(blm_contains(f, "apple", 5) && blm_contains(f, "pear", 4));
 }
 
 START_TEST(two_processes_lose_no_key_of_a_filter_that_came_from_pybloomfiltermmap)
@@ -654,6 +653,7 @@ START_TEST(two_processes_lose_no_key_of_a_filter_that_came_from_pybloomfiltermma
 	blm_close(f);
 	OK(blm_import_bytes(&again, NULL, NULL, &in_base64, text, chars));
 	has_all_keys(again, EACH);
+	ck_assert(!blm_contains(again, "Apple", 5));	/* by the seeds of the file */
 	blm_free(text);
 	blm_close(again);
 }
