@@ -323,7 +323,8 @@ BLM_API int64_t blm_remove_packed(struct blm_filter *f, const void *data, const 
  * blm_contains_range() - may the filter hold any key from first to last, those two included?
  * (BLM_CAN_RANGE)
  * @first, @last: keys as the filter's hash takes them (struct blm_hash_info), for example decimal
- *                digits of ordered-uint; of ordered-string any bytes, of which the first 8 count
+ *                digits for ordered-uint. ordered-string takes any bytes, and compares the
+ *                first 8.
  *
  * 0 is certain. 1 is wrong at the filter's rate for ranges of up to `width` places (the option of
  * that name), wherever the range is, also right beside a key; for wider ranges in proportion. A
@@ -388,8 +389,8 @@ struct blm_when {
  * blm_add_at() - as blm_add_many(): notes that keys were seen, at when->at
  * blm_ages() - how long ago each key was last seen, for keys seen within when->within
  * @when:     NULL: as all zeros
- * @ret_ages: room for count ages, in nanoseconds, of which each is less than a tick from the true
- *            one. Where the answer is no the age is left as it is.
+ * @ret_ages: room for `count` ages, in nanoseconds. Each differs from the true age by less than a
+ *            tick. The age of a key whose answer is no is not written.
  *
  * blm_add_at() never makes a key older: of two sights the later one counts. A sight that is older
  * than the span is not kept. blm_contains_many(), blm_claim_many() and blm_add_many() do the same
@@ -750,7 +751,7 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
 
 /**
  * blm_create_many() - make many empty filters in a store, with one commit of its catalog
- * @names:  `count` names, each of which is new
+ * @names:  `count` names. The store must have none of them.
  * @count:  0 to BLM_CREATE_MANY_MAX, because each new file is mapped until all have their names
  * @params: as for blm_create(); without `replace`
  *

@@ -86,8 +86,8 @@ bool blm_temporary_is_made(int folder, const char *file);
 void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME]);
 
 /*
- * For one of many files that get their names together, of which a process may have more than it may
- * have descriptors: it gets its mode and a temporary name (ret_temporary), and a second
+ * For one of many files that get their names together. There may be more of them than a process may
+ * have descriptors. The file gets its mode and a temporary name (ret_temporary). A second
  * description of it (*ret_map, BLM_PARKED_BYTES of its beginning) takes over the locks that are
  * held through file->fd. `file` can then be ended, which leaves the temporary name. A forked child
  * gets no such map, so it holds no lock up. munmap() gives the locks back. The bytes of the map are

@@ -27,9 +27,9 @@ int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm
 struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *carry);
 
 /*
- * Keys are given to the new file, by any thread: these, or some that nobody can name. Those of an
- * ordered family are such: a network gives each of its addresses, and a number has several
- * spellings. A carry of NULL takes no note.
+ * Note keys that are given to the new file. Any thread may call this. note_unnamed() is for keys
+ * that nobody can name. Keys of an ordered family are of this sort: a network stands for all of its
+ * addresses, and a number has several spellings. If the carry is NULL, nothing is noted.
  */
 void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys,
 			      size_t count);

@@ -25,7 +25,7 @@ static unsigned days_in(int64_t year, unsigned month)
 	return month == 2 ? 28U + leap : 30 + (month + month / 8) % 2;
 }
 
-/* Exactly so many digits. Return: behind them, or NULL. */
+/* Reads exactly `digits` digits. Return: the byte behind them, or NULL if they are not there. */
 static const uint8_t *number(const uint8_t *at, const uint8_t *end, unsigned digits,
 			     unsigned *ret)
 {

@@ -291,10 +291,10 @@ struct blm_kind {
 	 */
 	void (*count_others)(uint64_t args[BLM_KIND_ARGS], uint64_t others);
 	/*
-	 * ... and which are brought up to date by both lists as they are now: revised() makes of
-	 * the shape of `from`, which had so many keys, that of the new one, and leaves
-	 * keys->others->work for revise(), which builds into a part of that shape that is all zeros
-	 * and alone. They fail with words.
+	 * ... and which are brought up to date by both lists as they are now: `from` has
+	 * `had` keys. revised() changes `shape` from that of `from` to the new one, and leaves
+	 * keys->others->work for revise(). revise() builds into a part of the new shape, which is
+	 * all zeros and alone. They fail with words.
 	 */
 	int (*revised)(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		       const struct blm_sorted *keys);
@@ -501,8 +501,8 @@ struct blm_kind {
 	 */
 	bool holds_keys;
 	/*
-	 * keeps when each key was last seen: its functions look at key->when, of which the caller
-	 * has checked that it asks for no longer than the first of its arguments, in nanoseconds
+	 * keeps when each key was last seen: its functions look at key->when. The caller has
+	 * checked that the age asked for is at most the kind's first argument, in nanoseconds
 	 */
 	bool ages;
 };

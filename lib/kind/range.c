@@ -30,14 +30,14 @@ enum { PIECES = 128, BLOCKS_MOST = 1 << 16, LEVELS_AT = 40 };
 #define WIDTH_MOST (UINT64_C(1) << 40)
 
 static const struct blm_option options[] = {
-	[RANGE_WIDTH] = { "width", "the rate holds for ranges of so many places: numbers, seconds, "
-			  "addresses", BLM_OPTION_COUNT, 1, 0x1p40, 1024 },
+	[RANGE_WIDTH] = { "width", "the rate holds for ranges of at most this many places: "
+			  "numbers, seconds, addresses", BLM_OPTION_COUNT, 1, 0x1p40, 1024 },
 	{ NULL }
 };
 
 /* ---- Questions ---- */
 
-/* Some numbers in a row of which one may be in the data, for the question `index`. */
+/* Numbers in a row. The answer to question `index` is yes if one of them is in the data. */
 struct piece {
 	uint64_t first, last, block, at;
 	size_t index;
@@ -147,7 +147,7 @@ static uint64_t add_level(struct asking *a, uint64_t first, uint64_t last, size_
 	return most;
 }
 
-/* A range of so many blocks that it would take long is answered yes, at once. */
+/* A range that touches too many blocks is answered yes without a look at the data. */
 static void ask(struct asking *a, const struct blm_hash *from, const struct blm_hash *to,
 		size_t index)
 {
@@ -246,7 +246,7 @@ static bool valid(const struct blm_shape *s)
 		&& s->probes == 1 && s->cell_bits == 1;
 }
 
-/* Of a question for so many places, with levels. */
+/* The rate of a question for `places` places, if the filter has these levels. */
 static double rate_for(const struct blm_shape *s, uint64_t keys, double places, uint64_t levels)
 {
 	double asked = 0;
