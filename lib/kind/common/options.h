@@ -6,7 +6,30 @@
 #ifndef BLM_OPTIONS_H
 #define BLM_OPTIONS_H
 
-#include "kind/kind.h"
+#include "kind/part.h"
+
+/*
+ * An option of a kind, other than its sizes. The value of the i-th option is args[i] of the shape,
+ * so it is a part of the template.
+ */
+enum blm_option_form {
+	BLM_OPTION_COUNT,		/* a whole number */
+	/* a number with a fraction; its argument holds the bits of the double */
+	BLM_OPTION_SHARE,
+	/* a time; its argument is in nanoseconds, all else in seconds */
+	BLM_OPTION_SPAN,
+	/* one of `names`; its argument is the number of it, from 0 to `most` */
+	BLM_OPTION_NAME,
+};
+
+struct blm_option {
+	const char *name, *summary;
+	enum blm_option_form form;
+	double least, most, usual;
+	const char *const *names;
+	/* 0 is whatever the rate and the other options ask: where these change it is found anew */
+	bool by_rate;
+};
 
 /* text NULL: all as usual. Fails with -EINVAL, naming the option and its range. */
 int blm_options_parse(const struct blm_kind *kind, const char *text, uint64_t args[BLM_KIND_ARGS]);

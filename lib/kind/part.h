@@ -1,0 +1,118 @@
+/*
+ * part.h - a part of a filter, which the functions of a kind work on: its sizes, its bytes in the
+ * map, the words of the file that are the kind's, and the marks of what changed
+ */
+#ifndef BLM_PART_H
+#define BLM_PART_H
+
+#include "base/base.h"
+#include "bloomery.h"
+#include "hash/hasher.h"
+#include "simd/simd.h"
+
+struct blm_kind;
+
+enum { BLM_KIND_ARGS = 8 };
+
+/* Sizes, as in the header. What a cell and a probe are is each kind's to say. */
+struct blm_shape {
+	uint64_t cells;
+	uint64_t bytes;			/* of data: a multiple of 64 */
+	uint32_t probes;
+	uint32_t cell_bits;
+	uint64_t capacity;
+	double rate;
+	uint64_t args[BLM_KIND_ARGS];	/* the kind's own; else 0 */
+};
+
+struct blm_part {
+	const struct blm_kind *kind;
+	const struct blm_simd *simd;
+	/* in the map, aligned to 64; writable only where the filter was opened so */
+	uint8_t *bytes;
+	/* the filter's own words, see own_word(); NULL: another program's file */
+	uint64_t *own;
+	/*
+	 * one for each 64 KiB of bytes: set when that changed (format.h, guards); NULL: nobody
+	 * wants to know
+	 */
+	uint8_t *marks;
+	struct blm_shape shape;
+	/* as the hasher's: cell c is bit c ^ flip; 0 but for kinds with every_scheme */
+	uint64_t flip;
+	/* what a composite kind is made of; its own bytes are none */
+	struct blm_part *sub;
+	unsigned subs;
+	/* no other thread sees these bytes yet: changes need not be atomic */
+	bool alone;
+	/* the own word `cut` is to be, but this view cannot write it */
+	bool cut;
+};
+
+/*
+ * Words of the file that are the kind's, for what is neither data nor a parameter: which slot is
+ * the newest, how often something was moved. Each has a cache line to itself; 0 in a new filter.
+ * Copies of a filter have them too. Each kind says which process writes them, and how.
+ */
+enum { BLM_OWN_WORDS = 8 };
+
+/*
+ * One of them is used alike by the kinds of BLM_SERIAL_REMOVALS and BLM_SINGLE_WRITER_CHECKPOINT:
+ *   cut        not 0: a power cut came between changes and their sync, so the data may be of pages
+ *              of different times. Set by whoever opens such a file for writing, under the sync
+ *              lock, before the first change; never taken away. Copies and unions of filters that
+ *              have it have it too, and those of filters that were changed while they were read.
+ *              And whoever unites others into a filter has set it meanwhile, under the writers'
+ *              lock, exclusively: he alone takes it away, when all is there.
+ */
+enum { BLM_OWN_CUT = 6 };
+
+static inline uint64_t *own_word(const struct blm_part *part, unsigned i)
+{
+	return part->own + 8 * i;
+}
+
+/* Was it cut? */
+static inline bool is_cut(const struct blm_part *part)
+{
+	return part->cut || (part->own && load_acquire(own_word(part, BLM_OWN_CUT)));
+}
+
+enum { BLM_MARKED_SHIFT = 16 };	/* the bytes of a mark, as a power of 2 */
+
+/* Say that the data at `at` changed, after it did. */
+static inline void mark(const struct blm_part *part, const void *at)
+{
+	if (part->marks) {
+		uint8_t *m = &part->marks[(uint64_t)((const uint8_t *)at - part->bytes)
+					  >> BLM_MARKED_SHIFT];
+
+		if (!__atomic_load_n(m, __ATOMIC_RELAXED))
+			__atomic_store_n(m, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* ... of all bytes there; at least one. */
+static inline void mark_range(const struct blm_part *part, const void *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += (size_t)1 << BLM_MARKED_SHIFT)
+		mark(part, (const uint8_t *)at + i);
+	mark(part, (const uint8_t *)at + bytes - 1);
+}
+
+/* What a pass over (some of) the data counted. Kinds add to it; zero it first. */
+struct blm_tally {
+	uint64_t bytes;			/* read */
+	uint64_t ones;			/* cells that are set: not 0 */
+	/* of blocked kinds: blocks[i]: how many blocks have i ones of 512 */
+	uint64_t blocks[513];
+	/* of split blocks: the sum, over them, of the product of their lanes' ones */
+	unsigned __int128 lanes;
+	/*
+	 * The differences between the cells of two filters with counters: their sum, and the sum of
+	 * their squares.
+	 */
+	double sum, squares;
+};
+
+#endif
