@@ -1,104 +1,12 @@
 /* combine.c - the algebra of filters of one template: OR and AND */
+#include "algebra/operands.h"
 #include "handle/allowlist_carry.h"
-#include "handle/torn.h"
 #include "stats/tally.h"
 #include "durable/blocksum.h"
 #include "make/replace.h"
 #include "keys/extend.h"
 
 enum { STEP = 4 << 10 };	/* bytes that are changed at once: they stay in the first cache */
-
-/* ---- OR and AND ---- */
-
-struct held {
-	const struct blm_filter *f;
-	struct blm_view *view;
-	bool into, held;			/* is it what is changed? Is it held? */
-	struct blm_quiesced quiesced;
-};
-
-struct combining {
-	enum blm_op op;
-	const struct blm_filter *const *given;
-	const struct blm_filter **from;		/* those, in the order of their views */
-	const struct blm_view **view;		/* of each */
-	struct held *held;			/* those again, in the order of their files */
-	size_t count;
-	const char *display;			/* of the result */
-	double max_rate, *ret_rate;
-	/* the result goes into the first, which is not sorted */
-	bool first_stays;
-	bool moved;				/* was one of them replaced before it was held? */
-};
-
-static bool can(const struct blm_view *view, enum blm_op op)
-{
-	return op == BLM_UNION ? view->whole.kind->unite != NULL
-		: view->whole.kind->intersect != NULL;
-}
-
-static int begin(struct combining *c)
-{
-	if (!c->count)
-		return blm_fail(-EINVAL, "nothing to combine");
-	if (c->max_rate && !(c->max_rate > 0 && c->max_rate < 1))
-		return blm_fail(-EINVAL, "the highest rate %g is not between 0 and 1", c->max_rate);
-	c->view = calloc(c->count, sizeof(*c->view));
-	c->from = calloc(c->count, sizeof(*c->from));
-	c->held = calloc(c->count, sizeof(*c->held));
-	if (!c->view || !c->from || !c->held)
-		return blm_fail(-ENOMEM, "out of memory");
-	memcpy(c->from, c->given, c->count * sizeof(*c->from));
-	return 0;
-}
-
-/*
- * Those that grew farthest first, all but the one that stays in its place: then those that have a
- * part i are the first ones.
- */
-static void sort(const struct combining *c)
-{
-	size_t fixed = c->first_stays ? 1 : 0;
-
-	for (size_t i = fixed; i < c->count; i++)
-		for (size_t j = i; j > fixed && c->view[j]->parts > c->view[j - 1]->parts; j--) {
-			const struct blm_filter *from = c->from[j];
-			const struct blm_view *view = c->view[j];
-
-			c->view[j] = c->view[j - 1], c->from[j] = c->from[j - 1];
-			c->view[j - 1] = view, c->from[j - 1] = from;
-		}
-}
-
-/*
- * Resolve the filters: all views are current at one moment of this call. fixed: the first `fixed`
- * views are the caller's, which keeps their filters from being replaced. A result of these views is
- * the result of that moment.
- */
-static int look_up(struct combining *c, size_t fixed)
-{
-	int r = blm_views_at_once(c->view + fixed, c->from + fixed, c->count - fixed);
-
-	if (r == 0 && !can(c->view[0], c->op))
-		r = blm_cannot(c->view[0], c->from[0],
-			       c->op == BLM_UNION ? "make a union" : "make an intersection",
-			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
-	for (size_t i = 1; r == 0 && i < c->count; i++)
-		r = blm_check_template(c->view[0], c->from[0]->place.display, c->view[i],
-				       c->from[i]->place.display);
-	if (r == 0)
-		sort(c);
-	return r;
-}
-
-static size_t having(const struct combining *c, unsigned part)
-{
-	size_t count = c->count;
-
-	while (c->view[count - 1]->parts <= part)
-		count--;
-	return count;
-}
 
 /* The rate of the result; -ERANGE if it is above what the caller wants. */
 static int judge(const struct combining *c, const struct blm_view *parts_of,
@@ -123,7 +31,7 @@ static int check_pieces(const struct combining *c, size_t from, unsigned i, uint
 {
 	int r = 0;
 
-	for (size_t v = from; r == 0 && v < having(c, i); v++)
+	for (size_t v = from; r == 0 && v < operands_having(c, i); v++)
 		r = blm_blocksum_intact(c->view[v], i, at, bytes, c->from[v]->place.display);
 	return r;
 }
@@ -142,96 +50,8 @@ static int check_holes(const struct combining *c, size_t from, unsigned i)
 {
 	int r = 0;
 
-	for (size_t v = from; r == 0 && v < having(c, i); v++)
+	for (size_t v = from; r == 0 && v < operands_having(c, i); v++)
 		r = blm_blocksum_intact_holes(c->view[v], i, c->from[v]->place.display);
-	return r;
-}
-
-/* ---- Held still ---- */
-
-/* Within one file, the handle that is changed comes first. */
-static int compare_files(const void *a, const void *b)
-{
-	const struct held *p = a, *q = b;
-	const struct blm_image *x = &p->view->image, *y = &q->view->image;
-
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return x->inode != y->inode ? (x->inode < y->inode ? -1 : 1) : q->into - p->into;
-}
-
-static bool is_same_file(const struct blm_view *a, const struct blm_view *b)
-{
-	return a->image.device == b->image.device && a->image.inode == b->image.inode;
-}
-
-/*
- * The data taken from them are of one moment, or are known not to be. A writer of a kind that minds
- * cuts holds its file alone, and two processes that take from each other must not wait for each
- * other. So all processes hold the files in one order. A file that is given twice, by one handle or
- * by two, is held once. into_first: the first is changed, the others are read.
- */
-static int hold_all(const struct combining *c, bool into_first)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < c->count; i++)
-		c->held[i] = (struct held){ .f = c->from[i], .view = (struct blm_view *)c->view[i],
-					    .into = into_first && i == 0 };
-	qsort(c->held, c->count, sizeof(*c->held), compare_files);
-	for (size_t i = 0; r == 0 && i < c->count; i++) {
-		struct held *h = &c->held[i];
-
-		if (i && is_same_file(h[-1].view, h->view))
-			continue;
-		r = h->into ? blm_lock_torn(h->f, h->view)
-			: blm_quiesce_begin(&h->quiesced, h->f, h->view);
-		h->held = r == 0;
-	}
-	return r;
-}
-
-/*
- * Is what was made of them whole? Not what a power cut left of one of them, nor what is of several
- * moments, as where `into` is one of them.
- */
-static bool let_go(const struct combining *c)
-{
-	bool whole = true;
-
-	for (size_t i = 0; i < c->count; i++) {
-		struct held *h = &c->held[i];
-
-		if (!h->into)
-			whole &= !is_cut(&h->view->whole);
-		if (!h->into && h->held)
-			whole &= blm_quiesce_end(&h->quiesced);
-	}
-	return whole;
-}
-
-static void let_go_of_into(const struct combining *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->held[i].into && c->held[i].held)
-			blm_unlock_torn(c->held[i].view);
-}
-
-/*
- * Hold them, and look once more: a filter that was replaced while this call waited for its lock has
- * keys that the view lacks. -EAGAIN, with nothing held: look_up() again. Else all views are current
- * at one moment at which all are held. fixed: as in look_up().
- */
-static int hold_still(const struct combining *c, bool into_first, size_t fixed)
-{
-	int r = hold_all(c, into_first);
-
-	for (size_t i = fixed; r == 0 && i < c->count; i++)
-		r = blm_view_stays(c->from[i], c->view[i]);
-	if (r < 0) {
-		let_go(c);
-		let_go_of_into(c);
-	}
 	return r;
 }
 
@@ -255,8 +75,8 @@ static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker,
 		size_t some = bytes - done < BLM_PIECE ? bytes - done : BLM_PIECE;
 
 		r = check_pieces(c, 0, scan->part, at + done, some);
-		blm_combine_bytes(c->op, c->view, having(c, scan->part), scan->part, at + done,
-				  some, worker->room + done);
+		blm_combine_bytes(c->op, c->view, operands_having(c, scan->part), scan->part,
+				  at + done, some, worker->room + done);
 		part->kind->tally(part, worker->room + done, some, &worker->tally[0]);
 	}
 	return r < 0 ? r : blm_blocksum_put(result->new, scan->part, at, worker->room, bytes);
@@ -264,7 +84,7 @@ static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker,
 
 /*
  * Into a new file, judged before another process sees it. An AND has data only where the first has.
- * The caller did hold_still().
+ * The caller did blm_operands_hold().
  */
 static int fill_with_held(struct blm_view *new, const struct combining *c)
 {
@@ -278,13 +98,14 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 		r = check_holes(c, 0, i);
 		if (r == 0)
 			r = blm_scan(&(struct blm_scan){ .views = c->view,
-							 .count = c->op == BLM_UNION ? having(c, i)
-							 : 1, .part = i, .tallies = 1,
+							 .count = c->op == BLM_UNION
+							 ? operands_having(c, i) : 1,
+							 .part = i, .tallies = 1,
 							 .most = BLM_WRITTEN_PIECE,
 							 .piece = combine_piece,
 							 .context = &result }, &tally[i]);
 	}
-	if (!let_go(c))
+	if (!blm_operands_let_go(c))
 		blm_tear(new);
 	if (r == 0)
 		r = check_struck(c, 0);
@@ -305,7 +126,7 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 static int fill_with_result(struct blm_view *new, void *context)
 {
 	struct combining *c = context;
-	int r = hold_still(c, false, 0);
+	int r = blm_operands_hold(c, false, 0);
 
 	c->moved = r == -EAGAIN;
 	return r < 0 ? r : fill_with_held(new, c);
@@ -321,11 +142,11 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 			       .display = name ? name : "(memory)",
 			       .max_rate = max_rate, .ret_rate = ret_rate };
 	struct blm_spec *spec = malloc(sizeof(*spec));
-	int r = spec ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.display);
+	int r = spec ? blm_operands_begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.display);
 
 	for (int tries = 0; r == 0 && tries < BLM_TRIES; tries++) {
 		c.moved = false;
-		r = look_up(&c, 0);
+		r = blm_operands_look_up(&c, 0);
 		if (r < 0)
 			break;
 		blm_spec_like(spec, c.view[0]);
@@ -353,7 +174,7 @@ static int judge_union(const struct combining *c, struct blm_tally *tally)
 	if (!c->max_rate)
 		return 0;
 	for (unsigned i = 0; r == 0 && i < first->parts; i++)
-		r = blm_union_tally(c->view, having(c, i), i, &tally[i]);
+		r = blm_union_tally(c->view, operands_having(c, i), i, &tally[i]);
 	if (r == 0)
 		r = check_struck(c, 0);
 	if (r == 0)
@@ -399,7 +220,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 
 	if (r == 0) {
 		store_release(&live_of(view)->inexact.word, 1);
-		r = hold_still(c, true, 1);
+		r = blm_operands_hold(c, true, 1);
 		held = r == 0;
 	}
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
@@ -408,15 +229,15 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	if (begun)
 		was_torn = blm_tear(view);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_scan(&(struct blm_scan){ .views = c->view, .count = having(c, i), .part = i,
-						 .tallies = 1,
+		r = blm_scan(&(struct blm_scan){ .views = c->view, .count = operands_having(c, i),
+						 .part = i, .tallies = 1,
 						 .most = BLM_PIECE, .piece = unite_piece,
 						 .context = (void *)c }, &tally[i]);
-	whole = held && let_go(c) && r == 0;
+	whole = held && blm_operands_let_go(c) && r == 0;
 	if (whole && !was_torn)
 		blm_mend(view);
 	if (held)
-		let_go_of_into(c);
+		blm_operands_let_go_of_into(c);
 	if (r == 0) {
 		keys = blm_keys_of_parts(view, tally);
 		counted = blm_counted_keys(view);
@@ -463,7 +284,7 @@ static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 	if (r < 0)
 		return r;
 	c->view[0] = view;
-	r = look_up(c, 1);
+	r = blm_operands_look_up(c, 1);
 	if (r == 0 && c->count > 1 && c->view[1]->parts > view->parts)
 		r = -EAGAIN;
 	if (r == 0)
@@ -494,9 +315,9 @@ static int union_into(struct blm_filter *into, struct combining *c)
  *   1. A key whose add to `into` returned before M was in the old file before it became REPLACING.
  *      An add that had not returned sees that state and is repeated in the new file (replace.c), so
  *      its key is in `into` after the AND.
- *   2. All other views are current at M (look_up()). Their files hold each key whose add to them
- *      returned before M, and data that is read after M has those bits still: the kinds that have
- *      an AND only set bits.
+ *   2. All other views are current at M (blm_operands_look_up()). Their files hold each key whose
+ *      add to them returned before M, and data that is read after M has those bits still: the
+ *      kinds that have an AND only set bits.
  *   3. So a key that was added to all of them before M is kept, and so is a key that is added to
  *      `into` last, at whatever moment.
  *
@@ -511,9 +332,9 @@ static int fill_with_intersection(struct blm_view *new, const struct blm_view *o
 
 	c->view[0] = old;
 	for (int tries = 0; r == -EAGAIN && tries < BLM_TRIES; tries++) {
-		r = look_up(c, 1);
+		r = blm_operands_look_up(c, 1);
 		if (r == 0)
-			r = hold_still(c, false, 1);
+			r = blm_operands_hold(c, false, 1);
 	}
 	if (r == -EAGAIN)
 		return blm_keep_moving(c->from[0]);
@@ -542,10 +363,10 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
 	if (r == -EAGAIN)
 		r = 0;
 	if (r == 0)
-		r = begin(&c);
+		r = blm_operands_begin(&c);
 	if (r == 0)
 		/* filters that do not combine are refused before any wait */
-		r = look_up(&c, 0);
+		r = blm_operands_look_up(&c, 0);
 	if (r == 0)
 		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret,
 			NULL, &blm_allowlist_carry_all, fill_with_intersection, &c);

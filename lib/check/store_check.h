@@ -1,6 +1,6 @@
 /*
- * store_check.h - what store_check.c, which checks a store, and orphans.c, which looks at its
- * files, share
+ * store_check.h - what the files share that check a store: store_check.c, record_check.c,
+ * name_check.c, and orphans.c, which looks at its files
  */
 #ifndef BLM_REPAIR_H
 #define BLM_REPAIR_H
@@ -26,6 +26,16 @@ struct repair {
 	} *broken;
 	size_t broken_count;
 };
+
+/* record_check.c: a record of the catalog, which blm_store_list() gives it, and what it means. */
+int blm_repair_record(void *context, const struct blm_info *info, int err);
+/* The last look at the records of a catalog that is not whole. */
+int blm_repair_take_out(void *context, const struct blm_info *info, int unused);
+/*
+ * name_check.c: the name and labels in the file's own record, from which a lost catalog would be
+ * made.
+ */
+int blm_repair_name(struct repair *r, const struct blm_filter *f, const struct blm_info *info);
 
 /*
  * Where a repair is wanted: give files that are under another name the one that their header says,

@@ -1,8 +1,5 @@
 /* keys.c - ask, add, claim, remove, put, get: one key, many keys, keys hashed already */
-#include "handle/allowlist.h"
-#include "handle/allowlist_carry.h"
-#include "keys/key_batch.h"
-#include "keys/extend.h"
+#include "keys/change.h"
 #include "view/readahead.h"
 
 /* Questions of yes or no cannot fail. */
@@ -14,420 +11,11 @@ static int64_t ask_all(const struct blm_view *view, const struct blm_input *in, 
 	return yes;
 }
 
-/* What may be done to a kind that is no mere set of bits, and how it says that it cannot. */
-static int check_can(const struct blm_filter *f, const struct blm_view *view, enum blm_what what)
-{
-	static const struct { const char *does; unsigned can; } needs[] = {
-		[BLM_ADD]    = { "take keys one by one", BLM_CAN_ADD },
-		[BLM_CLAIM]  = { "tell who was first", BLM_CAN_CLAIM },
-		[BLM_REMOVE] = { "take keys out", BLM_CAN_REMOVE },
-		[BLM_PUT]    = { "take values for keys", BLM_CAN_PUT },
-		[BLM_GET]    = { "hold values of keys", BLM_CAN_GET },
-	};
-
-	return blm_kind_can(view->whole.kind) & needs[what].can ? 0
-		: blm_cannot(view, f, needs[what].does, needs[what].can);
-}
-
-/*
- * Taking keys out and telling who was first look at several words and then change them: one at a
- * time, of processes and threads.
- */
-static bool is_lone(const struct blm_view *view, enum blm_what what)
-{
-	return kind_serializes_removals(view->whole.kind)
-		&& (what == BLM_REMOVE || what == BLM_CLAIM);
-}
-
-static bool gives_keys(enum blm_what what)
-{
-	return what == BLM_ADD || what == BLM_CLAIM || what == BLM_PUT;
-}
-
-/* How many more are new: those that were on the list (allowlist.h). */
-static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
-			enum blm_what what, uint64_t *ret_bits)
-{
-	struct blm_key room[BLM_BATCH];
-	int64_t new = 0, r = 0;
-
-	for (size_t at = 0, count; at < in->count && !in->hashes && r >= 0; at += BLM_BATCH) {
-		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
-		r = blm_allow_take_off(f, view, blm_input_keys(in, at, count, room), count,
-				       ret_bits && what != BLM_PUT ? ret_bits + at / 64 : NULL);
-		new += r;
-	}
-	new = r < 0 ? r : what == BLM_PUT ? 0 : new;
-	blm_count_keys(view, new > 0 ? (uint64_t)new : 0);
-	return new;
-}
-
-static void note_packed(const struct blm_filter *f, const struct blm_input *in)
-{
-	struct blm_key room[BLM_BATCH];
-
-	for (size_t at = 0, count; at < in->count; at += count) {
-		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
-		blm_allowlist_carry_note(f->carry, blm_input_keys(in, at, count, room), count);
-	}
-}
-
-/* To a file that is to take the place of another (allowlist_carry.h). */
-static void note(const struct blm_filter *f, const struct blm_input *in)
-{
-	if (in->hashes)
-		blm_allowlist_carry_note_unnamed(f->carry);
-	else if (in->keys)
-		blm_allowlist_carry_note(f->carry, in->keys, in->count);
-	else if (in->offsets)
-		note_packed(f, in);
-	else
-		blm_allowlist_carry_note_fixed(f->carry, in->fixed, in->width, in->count);
-}
-
-/* What a kind failed with, in words. */
-static int word(const struct blm_filter *f, const struct blm_view *view, int r)
-{
-	if (r == -EXFULL)
-		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this "
-			     "one; nothing that was in it is lost; %sblm_rebuild() makes a larger "
-			     "one from the keys", f->place.display,
-			     (unsigned long long)blm_counted_keys(view),
-				view->whole.kind->grow ? "blm_grow() doubles it, or " : "");
-	/* of kinds that hold each key a few times: there is room for other keys */
-	if (r == -EMLINK)
-		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; "
-			     "add keys that come again by claim", f->place.display,
-			     view->whole.kind->name);
-	if (r == -EMSGSIZE)
-		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
-	if (r == -EUCLEAN)
-		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was "
-			     "copied during changes, or a union into it was cut short, so some "
-			     "keys may be counted too low: it answers and takes keys, but gives "
-			     "none up until blm_rebuild() makes it anew from its keys",
-			     f->place.display);
-	if (r == -EKEYREVOKED)
-		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was",
-			     f->place.display, view->whole.kind->name);
-	return r;
-}
-
-/* ---- Where there is a list ---- */
-
-static struct blm_input input_from(const struct blm_input *in, size_t at)
-{
-	struct blm_input rest = *in;
-
-	rest.count -= at;
-	rest.keys = in->keys ? in->keys + at : NULL;
-	rest.fixed = in->fixed ? in->fixed + at * in->width : NULL;
-	rest.offsets = in->offsets ? in->offsets + at * in->offset_bytes : NULL;
-	rest.hashes = in->hashes ? in->hashes + at : NULL;
-	rest.values = in->values ? in->values + at : NULL;
-	rest.ret_values = in->ret_values ? in->ret_values + at : NULL;
-	return rest;
-}
-
-/* Listed keys that are claimed, and which of them are in it by now. */
-struct giving {
-	const struct blm_filter *f;
-	struct blm_view *view;
-	const struct blm_key *keys;
-	uint64_t *given, *revoked;
-	const struct blm_when *when;
-};
-
-/*
- * Who claims cares not for how long a slot lasts, so what is set in one that is due to end is in
- * it.
- */
-static int give(void *context, size_t i)
-{
-	struct giving *g = context;
-	struct blm_part *whole = &g->view->whole;
-	struct blm_hashed hashed = { .key = &g->keys[i], .by = &g->view->hasher, .when = g->when };
-	int r;
-
-	if (g->given[i / 64] >> i % 64 & 1)
-		return 0;
-	if (!wants_keys(&g->view->hasher))
-		g->view->hasher.family->hash(&g->view->hasher, hashed.key, &hashed.hash);
-	r = whole->kind->add(whole, &hashed);
-	if (r < 0 && r != -EAGAIN && r != -EKEYREVOKED)
-		return word(g->f, g->view, r);
-	g->given[i / 64] |= UINT64_C(1) << i % 64;
-	if (r == -EKEYREVOKED)
-		g->revoked[i / 64] |= UINT64_C(1) << i % 64;
-	return 0;
-}
-
-/*
- * The filter says of listed keys that it has them, mostly, so the claim changed nothing for those,
- * unless to claim is to add.
- */
-static int claim_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
-			const struct blm_key *keys, const uint64_t *listed,
-			uint64_t *bits)
-{
-	const struct blm_kind *kind = view->whole.kind;
-	uint64_t given[BLM_BATCH_WORDS], revoked[BLM_BATCH_WORDS] = { 0 };
-	struct giving giving = { f, view, keys, given, revoked, in->when };
-	int64_t yes;
-	int r = word(f, view, blm_input_run(view, in, BLM_CLAIM, bits, &yes));
-
-	if (r < 0) {
-		for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
-			bits[i] &= ~listed[i];
-		return r;
-	}
-	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
-		given[i] = kind->claim == kind->add ? UINT64_MAX : bits[i];
-	r = blm_allow_claim(f, view, keys, in->count, listed, bits, give, &giving);
-	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
-		bits[i] &= ~revoked[i];
-	return r;
-}
-
-/* Listed keys are not in it: the others alone. */
-static int remove_others(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
-			 const struct blm_key *keys, const uint64_t *listed,
-			 uint64_t *bits)
-{
-	struct blm_key others[BLM_BATCH];
-	size_t index[BLM_BATCH], count = 0;
-	uint64_t answers[BLM_BATCH_WORDS] = { 0 };
-	int64_t yes;
-	int r;
-
-	for (size_t i = 0; i < in->count; i++)
-		if (!(listed[i / 64] >> i % 64 & 1)) {
-			others[count] = keys[i];
-			index[count++] = i;
-		}
-	r = word(f, view, blm_input_run(view, &(struct blm_input){ .keys = others, .count = count },
-					BLM_REMOVE, answers, &yes));
-	for (size_t i = 0; i < count; i++)
-		bits[index[i] / 64] |= (answers[i / 64] >> i % 64 & 1) << index[i] % 64;
-	return r;
-}
-
-/* Of a claim or a removal: as blm_input_run(), with words. */
-static int run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
-		      enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
-{
-	struct blm_key room[BLM_BATCH];
-	int r = 0;
-
-	*ret_yes = 0;
-	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
-		struct blm_input some = input_from(in, at);
-		uint64_t listed[BLM_BATCH_WORDS] = { 0 }, bits[BLM_BATCH_WORDS] = { 0 };
-		const struct blm_key *keys;
-		int64_t found;
-
-		some.count = some.count < BLM_BATCH ? some.count : BLM_BATCH;
-		keys = blm_input_keys(in, at, some.count, room);
-		found = blm_allow_find(f, view, keys, some.count, listed);
-		if (found < 0)
-			r = (int)found;
-		else
-			r = (what == BLM_CLAIM ? claim_listed
-			     : remove_others)(f, view, &some, keys, listed, bits);
-		for (size_t i = 0; i < (some.count + 63) / 64; i++) {
-			if (ret_bits)
-				ret_bits[at / 64 + i] = bits[i];
-			*ret_yes += __builtin_popcountll(bits[i]);
-		}
-	}
-	return r;
-}
-
-/* A fingerprint could be another key's, which was moved. */
-static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
-{
-	if (!kind_has_checkpoint(view->whole.kind) || !is_cut(&view->whole))
-		return 0;
-	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may "
-			"lack keys that were moved at that moment: it answers and takes keys, but "
-			"gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew "
-			"from its keys",
-			f->place.display);
-}
-
-static int run(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
-	       enum blm_what what, bool listed, uint64_t *ret_bits,
-	       int64_t *ret_yes)
-{
-	bool lone = is_lone(view, what);
-	int r = what == BLM_REMOVE ? may_take_out(f, view) : 0;
-
-	if (r == 0 && lone)
-		r = blm_view_fd(f, view);
-	if (r >= 0 && lone)
-		r = blm_lock_writing(view, true);
-	if (r < 0)
-		return r;
-	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE))
-		r = run_listed(f, view, in, what, ret_bits, ret_yes);
-	else
-		r = word(f, view, blm_input_run(view, in, what, ret_bits, ret_yes));
-	if (lone)
-		blm_unlock_writing(view);
-	return r;
-}
-
-/* The count follows what is in the file, also where a call fails in the middle. */
-static int64_t change(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
-		      enum blm_what what, uint64_t *ret_bits,
-		      struct blm_asked *ret_asked)
-{
-	int64_t changed = 0;
-	int r = blm_input_check(f, view, in);
-
-	if (r == 0)
-		r = check_can(f, view, what);
-	if (r == 0 && in->hashes && view->whole.kind->holds_keys)
-		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes "
-			     "none", f->place.display, view->whole.kind->name);
-	if (r == 0)
-		r = blm_allow_ask(f, view, ret_asked);
-	if (r == 0 && gives_keys(what) && f->carry)
-		note(f, in);
-	if (r == 0 && in->hashes && ret_asked->listed)
-		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys "
-			     "can go, not hashes", f->place.display);
-	if (r == 0)
-		r = run(f, view, in, what, ret_asked->listed, ret_bits, &changed);
-	blm_count_keys(view, what == BLM_REMOVE ? -(uint64_t)changed : (uint64_t)changed);
-	return r < 0 ? r : changed;
-}
-
-/*
- * How many keys there is room for. A small part of what is left: whoever found that there is room
- * may be held up, and come with as many keys when others have filled it. (One that is a sixth too
- * full is wrong twice as often.) Where a slot ends by the clock a batch, after which the clock is
- * looked at again: what takes longer than a slot would never come to an end.
- */
-static uint64_t room_in(const struct blm_view *view, enum blm_what what)
-{
-	const struct blm_kind *kind = view->whole.kind;
-	uint64_t room;
-
-	if (!kind->room || (what != BLM_ADD && what != BLM_CLAIM))
-		return UINT64_MAX;
-	room = kind->room(&view->whole, blm_counted_keys(view));
-	return room == UINT64_MAX ? BLM_BATCH : room ? room / 256 + 1 : 0;
-}
-
-/*
- * What is done twice to a set of bits is done once, so adding to one may be done again where the
- * file was replaced meanwhile. Where that comes to pass again and again before all keys are in,
- * hold it off, or it could go on for ever; and so where a change may not be done twice: what is no
- * set of bits, what tells who was first. What is not done before a failure is a no in the answer.
- *
- * Return: how many were changed of the first *count keys; *count: as many as there was room for.
- */
-static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
-			   uint64_t *ret_bits, size_t *count)
-{
-	bool only_once = what != BLM_ADD || !kind_may_add_again(current_view(f)->whole.kind);
-
-	if (f->write && !kind_takes_keys(current_view(f)->whole.kind)
-	    && check_can(f, current_view(f), what) < 0)
-		return -EOPNOTSUPP;	/* in the words of what was asked for */
-	for (int tries = 0;; tries++) {
-		bool held = tries == 3 || only_once, again;
-		struct blm_input some = *in;
-		struct blm_view *view;
-		uint64_t room;
-		int64_t changed = 0, new = 0;
-		struct blm_asked asked = { 0 };
-		int r;
-
-		if (ret_bits)
-			memset(ret_bits, 0, (*count + 63) / 64 * sizeof(*ret_bits));
-		r = held ? blm_change_begin_held(f, &view) : blm_change_begin(f, &view);
-		if (r < 0)
-			return r;
-		/* one of another kind has come in its place */
-		again = !held && !kind_may_add_again(view->whole.kind);
-		only_once |= again;
-		room = *count ? room_in(view, what) : UINT64_MAX;
-		some.count = room < *count ? (size_t)room : *count;
-		if (room && !again)
-			changed = change(f, view, &some, what, ret_bits, &asked);
-		if (asked.listed && (what == BLM_ADD || what == BLM_PUT) && changed != -EAGAIN)
-			new = take_off(f, view, &some, what, ret_bits);
-		if (new > 0 && changed >= 0)
-			changed = (size_t)(changed + new) < some.count ? changed + new
-				: (int64_t)some.count;
-		if (held)
-			blm_change_end_held(f, view);
-		r = held ? blm_check_sigbus(view, f->place.display) : blm_change_end(f, view);
-		if (r == 0 && new < 0)
-			r = (int)new;
-		if (r == 0 && gives_keys(what) && room && !again && !held
-		    && !kind_has_single_writer(view->whole.kind) && changed >= 0
-		    && blm_allow_is_stale(f, view, &asked))
-			r = -EAGAIN;
-		if (r == 0 && room == 0) {
-			r = blm_make_room(f, view, BLM_ROOM_IF_FULL);
-			r = r < 0 ? r : 0;
-			tries = 0;
-			again = true;
-		}
-		if (r == 0 && changed > 0)
-			r = blm_sync_if_due(f, (uint64_t)changed);
-		if (r == -EAGAIN || (r == 0 && (again || changed == -EAGAIN)))
-			continue;
-		*count = some.count;
-		return r < 0 ? r : changed;
-	}
-}
-
-/*
- * All keys, as many at a time as there is room for. Answers are written as whole words, with zeros
- * behind the last; so where the room ended within a word, the rest of that word comes next, and by
- * itself.
- */
-static int64_t change_all(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
-			  uint64_t *ret_bits)
-{
-	BLM_INSIDE;
-	int64_t all = 0;
-	size_t at = 0;
-
-	if (ret_bits)
-		memset(ret_bits, 0, (in->count + 63) / 64 * sizeof(*ret_bits));
-	do {
-		struct blm_input rest = input_from(in, at);
-		uint64_t few = 0, *bits = ret_bits ? ret_bits + at / 64 : NULL;
-		size_t within = at % 64, count = within
-			&& 64 - within < rest.count ? 64 - within : rest.count;
-		int64_t changed = change_some(f, &rest, what, bits && within ? &few : bits, &count);
-
-		if (changed < 0)
-			return changed;
-		if (bits && within)
-			*bits |= few << within;
-		all += changed;
-		at += count;
-	} while (at < in->count);
-	return all;
-}
-
 int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 
 	return ask_all(current_view(f), in, ret_bits);
-}
-
-int64_t blm_input_change(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
-			 uint64_t *ret_bits)
-{
-	return change_all(f, in, what, ret_bits);
 }
 
 /* ---- Keys ---- */
@@ -444,15 +32,15 @@ BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_k
 BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
 			     uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_ADD,
-			  ret_bits);
+	return blm_input_change(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_ADD,
+				ret_bits);
 }
 
 BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
 			       uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_CLAIM,
-			  ret_bits);
+	return blm_input_change(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_CLAIM,
+				ret_bits);
 }
 
 static struct blm_input fixed_input(const void *keys, size_t width, size_t count)
@@ -504,7 +92,7 @@ BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t wid
 {
 	const struct blm_input fixed = fixed_input(keys, width, count);
 
-	return change_all(f, &fixed, BLM_ADD, ret_bits);
+	return blm_input_change(f, &fixed, BLM_ADD, ret_bits);
 }
 
 BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
@@ -512,21 +100,21 @@ BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t w
 {
 	const struct blm_input fixed = fixed_input(keys, width, count);
 
-	return change_all(f, &fixed, BLM_CLAIM, ret_bits);
+	return blm_input_change(f, &fixed, BLM_CLAIM, ret_bits);
 }
 
 BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
 				uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_REMOVE,
-			  ret_bits);
+	return blm_input_change(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_REMOVE,
+				ret_bits);
 }
 
 BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys,
 			     const uint64_t *values, size_t count, uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .values = values, .count = count },
-			  BLM_PUT, ret_bits);
+	return blm_input_change(f, &(struct blm_input){ .keys = keys, .values = values,
+				.count = count }, BLM_PUT, ret_bits);
 }
 
 BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
@@ -536,7 +124,7 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 	const struct blm_input in = { .keys = keys, .ret_values = ret_values, .count = count };
 	struct blm_view *view = current_view(f);
 	int64_t found;
-	int r = check_can(f, view, BLM_GET);
+	int r = blm_check_can(f, view, BLM_GET);
 
 	if (r == 0)
 		r = blm_input_run(view, &in, BLM_GET, ret_bits, &found);
@@ -569,13 +157,13 @@ BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id
 BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,
 			       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id,
-						  .count = count }, BLM_ADD, ret_bits);
+	return blm_input_change(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id,
+				.count = count }, BLM_ADD, ret_bits);
 }
 
 BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
 				 const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id,
-						  .count = count }, BLM_CLAIM, ret_bits);
+	return blm_input_change(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id,
+				.count = count }, BLM_CLAIM, ret_bits);
 }

@@ -155,7 +155,7 @@ inline look_again()
 	fi
 }
 
-/* ---- Adders: blm_add_many(), in lib/keys/keys.c and lib/handle/write.c ---- */
+/* ---- Adders: blm_add_many(), in lib/keys/change.c and lib/handle/write.c ---- */
 
 #ifdef ADDERS
 #define ADDERS_MOST 2
@@ -218,7 +218,7 @@ proctype adder(byte me)
 killed:	end_of_process()
 }
 
-/* ---- Claimers: blm_claim_many(), in lib/keys/keys.c and lib/handle/write.c ---- */
+/* ---- Claimers: blm_claim_many(), in lib/keys/change.c and lib/handle/write.c ---- */
 
 proctype claimer()
 {
