@@ -63,7 +63,7 @@ static struct blm_reader *reader_of(const struct stack *stack, struct pieces *p)
 }
 
 /* Reads to the end; the last answer, 0 or the failure. */
-static int64_t read_all(struct blm_reader *reader, size_t chunk, struct blm_buffer *ret)
+static int64_t read_to_end(struct blm_reader *reader, size_t chunk, struct blm_buffer *ret)
 {
 	uint8_t *room = malloc(chunk);
 	struct blm_writer *into;
@@ -87,7 +87,7 @@ static int64_t decoded(const struct stack *stack, const void *bytes, size_t coun
 	int64_t r;
 
 	*ret = (struct blm_buffer){ 0 };
-	r = read_all(top, chunk, ret);
+	r = read_to_end(top, chunk, ret);
 	ck_assert_ptr_null(blm_reader_close(top));
 	return r;
 }

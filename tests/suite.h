@@ -5,7 +5,7 @@
 #ifndef BLM_SUITE_H
 #define BLM_SUITE_H
 
-#include "bloomery.h"
+#include "calls.h"
 #include "mark.h"
 #include "random.h"
 #include "skip.h"
@@ -20,30 +20,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Calls of the library, and what they say. */
-#define OK(call) do { \
-	int ok_ = (int)(call); \
-	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_error_message()); \
-} while (0)
-
-#define FAILS(call, err) \
-	do { \
-		int fails_ = (int)(call); \
-		ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), \
-			      blm_error_message()); \
-		ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
-	} while (0)
-
-/* In a child process, where Check's assertions would not be heard. */
-#define MUST(x) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, \
-				blm_error_message()); \
-			_exit(99); \
-		} \
-	} while (0)
 
 static char test_dir[512];
 
@@ -100,14 +76,6 @@ static inline pid_t spawn(int (*body)(void *context), void *context)
 	return pid;
 }
 
-static inline int join(pid_t pid)
-{
-	int status;
-
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static inline uint64_t mixed(uint64_t x)	/* splitmix64's finaliser */
 {
 	x += UINT64_C(0x9E3779B97F4A7C15);
@@ -120,12 +88,6 @@ static inline uint64_t next_random(uint64_t *state)
 {
 	return mixed(*state += UINT64_C(0x9E3779B97F4A7C15));
 }
-
-/*
- * In seconds: more than anything takes on a slow and busy machine, but not for ever. Tests of what
- * must not hang use it.
- */
-enum { TOO_LONG = 60 };
 
 static inline double seconds(void)
 {
@@ -170,12 +132,6 @@ static inline int test_full(void)
 	const char *scale = getenv("BLOOMERY_TEST_SCALE");
 
 	return scale && !strcmp(scale, "full");
-}
-
-static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
 }
 
 /*

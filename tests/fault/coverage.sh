@@ -45,7 +45,7 @@ else
 		grep -vxE 'model|inject|fault/attack|fault/cases|reader-(hashes|spec|golden)|.*install.*|.*bench.*|.*measure.*')
 	tests "${all[@]}"
 fi
-BLOOMERY_SIMD=scalar tests simd kind/laws claim		# the rest asks nothing of the instructions
+BLOOMERY_SIMD=scalar tests simd kind/laws kind/laws_many kind/laws_algebra claim		# the rest asks nothing of the instructions
 BLOOMERY_SIMD=avx2 tests simd
 code=0
 BLOOMERY_TEST_SCALE=10 tests/fuzz/again-import "$root/tests/fuzz/corpus/import" > again.log &

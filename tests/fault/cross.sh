@@ -64,7 +64,8 @@ fetch_libraries()
 	touch "$sysroot/done"
 }
 
-tested='tools/bloomery tests/reader/reader-driver tests/golden/golden-make tests/test-hash-vectors tests/test-kind-laws'
+tested='tools/bloomery tests/reader/reader-driver tests/golden/golden-make tests/test-hash-vectors'
+tested+=' tests/test-kind-laws tests/test-kind-laws_many tests/test-kind-laws_algebra'
 tested+=' tests/test-simd tests/test-single tests/store/test-files tests/store/test-repair'
 
 build()
@@ -138,7 +139,9 @@ if [ $machine = aarch64 ]; then	# which has loops of its own
 	prove 'each instruction set gives the same bits as plain C' "$folder/run" "$folder/build/tests/test-simd"
 	prove 'a call with one key answers, and changes, what a batch does' "$folder/run" "$folder/build/tests/test-single"
 fi
-prove 'the laws of every kind hold' "$folder/run" "$folder/build/tests/test-kind-laws"
+for laws in laws laws_many laws_algebra; do
+	prove "the $laws of every kind hold" "$folder/run" "$folder/build/tests/test-kind-$laws"
+done
 prove 'cut, flipped and foreign files are refused' "$folder/run" "$folder/build/tests/store/test-files"
 [ ! "$long" ] || prove 'lost and damaged catalogs are made anew' "$folder/run" "$folder/build/tests/store/test-repair"
 echo "1..$count"

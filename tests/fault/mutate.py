@@ -28,10 +28,11 @@ FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/kind/common/*.c", "lib/durable/blo
 # Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
 SUITES = ["test-file-mapping", "test-file-ofd_lock", "test-file-new_file", "test-file-os", "test-file-filesystem", "test-file-sigbus", "test-owners",
           "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter",
-          "test-seal", "test-inject", "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws"]
-SUITES_OF_KINDS = ["test-kind-laws", "test-kind-torn", "test-combine", "test-filter", "test-kind-built", "test-memory", "test-kind-parts",
-                   "test-kind-shapes", "test-kind-fuse", "test-simd"]
-ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
+          "test-seal", "test-inject", "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws",
+          "test-kind-laws_many", "test-kind-laws_algebra"]
+SUITES_OF_KINDS = ["test-kind-laws", "test-kind-laws_many", "test-kind-laws_algebra", "test-kind-torn", "test-combine", "test-filter",
+                   "test-kind-built", "test-memory", "test-kind-parts", "test-kind-shapes", "test-kind-fuse", "test-simd"]
+ASK_EACH_KIND = {"test-kind-laws", "test-kind-laws_many", "test-kind-laws_algebra", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
 # Seconds after which a test that has no limit of its own, and a suite, does not end, as some do with a mutant: far more than any takes on
 # a machine that does much else. And those after which no further suite is asked of a mutant, for it makes them slow, and no more is known.

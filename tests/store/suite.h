@@ -5,6 +5,7 @@
 #ifndef BLM_STORE_SUITE_H
 #define BLM_STORE_SUITE_H
 
+#include "../calls.h"
 #include "../mark.h"
 #include "../info.h"
 #include "../random.h"
@@ -33,31 +34,6 @@ static inline bool is_share(void)
 	return scale && strcmp(scale, "full") != 0;
 }
 
-/* In a child process, where Check's assertions would not be heard. */
-#define MUST(x) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, \
-				blm_error_message()); \
-			_exit(99); \
-		} \
-	} while (0)
-
-#define OK(call) do { \
-	int ok_ = (int)(call); \
-	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_error_message()); \
-} while (0)
-
-#define FAILS(call, err) \
-	do { \
-		int fails_ = (int)(call); \
-		ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), \
-			      blm_error_message()); \
-		ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
-	} while (0)
-
-enum { SIGNALLED = 1000 };
-
 /* Run body(arg) in a process of its own. */
 static inline pid_t spawn(int (*body)(int arg), int arg)
 {
@@ -67,18 +43,6 @@ static inline pid_t spawn(int (*body)(int arg), int arg)
 		_exit(body(arg));
 	ck_assert_int_gt(pid, 0);
 	return pid;
-}
-
-enum { TOO_LONG = 60 };		/* in seconds: what takes longer hangs, however busy the machine */
-
-/* What it exited with; SIGNALLED and more: a signal. */
-static inline int join(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		ck_assert_int_eq(errno, EINTR);
-	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static inline int run_apart(int (*body)(int arg), int arg)
@@ -167,37 +131,6 @@ static inline void path_of(struct blm_store *store, const char *name, char ret[5
 	free(info);
 }
 
-static inline uint8_t *read_all(const char *path, size_t *ret_bytes)
-{
-	FILE *in = fopen(path, "re");
-	struct stat st;
-	uint8_t *bytes;
-
-	ck_assert_msg(in && fstat(fileno(in), &st) == 0, "%s: %s", path, strerror(errno));
-	bytes = malloc((size_t)st.st_size + 1);
-	*ret_bytes = fread(bytes, 1, (size_t)st.st_size, in);
-	fclose(in);
-	return bytes;
-}
-
-static inline void write_all(const char *path, const void *bytes, size_t count)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	ck_assert_msg(fd >= 0 && write(fd, bytes, count) == (ssize_t)count, "%s: %s", path,
-		      strerror(errno));
-	close(fd);
-}
-
-static inline void copy_file(const char *from, const char *to)
-{
-	size_t bytes;
-	uint8_t *all = read_all(from, &bytes);
-
-	write_all(to, all, bytes);
-	free(all);
-}
-
 /* Put any bytes into the catalog of "s", past the library. */
 static inline void put_raw(const char *name, const void *bytes, size_t count)
 {
@@ -217,11 +150,6 @@ static inline void put_raw(const char *name, const void *bytes, size_t count)
 }
 
 /* ---- A folder for each test ---- */
-
-static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	return remove(path);
-}
 
 static inline void own_folder(void)
 {
