@@ -12,6 +12,7 @@
  */
 #include "bloomery.h"
 #include "../info.h"
+#include "../kinds.h"
 #include "fault.h"
 #include "handle/handle.h"
 #include "file/two_slots.h"
@@ -365,7 +366,8 @@ struct life {
 };
 static const struct life *living;	/* which one it is */
 
-static const struct life lives[] = {
+/* then those of kinds that are not named here */
+static struct life lives[64] = {
 	{ "blocked, one block", BLM_PARAMS(.kind = "blocked", .capacity = 5000, .rate = 0.001), 8,
 	  150 },
 	{ "classic, one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7), 8,
@@ -424,7 +426,41 @@ static const struct life lives[] = {
 	{ "cleared again and again", BLM_PARAMS(.kind = "classic", .capacity = 8000, .rate = 0.001),
 	  8, 150, .clear = true },
 };
-enum { LIVES = sizeof(lives) / sizeof(lives[0]) };
+static unsigned life_count;
+
+static bool is_in_list(const char *name)
+{
+	for (unsigned i = 0; lives[i].name; i++)
+		if (!strcmp(name, lives[i].params.kind))
+			return true;
+	return false;
+}
+
+/* A kind that rotates must be named, so that the test knows how long it keeps a key. */
+static void take_kinds_of_registry(void)
+{
+	struct blm_kind_info others[16];
+	unsigned more = other_kinds(BLM_CAN_ADD | BLM_CAN_PUT, 0, is_in_list, others, 16);
+
+	while (lives[life_count].name)
+		life_count++;
+	for (unsigned i = 0; i < more; i++) {
+		const struct blm_kind *kind = blm_kind_by_name(others[i].name);
+		bool exact = others[i].can & BLM_EXACT, removes = others[i].can & BLM_CAN_REMOVE;
+
+		must(!(others[i].can & BLM_CAN_ROTATE), "name the kind that rotates here");
+		lives[life_count++] = (struct life){
+			.name = others[i].name,
+			.params = usual_params(&others[i], exact ? 4000000 : 20000, 0.001),
+			.rounds = 8, .batch = 600,
+			.remove = removes && kind_has_single_writer(kind),
+			.goes_back = kind_has_checkpoint(kind),
+			.announces = kind_may_be_torn(kind),
+			.numbers = exact, .values = !(others[i].can & BLM_CAN_ADD),
+			.forgets = kind->forgets
+		};
+	}
+}
 
 /* keys to ask for where any of them will do */
 enum { MANY = 100000 };
@@ -1168,7 +1204,7 @@ static void run(const struct life *life, const char *folder, unsigned long state
 
 static unsigned long states_of(unsigned i, unsigned long states)
 {
-	unsigned long each = states / LIVES + (i < states % LIVES);
+	unsigned long each = states / life_count + (i < states % life_count);
 
 	if (states >= STATES && each < STATES_EACH)
 		each = STATES_EACH;
@@ -1188,7 +1224,8 @@ int main(int argc, char **argv)
 	snprintf(folder, sizeof(folder), "%.200s/bloomery-fault-XXXXXX", where);
 	must(mkdtemp(folder) != NULL, folder);
 	printf("# seed %lu\n", seed);
-	for (unsigned i = 0; i < LIVES; i++) {
+	take_kinds_of_registry();
+	for (unsigned i = 0; i < life_count; i++) {
 		struct tally t = { 0 };
 
 		run(&lives[i], folder, states_of(i, states), mixed(seed + i), &t);
@@ -1210,8 +1247,8 @@ int main(int argc, char **argv)
 		all.lost += t.lost;
 	}
 	flushes_are_ignored = true;
-	run(&lives[0], folder, 30, mixed(seed + LIVES), &lying);
-	run(&lives[3], folder, 60, mixed(seed + LIVES + 1), &lying);
+	run(&lives[0], folder, 30, mixed(seed + life_count), &lying);
+	run(&lives[3], folder, 60, mixed(seed + life_count + 1), &lying);
 	tap(lying.lost && lying.denied && lying.false_damage,
 	    "a disk that ignores flushes is caught: %llu of %llu synced keys lost, "
 	    "%llu that a sync record claimed, %llu blocks that their record rightly calls damaged",

@@ -4,7 +4,7 @@
  * The input: a byte that says which real file, one of choices, then patches of that file, each
  * {offset, 2 bytes; how many bytes, 1; the bytes}; or, if FROM_NOTHING is chosen, the file itself.
  * So a few bytes of input reach deep. The real files are some that are filled one by one, then one
- * of each kind that is built from all its keys. The clock stands still, and random numbers are the
+ * of each kind that is built from all its keys, then one of each other kind. The clock stands still, and random numbers are the
  * same every time.
  */
 #define XXH_INLINE_ALL
@@ -15,6 +15,7 @@
 #include "file/mapping.h"
 #include "handle/handle.h"
 #include "held.h"
+#include "../kinds.h"
 #include "kind/common/clock.h"
 #include "patch.h"
 
@@ -148,6 +149,24 @@ static void update_base(const char *path, const struct blm_key *keys, size_t cou
 	must(blm_update_finish(u) == 0);
 }
 
+static bool is_in_list(const char *name)
+{
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++)
+		if (!strcmp(name, bases[i].kind))
+			return true;
+	return false;
+}
+
+static void make_other_bases(const char *path)
+{
+	struct blm_kind_info others[8];
+	unsigned count = other_kinds(BLM_CAN_ADD | BLM_CAN_PUT, BLM_CAN_BUILD, is_in_list, others,
+				     8);
+
+	for (unsigned i = 0; i < count; i++)
+		make_base(path, usual_params(&others[i], 50, 0.01));
+}
+
 static void build_base(const char *path, const struct blm_kind_info *kind)
 {
 	enum { KEYS = 200 };
@@ -210,6 +229,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
 		if (kind.can & BLM_CAN_BUILD)
 			build_base(path, &kind);
+	make_other_bases(path);
 	for (unsigned i = 0; i <= base_count; i++)
 		must(hold(&files[i], BYTES_MAX));
 	return 0;

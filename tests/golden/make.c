@@ -1,6 +1,8 @@
 /* make.c - make the golden files anew, through the public functions only: make FOLDER */
 #include <bloomery.h>
 
+#include "../kinds.h"
+
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -37,8 +39,6 @@ struct golden {
 };
 
 static const struct golden goldens[] = {
-	/* by the seed 1 of its shard */
-	/* by the seed 2 */
 	{ "classic-xxh3",
 	  BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.01),
 	  .seed = 0x0123456789abcdef },
@@ -578,6 +578,30 @@ static void make(const struct golden *g, const char *folder)
 	unlink(list);
 }
 
+static bool is_in_list(const char *name)
+{
+	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
+		if (!strcmp(name, goldens[i].params.kind))
+			return true;
+	return false;
+}
+
+/* One of each kind that is not named above, which has the kind's name. */
+static void make_others(const char *folder)
+{
+	struct blm_kind_info others[8];
+	unsigned count = other_kinds(~0U, 0, is_in_list, others, 8);
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct golden other = {
+			.name = others[i].name, .params = usual_params(&others[i], 100, 0.01),
+			.seed = 7, .numbers = others[i].can & BLM_EXACT, .synced = true
+		};
+
+		make(&other, folder);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -586,5 +610,6 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
 		make(&goldens[i], argv[1]);
+	make_others(argv[1]);
 	return 0;
 }
