@@ -367,8 +367,7 @@ static int make(const char *folder, const struct blm_new_entry *entries, size_t 
 	if (code) {
 		unlink(fresh);
 		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s",
-				fresh,
-				mdb_strerror(code));
+				fresh, blm_catalog_reason(code));
 	}
 	return 0;
 }

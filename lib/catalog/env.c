@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* all_mutex: of the list. ready_mutex: of the lock and environment of each; taken second. */
@@ -16,6 +17,18 @@ static struct blm_catalog *all;
 static unsigned generation;
 
 /* ---- Errors ---- */
+
+/* LMDB calls a write that the limit of file sizes cut short an input or output error. */
+const char *blm_catalog_reason(int code)
+{
+	struct rlimit limit;
+
+	if ((code == EIO || code == ENOSPC || code == EFBIG)
+	    && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < BLM_CATALOG_MAP)
+		return "the write failed; files may not be larger than RLIMIT_FSIZE (ulimit -f), "
+			"which is small: raise it";
+	return mdb_strerror(code);
+}
 
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 {
@@ -30,7 +43,7 @@ int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 		return blm_fail(-ENOMEM, "%s: out of memory", c->folder);
 	default:
 		return blm_fail(code > 0 ? -code : -EIO, "%s: %s: %s", c->folder, doing,
-				mdb_strerror(code));
+				blm_catalog_reason(code));
 	}
 }
 

@@ -50,8 +50,10 @@ void blm_snapshot_words(const struct blm_snapshot *p, char ret_wrong[BLM_CATALOG
 
 /*
  * An LMDB code in words; -EUCLEAN where the catalog is damaged. pages_failed: of a snapshot, which
- * may say what is wrong. A negative code has its words already.
+ * may say what is wrong. A negative code has its words already. reason: mdb_strerror(), or that the
+ * limit of file sizes is small where a write failed.
  */
+const char *blm_catalog_reason(int code);
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing);
 int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snapshot *p, int code,
 			     const char *doing);

@@ -29,12 +29,14 @@ int blm_find_format(const struct blm_format **ret, const char *name, const uint8
 	if (name)
 		return *ret ? 0 : blm_fail(-ENOENT, "there is no format \"%s\"; see "
 					   "blm_format_list()", name);
-	for (size_t i = 0; blm_format_at(i); i++)
-		if (is_it(text ? blm_format_at(i)->text_begins : blm_format_at(i)->begins, bytes,
-			  count)) {
+	for (size_t i = 0; text && !*ret && blm_format_at(i); i++)
+		if (is_it(blm_format_at(i)->text_begins, bytes, count))
 			*ret = blm_format_at(i);
-			return 0;
-		}
+	for (size_t i = 0; !*ret && blm_format_at(i); i++)
+		if (is_it(blm_format_at(i)->begins, bytes, count))
+			*ret = blm_format_at(i);
+	if (*ret)
+		return 0;
 	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it "
 			"(blm_exchange.format), see blm_format_list()", display, text
 			? "what its base64 holds is" : "it is");

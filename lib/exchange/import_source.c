@@ -135,6 +135,13 @@ static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t 
 	return blm_reader_piece(&in->from, &in->piece, in->file, in->display);
 }
 
+/* Is what the base64 holds the file as it is, rather than the format's text form? As of base64(1). */
+static bool is_file_itself(const struct blm_format *format, const uint8_t *bytes, size_t count)
+{
+	return format && format->begins && format->begins(bytes, count)
+		&& !(format->text_begins && format->text_begins(bytes, count));
+}
+
 /* Finds the format if it is not named, and stacks the layers of its text form. */
 static int unpack(struct blm_import_source *in)
 {
@@ -163,6 +170,8 @@ static int unpack(struct blm_import_source *in)
 					      in->how->base64, in->display));
 	if (r == 0)
 		r = go_within(in, bytes, (size_t)n);
+	if (r == 0 && in->how->base64 && is_file_itself(in->format, bytes, (size_t)n))
+		return 0;
 	for (layer = in->format ? in->format->text + 1 : layer; r == 0 && in->how->base64
 	     && layer->stage; layer++) {
 		in->below[in->layers++] = in->from;

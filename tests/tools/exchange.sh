@@ -202,6 +202,13 @@ what_does_not_fit_is_said_of_the_file_that_it_was_for() {
 	exits 2 bloomery export f -o /dev/full; says 'No space left'
 }
 
+base64_of_a_file_of_ours_is_read() {
+	bloomery create ./f -n 1000; seq 100 | bloomery add ./f; bloomery sync ./f
+	base64 ./f > text; bloomery import text ./g --base64
+	same "$(seq 200 | bloomery test -c ./f)" "$(seq 200 | bloomery test -c ./g)"
+	head -n 20 text > cut; exits 2 bloomery import cut ./h --base64; [ ! -e h ]
+}
+
 bad_input_leaves_nothing_behind() {
 	may_be_cut echo "$mike" | head -c 200 > cut; echo "${mike/cuW/cuX}" > flipped; echo 'no filter at all' > words; : > empty
 	for f in cut flipped words empty; do
