@@ -289,3 +289,29 @@ class Crawls(unittest.TestCase):
         f = bloomery.Filter(1000, 1e-9)
         self.assertEqual(import_requests_seen('requests.seen', f), 2)
         self.assertIn(b'\x11' * 20, f)
+
+    @unittest.skipUnless(shutil.which('redis-server') and importlib.util.find_spec('redis'), 'needs redis-server and its client')
+    def test_a_set_of_scrapy_redis_is_taken_over(self):
+        import redis
+        from bloomery.scrapy import import_redis_set
+        socket = os.path.abspath('s')
+        server = subprocess.Popen(['redis-server', '--port', '0', '--unixsocket', socket, '--save', ''], stdout=subprocess.DEVNULL)
+        try:
+            for decoded in (False, True):
+                client = redis.Redis(unix_socket_path=socket, decode_responses=decoded)
+                for _ in range(1200):
+                    try:
+                        client.ping()
+                        break
+                    except redis.exceptions.ConnectionError:
+                        time.sleep(0.1)
+                pages = [number.to_bytes(20, 'big') for number in range(5000)]
+                client.sadd('spider:dupefilter', *(page.hex() for page in pages))
+                f = bloomery.Filter(10000, 1e-9)
+                self.assertEqual(import_redis_set(client, 'spider:dupefilter', f), 5000)
+                self.assertEqual(f.contains_many(pages).yes, 5000)
+                self.assertNotIn((5000).to_bytes(20, 'big'), f)
+                self.assertEqual(client.scard('spider:dupefilter'), 5000)
+        finally:
+            server.kill()
+            server.wait()

@@ -299,3 +299,13 @@ def import_requests_seen(path: str, into: Filter) -> int:
     """Add the fingerprints of Scrapy's requests.seen, one in hexadecimal a line. Returns how many were new."""
     with open(path, encoding="ascii") as lines:
         return into.add_many(bytes.fromhex(line.strip()) for line in lines if line.strip()).yes
+
+
+def import_redis_set(client: Any, key: str, into: Filter) -> int:
+    """Add the fingerprints of scrapy-redis, a set in Redis of one in hexadecimal a member. Returns how many were new.
+
+    client: one of the package redis. The set is read with SSCAN, piece by piece, and stays as it is. Up to scrapy-redis
+    0.7.3 its fingerprints are Scrapy's for REQUEST_FINGERPRINTER_IMPLEMENTATION = "2.6"; later it makes its own.
+    """
+    return into.add_many(bytes.fromhex(member.decode() if isinstance(member, bytes) else member)
+                         for member in client.sscan_iter(key, count=1000)).yes
