@@ -135,7 +135,7 @@ static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t 
 	return blm_reader_piece(&in->from, &in->piece, in->file, in->display);
 }
 
-/* Is what the base64 holds the file as it is, rather than the format's text form? As of base64(1). */
+/* Does the base64 hold the file as it is, as base64(1) makes it, and not the format's text form? */
 static bool is_file_itself(const struct blm_format *format, const uint8_t *bytes, size_t count)
 {
 	return format && format->begins && format->begins(bytes, count)
