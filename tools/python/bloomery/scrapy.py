@@ -22,6 +22,15 @@ pages are claimed again only if a spider finds a link to them after the lease. R
 of start_urls, are not claimed, have no lease and are not noted: `kill -9` loses them. A page that was in a spider's
 hands when it was killed may be fetched twice. A table of leases that is full is made twice as large.
 
+Spiders of several machines share a filter through Redis or Valkey, or a cluster of them, with the module of Bloomery:
+
+    DUPEFILTER_CLASS = "bloomery.scrapy.RedisDupeFilter"
+    BLOOMERY_REDIS = "redis://crawl-1:6379/0"
+    BLOOMERY_FILTER = "seen"                    # the key
+
+It has BLOOMERY_CAPACITY and BLOOMERY_RATE, too, and BLOOMERY_SHARDS: the number of keys that hold the filter, for a
+cluster (1; see bloomery.redis). More than 1: BLOOMERY_REDIS is a node of the cluster. It has no leases and no recrawl.
+
 Settings:
     BLOOMERY_FILTER         the filter; in JOBDIR, or else the working directory, seen.blm
     BLOOMERY_STORE          the directory of a store, for a name without a slash
@@ -46,10 +55,12 @@ from scrapy.utils.job import job_dir  # type: ignore[import]
 from scrapy.utils.request import request_from_dict  # type: ignore[import]
 
 from . import Filter, Full, Store
+from .redis import SharedFilter
 
 logger = logging.getLogger(__name__)
 D = TypeVar("D", bound="DupeFilter")
 L = TypeVar("L", bound="Leases")
+R = TypeVar("R", bound="RedisDupeFilter")
 KEYS = "bloomery_keys"  # in a request's meta: fingerprints whose leases it holds, its own and of what was redirected to it
 
 
@@ -291,8 +302,57 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
             self.pending.close()
 
     def _stat(self, call: str, name: str, *value: Any) -> None:
-        if self.crawler.stats is not None:
-            getattr(self.crawler.stats, call)(name, *value)
+        _stat(self.crawler, call, name, *value)
+
+
+class RedisDupeFilter(BaseDupeFilter):  # type: ignore[misc]
+    """Claims the fingerprint of each request that is scheduled, at a server. Needs the package redis."""
+
+    def __init__(self, filter: SharedFilter, capacity: int, rate: float, crawler: Any) -> None:
+        self.filter, self.capacity, self.rate, self.crawler = filter, capacity, rate, crawler
+        self.logged = False
+
+    @classmethod
+    def from_crawler(cls: Type[R], crawler: Any) -> R:
+        from redis import Redis  # type: ignore[import]
+        from redis.cluster import RedisCluster  # type: ignore[import]
+        settings = crawler.settings
+        for name in "BLOOMERY_LEASE", "BLOOMERY_RECRAWL_AFTER", "BLOOMERY_STORE":
+            if settings.get(name):
+                raise NotConfigured(f"{name}: RedisDupeFilter has none; use DupeFilter with a local filter, or unset it")
+        url, shards = settings.get("BLOOMERY_REDIS", "redis://localhost:6379/0"), settings.getint("BLOOMERY_SHARDS", 1)
+        client = (RedisCluster if shards > 1 else Redis).from_url(url)
+        return cls(SharedFilter(client, settings.get("BLOOMERY_FILTER") or "seen", shards),
+                   settings.getint("BLOOMERY_CAPACITY", 10_000_000), settings.getfloat("BLOOMERY_RATE", 1e-6), crawler)
+
+    def open(self) -> None:
+        """Create the filter, if the server has none."""
+        self.filter.create(self.capacity, self.rate)
+        pages = len(self.filter)
+        logger.info("Bloomery: %s has %d pages and is made for %d; at that number about %.3g new pages are taken for seen",
+                    self.filter.name, pages, self.capacity, self.capacity * self.rate)
+        self._stat("set_value", "bloomery/pages_at_start", pages)
+
+    def request_seen(self, request: Any) -> bool:
+        """Was the page of this request claimed before, by any spider?"""
+        new = self.filter.claim(self.crawler.request_fingerprinter.fingerprint(request))
+        self._stat("inc_value", "bloomery/claimed" if new else "bloomery/known")
+        return not new
+
+    log = DupeFilter.log
+
+    def close(self, reason: str) -> None:
+        """Count the pages."""
+        self._stat("set_value", "bloomery/pages", len(self.filter))
+        self.filter.client.close()
+
+    def _stat(self, call: str, name: str, *value: Any) -> None:
+        _stat(self.crawler, call, name, *value)
+
+
+def _stat(crawler: Any, call: str, name: str, *value: Any) -> None:
+    if crawler.stats is not None:
+        getattr(crawler.stats, call)(name, *value)
 
 
 def import_requests_seen(path: str, into: Filter) -> int:
