@@ -25,7 +25,7 @@ const char *blm_catalog_reason(int code)
 
 	if ((code == EIO || code == ENOSPC || code == EFBIG)
 	    && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < BLM_CATALOG_MAP)
-		return "the write failed; files may not be larger than RLIMIT_FSIZE (ulimit -f), "
+		return "the write failed; files may not be larger than RLIMIT_FSIZE, "
 			"which is small: raise it";
 	return mdb_strerror(code);
 }

@@ -278,7 +278,7 @@ a_create_that_fails_leaves_no_store_that_is_damaged() {
 	for blocks in 0 2 8 12 21 24 30; do		# of 1024 bytes
 		rm -rf store
 		(ulimit -f $blocks; bloomery create a -n 1000) 2> err || { [ $? = 2 ] && not grep -q lost err; }
-		[ ! -s err ] || grep -q 'ulimit -f\|or a limit, allows no file' err
+		[ ! -s err ] || grep -q 'RLIMIT_FSIZE\|or a limit, allows no file' err
 		bloomery ls > out 2> err || { [ $? = 2 ] && grep -q 'no store of filters' err; }
 		bloomery info a > out 2>&1 || bloomery create a -n 1000
 		echo x | bloomery add a; bloomery verify; bloomery ls | grep -q '^a'
