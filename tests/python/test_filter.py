@@ -180,6 +180,51 @@ class Keys(unittest.TestCase):
         f.grow(force=True)
         self.assertEqual((f.info.capacity, f.contains_many(range(500)).yes), (4000, 500))
 
+    def test_times_of_keys_are_told_and_claimed_again(self):
+        import time
+        f = bloomery.Filter(1000, 1e-9, kind='recent', options='span=10d')
+        self.assertEqual(f.add_at(['old', 'older'], time.time() - 3 * 86400).yes, 2)
+        f.add('new')
+        keys = ['new', 'old', 'never']
+        self.assertEqual(list(f.contains_within(keys)), [True, True, False])
+        self.assertEqual(list(f.contains_within(keys, 86400)), [True, False, False])
+        self.assertEqual(list(f.claim_again(keys, 86400)), [False, True, True])
+        self.assertEqual(list(f.claim_again(keys, 86400)), [False, False, False])
+        ages = f.ages(['older', 'none', 'new'], default='not seen')
+        self.assertAlmostEqual(ages[0], 3 * 86400, delta=10000)
+        self.assertEqual(ages[1], 'not seen')
+        self.assertEqual(f.ages(['older'], seconds=86400), [None])
+        for wrong in (-1, float('nan'), 2**40):
+            self.assertRaises(ValueError, f.contains_within, keys, wrong)
+        self.assertRaises(ValueError, f.add_at, keys, 0)
+        self.assertRaises(bloomery.InvalidParameter, f.contains_within, keys, 86400 * 365)
+        self.assertRaises(TypeError, f.ages, [1.5])
+        self.assertRaises(bloomery.Unsupported, bloomery.Filter(10, kind='cuckoo').claim_again, keys)
+
+    def test_ranges_are_asked_for(self):
+        hashed = {'kind': 'range', 'hash': 'ordered-uint', 'seeds': (5,)}
+        for where, keys in ('range-1.blm', [100, 5000]), ('range-2.blm', iter(['100', b'5000'])):
+            f = bloomery.Filter.build(where, keys, 2, 1e-6, replace=True, **hashed)
+            self.assertTrue(f.contains_range(90, 100))
+            self.assertTrue(f.contains_range('100', b'101'))
+            self.assertFalse(f.contains_range(200, 1200))
+            answers = f.contains_ranges([(0, 99), (4999, 6000), (5000, 5000)])
+            self.assertEqual((list(answers), answers.yes), ([False, True, True], 2))
+            self.assertEqual(len(f.contains_ranges([])), 0)
+            self.assertRaises(bloomery.InvalidParameter, f.contains_range, 2, 1)
+            self.assertRaises(bloomery.InvalidParameter, f.contains_range, 'x', 'y')
+            self.assertRaises(TypeError, f.contains_range, 1.5, 2)
+        self.assertRaises(bloomery.Unsupported, bloomery.Filter(10).contains_range, 1, 2)
+
+    def test_keys_that_are_excluded_are_denied_for_certain(self):
+        for keys, others in (range(3000), range(3000, 60000)), ([b'a', 'b'], iter(['c'])), (['a'], None):
+            others = list(others) if others is not None else None
+            f = bloomery.Filter.build('exact.blm', keys, len(keys), 0.3, kind='exact', exclude=others, replace=True)
+            self.assertEqual(f.contains_many(keys).yes, len(keys))
+            self.assertEqual(f.contains_many(others or []).yes, 0)
+        self.assertRaises(bloomery.Unsupported, bloomery.Filter.build, None, ['a'], 1, kind='ribbon', exclude=['b'])
+        self.assertRaises(TypeError, bloomery.Filter.build, None, ['a'], 1, kind='exact', exclude=[None])
+
     def test_every_exception_that_ends_a_batch_has_the_answers_so_far(self):
         class Own(Exception):
             pass

@@ -14,7 +14,7 @@ from ._store import Path, Store, _encoded
 Key = Union[str, int, bytes, bytearray, memoryview]
 F = TypeVar("F", bound="Filter")
 Bytes = bytes
-CONTAINS, ADD, CLAIM, REMOVE, PUT, GET = range(6)
+CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE = range(12)
 
 
 class DifferentParameters(UserWarning):
@@ -151,6 +151,25 @@ def _params(how: int, where: Optional[Path], store: Optional[Store], capacity: i
             replace, sparse, no_checkpoint)
 
 
+def _nanoseconds(seconds: float) -> int:
+    if not 0 <= seconds < 2**33:
+        raise ValueError(f"seconds: from 0 to 2**33, not {seconds!r}")
+    return round(seconds * 10**9)
+
+
+def _place_of(key: Any) -> Any:
+    """A key of a range filter: its hash takes digits, not the 8 bytes that an int is for other kinds."""
+    return str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+
+
+def _is_buffer(keys: Any) -> bool:
+    try:
+        memoryview(keys).release()
+    except TypeError:
+        return _is_arrow(keys)
+    return True
+
+
 def plan(capacity: int = 0, rate: float = 0.0, **params: Any) -> Plan:
     """What create() would make of these parameters; makes nothing."""
     return Plan(*_core.plan(*_params(0, None, None, capacity, rate, **params)))
@@ -221,13 +240,18 @@ class Filter(_core.Handle):
 
     @classmethod
     def build(cls: Type[F], where: Optional[Path], keys: Any, capacity: int = 0, rate: float = 0.0, *,
-              store: Optional[Store] = None, **params: Any) -> F:
-        """Make a filter from all its keys at once: an iterable, or an array. It appears when it is whole."""
+              store: Optional[Store] = None, exclude: Any = None, **params: Any) -> F:
+        """Make a filter from all its keys at once: an iterable, or an array. It appears when it is whole.
+
+        exclude: keys that the filter is to deny without a false positive, for kind="exact". For kind="range" an int is
+        its decimal digits, where the keys are an iterable.
+        """
         builder = _core.make(*_params(2, where, store, capacity, rate, **params))
-        if _is_arrow(keys):
-            builder.add_packed(*_arrow(keys))
-        else:
-            builder.add_many(keys)
+        for op, some in (BUILD, keys), (EXCLUDE, exclude):
+            if params.get("kind") == "range" and some is not None and not _is_buffer(some):
+                some = (_place_of(key) for key in some)
+            if some is not None:
+                builder.use(op, *(_arrow(some) if _is_arrow(some) else (some,)))
         return cls._wrap(builder.finish(), where, store)
 
     @classmethod
@@ -298,6 +322,45 @@ class Filter(_core.Handle):
         """The values of keys, as contains_many() takes them."""
         values: List[Any] = self._use(GET, keys, default)
         return values
+
+    # ---- Times and ranges ----
+
+    def contains_within(self, keys: Any, seconds: float = 0) -> Answers:
+        """Which of many keys were seen in the last so many seconds? 0: within the filter's span. Kind recent."""
+        return Answers(*self._use(WITHIN, keys, (_nanoseconds(seconds), 0, None)))
+
+    def claim_again(self, keys: Any, seconds: float = 0) -> Answers:
+        """Claim those of many keys that were not seen in the last so many seconds, and note them as seen now.
+
+        Yes: the key is this caller's. 0: within the filter's span. Kind recent.
+        """
+        return Answers(*self._use(AGAIN, keys, (_nanoseconds(seconds), 0, None)))
+
+    def add_at(self, keys: Any, time: float) -> Answers:
+        """Note that many keys were seen at a time, in seconds since 1970 as of time.time(). Kind recent.
+
+        Of two sights the later one counts, and a time to come counts as now.
+        """
+        if not time > 0:
+            raise ValueError(f"time: in seconds since 1970 and above 0, not {time!r}")
+        return Answers(*self._use(ADD_AT, keys, (0, _nanoseconds(time), None)))
+
+    def ages(self, keys: Any, default: Any = None, seconds: float = 0) -> List[Any]:
+        """How many seconds ago many keys were seen; `default` for those not seen in the last so many. Kind recent."""
+        ages: List[Any] = self._use(AGES, keys, (_nanoseconds(seconds), 0, default))
+        return ages
+
+    def contains_range(self, first: Any, last: Any) -> bool:
+        """Is any key from first to last in the filter, those two included? False is certain. Kind range.
+
+        A key is text as the filter's hash takes it, as "2026-11-24T12:00:00Z" or "10.0.0.0/8"; an int is its digits.
+        """
+        return self.contains_ranges([(first, last)])[0]
+
+    def contains_ranges(self, ranges: Iterable[Tuple[Any, Any]]) -> Answers:
+        """The same for many ranges, several times as fast."""
+        pairs = [(_place_of(first), _place_of(last)) for first, last in ranges]
+        return Answers(*self._ranges(tuple(first for first, _ in pairs), tuple(last for _, last in pairs)))
 
     def packed(self, what: str, data: Any, offsets: Any) -> Answers:
         """Keys in one buffer: `what` is "contains", "add", "claim" or "remove"; offsets of 4 or 8 bytes as Arrow's."""

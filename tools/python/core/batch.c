@@ -18,7 +18,9 @@ struct batch {
 	const char *offsets;		/* a copy: the caller may change its own at any time */
 	size_t offset_bytes;
 	const uint64_t *values;		/* PUT */
-	uint64_t *ret_values;		/* GET */
+	uint64_t *ret_values;		/* GET, AGES */
+	struct blm_when when;		/* WITHIN, AGAIN, ADD_AT, AGES */
+	const struct blm_key *last;	/* of ranges, whose first ones are keys; else NULL */
 
 	uint64_t *bits;
 	size_t count;			/* keys that were used */
@@ -70,7 +72,9 @@ static PyObject *found_values(const struct batch *b, PyObject *otherwise)
 
 	for (size_t i = 0; list && i < b->count; i++) {
 		int has = b->bits[i / 64] >> i % 64 & 1;
-		PyObject *item = has ? PyLong_FromUnsignedLongLong(b->ret_values[i]) : otherwise;
+		PyObject *item = !has ? otherwise : b->op == AGES
+			? PyFloat_FromDouble((double)b->ret_values[i] / 1e9)
+			: PyLong_FromUnsignedLongLong(b->ret_values[i]);
 
 		if (!has)
 			Py_INCREF(item);
@@ -88,8 +92,8 @@ static PyObject *done(struct batch *b, int64_t r, PyObject *more)
 		fail((int)r, NULL);
 	if (r < 0) {
 		add_answers(b);
-	} else if (b->op == GET) {
-		ret = found_values(b, more);
+	} else if (b->op == GET || b->op == AGES) {
+		ret = found_values(b, b->op == GET ? more : PyTuple_GetItem(more, 2));
 	} else {
 		bits = bitmap(b);
 		ret = bits ? Py_BuildValue("LNn", (long long)b->yes, bits, (Py_ssize_t)b->count)
@@ -106,6 +110,10 @@ static PyObject *done(struct batch *b, int64_t r, PyObject *more)
 static int64_t use_keys(void *what, const struct batch *b, const struct blm_key *keys, size_t at,
 			size_t count, uint64_t *bits)
 {
+	const struct blm_when *when = &b->when;
+
+	if (b->last)
+		return blm_contains_ranges(what, keys, b->last + at, count, bits);
 	switch (b->op) {
 	case CONTAINS: return blm_contains_many(what, keys, count, bits);
 	case ADD:      return blm_add_many(what, keys, count, bits);
@@ -113,6 +121,11 @@ static int64_t use_keys(void *what, const struct batch *b, const struct blm_key 
 	case REMOVE:   return blm_remove_many(what, keys, count, bits);
 	case PUT:      return blm_put_many(what, keys, b->values + at, count, bits);
 	case GET:      return blm_get_many(what, keys, count, b->ret_values + at, bits);
+	case WITHIN:   return blm_contains_within(what, keys, count, when, bits);
+	case AGAIN:    return blm_claim_again(what, keys, count, when, bits);
+	case ADD_AT:   return blm_add_at(what, keys, count, when, bits);
+	case AGES:     return blm_ages(what, keys, count, when, b->ret_values + at, bits);
+	case EXCLUDE:  return blm_build_exclude_many(what, keys, count);
 	default:       return blm_build_add_many(what, keys, count);
 	}
 }
@@ -219,17 +232,17 @@ static int64_t run(struct batch *b, size_t count)
 
 /* ---- Values ---- */
 
-/* Room for what PUT and GET have beside the keys, before the first key is used. */
+/* Room for what a batch has beside the keys, before the first key is used. */
 static int values_from(struct batch *b, PyObject *more, size_t count)
 {
 	PyObject *tuple = b->op == PUT ? PySequence_Tuple(more) : NULL;
-	uint64_t *values = b->op == PUT || b->op == GET
-		? malloc((count + 1) * sizeof(*values)) : NULL;
+	bool gets = b->op == GET || b->op == AGES;
+	uint64_t *values = b->op == PUT || gets ? malloc((count + 1) * sizeof(*values)) : NULL;
 
-	if (b->op == GET)
+	if (gets)
 		b->ret_values = values;
 	if (b->op != PUT)
-		return b->op == GET && !values ? (PyErr_NoMemory(), -1) : 0;
+		return gets && !values ? (PyErr_NoMemory(), -1) : 0;
 	b->values = values;
 	if (!values && tuple)
 		PyErr_NoMemory();
@@ -297,6 +310,16 @@ static int hold_all(struct held *h, PyObject *tuple, size_t count)
 	return 0;
 }
 
+static void let_go(struct held *h)
+{
+	for (size_t i = 0; i < h->kept_count; i++) {
+		key_done(h->kept[i]);
+		free(h->kept[i]);
+	}
+	free(h->kept);
+	free(h->keys);
+}
+
 /* All of a tuple, whose items live as long as it does. */
 static int64_t run_tuple(struct batch *b, PyObject *tuple, PyObject *more)
 {
@@ -312,13 +335,29 @@ static int64_t run_tuple(struct batch *b, PyObject *tuple, PyObject *more)
 	/* before Python's code runs again, which may take the words of a failure away */
 	if (r < 0 && !PyErr_Occurred())
 		fail((int)r, NULL);
-	for (size_t i = 0; i < h.kept_count; i++) {
-		key_done(h.kept[i]);
-		free(h.kept[i]);
-	}
-	free(h.kept);
-	free(h.keys);
+	let_go(&h);
 	return r;
+}
+
+PyObject *run_ranges(struct target target, PyObject *first, PyObject *last)
+{
+	struct batch b = { .target = target, .op = CONTAINS };
+	size_t count = (size_t)PyTuple_Size(first);
+	struct held from = { 0 }, to = { 0 };
+	int64_t r = -EINVAL;
+
+	if ((size_t)PyTuple_Size(last) != count) {
+		PyErr_SetString(PyExc_ValueError, "each range has a first key and a last one");
+	} else if (hold_all(&from, first, count) == 0 && hold_all(&to, last, count) == 0) {
+		b.keys = from.keys;
+		b.last = to.keys;
+		r = run(&b, count);
+	}
+	if (r < 0 && !PyErr_Occurred())
+		fail((int)r, NULL);
+	let_go(&from);
+	let_go(&to);
+	return done(&b, r, NULL);
 }
 
 /* Up to CHUNK items. Return: a tuple, or NULL with an exception. */
@@ -418,14 +457,31 @@ static int64_t run_fixed(struct batch *b, Py_buffer *view, size_t count, PyObjec
 	return values_from(b, more, count) < 0 ? -EINVAL : run(b, count);
 }
 
+/* The times of WITHIN, AGAIN, ADD_AT and AGES. Return: 0, or -1 with an exception. */
+static int begin(struct batch *b, struct target target, enum op op, PyObject *more)
+{
+	unsigned long long within, at;
+	PyObject *otherwise;
+
+	*b = (struct batch){ .target = target, .op = op };
+	if (op < WITHIN || op > AGES)
+		return 0;
+	if (!PyArg_ParseTuple(more, "KKO", &within, &at, &otherwise))
+		return -1;
+	b->when = (struct blm_when){ .size = sizeof(b->when), .within = within, .at = at };
+	return 0;
+}
+
 PyObject *run_many(struct target target, enum op op, PyObject *keys, PyObject *more)
 {
-	struct batch b = { .target = target, .op = op };
+	struct batch b;
 	size_t count = 0;
 	Py_buffer view;
 	int64_t r;
 	int is;
 
+	if (begin(&b, target, op, more) < 0)
+		return NULL;
 	if (PyUnicode_Check(keys) || PyBytes_Check(keys) || PyByteArray_Check(keys)
 	    || PyObject_TypeCheck(keys, handle_type)) {
 		one_key(keys);
@@ -440,7 +496,8 @@ PyObject *run_many(struct target target, enum op op, PyObject *keys, PyObject *m
 		if (r < 0 && !PyErr_Occurred())
 			fail((int)r, NULL);
 		PyBuffer_Release(&view);
-	} else if (PyTuple_Check(keys) || PyList_Check(keys) || op == PUT || op == GET) {
+	} else if (PyTuple_Check(keys) || PyList_Check(keys) || op == PUT || op == GET
+		   || op == AGES) {
 		PyObject *tuple = PySequence_Tuple(keys);
 
 		r = tuple ? run_tuple(&b, tuple, more) : -EINVAL;
@@ -509,12 +566,12 @@ static int copy_offsets(struct batch *b, PyObject *offsets, size_t *ret_count)
 PyObject *run_packed(struct target target, enum op op, PyObject *data, PyObject *offsets,
 		     PyObject *more)
 {
-	struct batch b = { .target = target, .op = op };
+	struct batch b;
 	int64_t r = -EINVAL;
 	size_t count = 0;
 	Py_buffer bytes;
 
-	if (PyObject_GetBuffer(data, &bytes, PyBUF_SIMPLE) < 0)
+	if (begin(&b, target, op, more) < 0 || PyObject_GetBuffer(data, &bytes, PyBUF_SIMPLE) < 0)
 		return NULL;
 	b.packed = bytes.buf ? bytes.buf : "";
 	if (copy_offsets(&b, offsets, &count) == 0

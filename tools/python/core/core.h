@@ -60,7 +60,7 @@ int plain_format(const char *format);
 int is_no_plain_numpy(PyObject *object);
 
 /* What is done with many keys. The order is that of _filter.py. */
-enum op { CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, BUILD, OPS };
+enum op { CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE };
 
 /* A filter or a builder, in use until the call ends. closing: NULL, or set by close(). */
 struct target {
@@ -69,12 +69,16 @@ struct target {
 };
 
 /*
- * more: the values of PUT; what GET has for a key without a value; else NULL. Return: (yes, bits,
- * count), GET: a list; or NULL with an exception that has `answers` and `used`.
+ * more: the values of PUT; what GET has for a key without a value; (nanoseconds within which, time
+ * at which, what AGES has for a key that was not seen) of WITHIN, AGAIN, ADD_AT and AGES; else
+ * NULL. Return: (yes, bits, count), GET and AGES: a list; or NULL with an exception that has
+ * `answers` and `used`.
  */
 PyObject *run_many(struct target target, enum op op, PyObject *keys, PyObject *more);
 PyObject *run_packed(struct target target, enum op op, PyObject *data, PyObject *offsets,
 		     PyObject *more);
+/* Range i is from item i of the tuple `first` to that of `last`. Return: as run_many(). */
+PyObject *run_ranges(struct target target, PyObject *first, PyObject *last);
 
 /* Raise what the library failed with. bits: NULL, or the answers so far. Return: NULL. */
 PyObject *fail(int r, PyObject *bits);

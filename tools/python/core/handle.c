@@ -178,6 +178,22 @@ static PyObject *packed(PyObject *self, PyObject *args)
 	return ret;
 }
 
+static PyObject *ranges(PyObject *self, PyObject *args)
+{
+	struct handle *handle = (struct handle *)self;
+	PyObject *first, *last, *ret;
+	struct target target;
+
+	if (!PyArg_ParseTuple(args, "O!O!:ranges", &PyTuple_Type, &first, &PyTuple_Type, &last))
+		return NULL;
+	target = (struct target){ use(handle), &handle->closing };
+	if (!target.what)
+		return NULL;
+	ret = run_ranges(target, first, last);
+	unuse(handle);
+	return ret;
+}
+
 /* ---- The whole filter ---- */
 
 static PyObject *close_handle(PyObject *self, PyObject *unused)
@@ -501,6 +517,7 @@ static PyMethodDef methods[] = {
 	{ "_sync_every", sync_every, METH_VARARGS, NULL },
 	{ "_many", many, METH_VARARGS, NULL },
 	{ "_packed", packed, METH_VARARGS, NULL },
+	{ "_ranges", ranges, METH_VARARGS, NULL },
 	{ "_is_closed", is_closed, METH_NOARGS, NULL },
 	{ "_count", count, METH_NOARGS, NULL },
 	{ "_info", info, METH_NOARGS, NULL },

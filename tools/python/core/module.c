@@ -239,31 +239,21 @@ static PyObject *plan(PyObject *module, PyObject *args)
 
 PyTypeObject *builder_type;
 
-static PyObject *build_add(PyObject *self, PyObject *keys)
+/* (BUILD or EXCLUDE, keys), or (BUILD or EXCLUDE, data, offsets) of packed keys */
+static PyObject *build_use(PyObject *self, PyObject *args)
 {
 	struct builder *builder = (struct builder *)self;
+	PyObject *keys, *offsets = NULL, *ret;
+	struct target target = { builder->build, NULL };
+	int op;
 
-	PyObject *ret;
-
-	if (!builder->build)
-		return fail_closed();
-	builder->users++;
-	ret = run_many((struct target){ builder->build, NULL }, BUILD, keys, NULL);
-	builder->users--;
-	return ret;
-}
-
-static PyObject *build_add_packed(PyObject *self, PyObject *args)
-{
-	struct builder *builder = (struct builder *)self;
-	PyObject *data, *offsets, *ret;
-
-	if (!PyArg_ParseTuple(args, "OO:add_packed", &data, &offsets))
+	if (!PyArg_ParseTuple(args, "iO|O:use", &op, &keys, &offsets))
 		return NULL;
 	if (!builder->build)
 		return fail_closed();
 	builder->users++;
-	ret = run_packed((struct target){ builder->build, NULL }, BUILD, data, offsets, NULL);
+	ret = offsets ? run_packed(target, (enum op)op, keys, offsets, NULL)
+		: run_many(target, (enum op)op, keys, NULL);
 	builder->users--;
 	return ret;
 }
@@ -278,7 +268,7 @@ static PyObject *build_finish(PyObject *self, PyObject *unused)
 	if (!build)
 		return fail_closed();
 	if (builder->users) {
-		PyErr_SetString(PyExc_ValueError, "finish(): another thread is in add_many()");
+		PyErr_SetString(PyExc_ValueError, "finish(): another thread is in use()");
 		return NULL;
 	}
 	builder->build = NULL;
@@ -296,8 +286,7 @@ static void build_dealloc(PyObject *self)
 }
 
 static PyMethodDef build_methods[] = {
-	{ "add_many", build_add, METH_O, NULL },
-	{ "add_packed", build_add_packed, METH_VARARGS, NULL },
+	{ "use", build_use, METH_VARARGS, NULL },
 	{ "finish", build_finish, METH_NOARGS, NULL },
 	{ 0 }
 };
