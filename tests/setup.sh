@@ -14,6 +14,9 @@ peer_packages='golang-github-dcso-bloom-cli libbloom-dev libleveldb-dev libguava
 # The package of Python, and what its tests compare it with.
 python_packages='python3-dev python3-numpy python3-scrapy mypy'
 
+# What reads lines of JSON and finds the words of texts.
+text_packages='g++ libsimdjson-dev libunistring-dev'
+
 # The server that the module of Redis is tested in, and a client of it.
 redis_packages='redis-server redis-tools python3-redis'
 
@@ -83,6 +86,7 @@ configure()
 	if [ -f "$dir/build.ninja" ]; then
 		again=--reconfigure	# packages may have come since
 	fi
+	[ "${CC:-}" != clang ] || local -x CXX=clang++	# they link together
 	meson setup $again "$@" "$dir" "$root" < /dev/null
 }
 
