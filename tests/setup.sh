@@ -18,7 +18,7 @@ python_packages='python3-dev python3-numpy python3-scrapy mypy'
 text_packages='g++ libsimdjson-dev libunistring-dev'
 
 # The server that the module of Redis is tested in, and a client of it.
-redis_packages='redis-server redis-tools python3-redis'
+redis_packages='redis-server redis-tools python3-redis libhiredis-dev'
 
 # bash calls this for a program that is not found, in a process of its own.
 command_not_found_handle()

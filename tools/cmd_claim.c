@@ -5,6 +5,7 @@
 #include "output.h"
 #include "params.h"
 #include "progress.h"
+#include "remote.h"
 #include "signals.h"
 #include "stream.h"
 #include "terms.h"
@@ -14,7 +15,8 @@
 #include <stdatomic.h>
 
 static bool create, same;
-static uint64_t batch_keys = 4096, again_after;
+static uint64_t batch_keys = 4096, again_after, shards = 1;
+static const char *server;
 static const struct opt own_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
 	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the "
@@ -23,6 +25,10 @@ static const struct opt own_options[] = {
 	  &batch_keys, 1, 1 << 20 },
 	{ 0, "again-after", "SPAN", "claim also keys that were last seen longer ago than this, "
 	  "like 7d; for recent filters", set_span, &again_after },
+	{ 0, "redis", "URL", "F is a key of this server with the module of Bloomery: "
+	  "redis://HOST:PORT or unix:PATH", set_text, &server },
+	{ 0, "shards", "N", "F is N keys F:0, F:1, ..., which a cluster spreads over its nodes",
+	  set_number, &shards, 1, SHARDS_MOST },
 	{ 0 }
 };
 
@@ -162,6 +168,59 @@ static bool kind_claims(void)
 	return true;
 }
 
+/* ---- At a server ---- */
+
+struct remote_job {
+	struct remote *at;
+	uint64_t claimed;
+};
+
+static int claim_part_at(struct remote_job *job, struct batch part)
+{
+	int code = remote_claim(job->at, part.keys, part.count, part.bits), printed;
+
+	for (size_t i = 0; i < (part.count + 63) / 64; i++)
+		job->claimed += (uint64_t)__builtin_popcountll(part.bits[i]);
+	gather_lines(&part, true);	/* also those before it failed, as claim_part() */
+	printed = print_gathered(&part);
+	return code == DONE ? printed : code;
+}
+
+static int claim_at(struct batch *batch, void *context)
+{
+	int code = DONE;
+
+	for (size_t at = 0; at < batch->count && code == DONE && !stopping(); at += batch_keys)
+		code = claim_part_at(context, batch_part(batch, at, batch_keys));
+	return code;
+}
+
+static int run_at_server(const char *name, char **files, size_t count)
+{
+	struct remote_job job = { 0 };
+	int code;
+
+	if (same || again_after || is_syncing() || given_key_file())
+		return misuse("claim: --redis goes with none of --create-same, --again-after, "
+			      "--sync-every, --key-file");
+	if (create && !params.capacity)
+		return misuse("claim: --redis --create needs a capacity (-n)");
+	if (params.cells || params.probes || params.hash || params.scheme || params.format
+	    || params.seed_count || params.tweak)
+		return misuse("claim: of the size and kind, --redis takes -n, -p, --kind and "
+			      "--with");
+	code = create ? params_check() : DONE;
+	if (code == DONE)
+		code = remote_open(&job.at, server, name, (unsigned)shards);
+	if (code == DONE && create)
+		code = remote_create(job.at, &params);
+	if (code == DONE)
+		code = each_batch(files, count, &(struct work){ .in_turn = claim_at,
+								.context = &job });
+	remote_close(job.at);
+	return code == DONE && !job.claimed ? NO : code;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { .name = operands[0] };
@@ -174,6 +233,10 @@ static int run(int count, char **operands)
 	if (!kind_claims())
 		return misuse("claim: filters of the kind %s cannot tell who was first; 'bloomery "
 			      "kinds' says which can", params.kind);
+	if (server)
+		return run_at_server(operands[0], operands + 1, (size_t)count - 1);
+	if (shards != 1)
+		return misuse("claim: --shards is for filters of a server (--redis)");
 	code = create ? open_or_make(&job.f, job.name) : open_filter(&job.f, job.name, true, 0);
 	if (code == DONE)
 		code = load(job.f);

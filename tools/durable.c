@@ -20,6 +20,11 @@ const struct opt sync_option[] = {
 	{ 0 }
 };
 
+bool is_syncing(void)
+{
+	return every.keys || every.seconds > 0;
+}
+
 /* keys that changed the filter after the last sync for their number */
 static uint64_t since;
 static bool failed;		/* a sync: no more keys are taken */

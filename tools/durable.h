@@ -7,6 +7,7 @@
 #include "command.h"
 
 extern const struct opt sync_option[];
+bool is_syncing(void);		/* was --sync-every given? */
 
 /*
  * Before the first key; after a batch with its number of changes, whose answers are

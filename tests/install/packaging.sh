@@ -32,7 +32,9 @@ notes_name_the_libraries_that_are_loaded_on_use() {
 	readelf -d none | sed -n 's/.*NEEDED.*\[\(.*\)\]/recommended \1/p' | grep -v 'libc[.]' | sort > want
 	same "$(wc -l < want)" 3
 	python3 "$packaging/dlopen-depends" --print "$BUILD/lib/libbloomery.so" | sort | diff want -
-	sed -n 's/.*TOKENS_SONAME="\([^"\\]*\).*/recommended \1/p' "$BUILD/build.ninja" | sort -u >> want
+	for soname in TOKENS REMOTE; do
+		sed -n "s/.*${soname}_SONAME=\"\([^\"\\\\]*\).*/recommended \\1/p" "$BUILD/build.ninja" | sort -u >> want
+	done
 	python3 "$packaging/dlopen-depends" --print "$BLOOMERY" | sort | diff <(sort want) -
 	not python3 "$packaging/dlopen-depends" --print none 2> said
 	grep -q 'no note names a library' said

@@ -2,8 +2,6 @@
 import importlib.util
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import threading
 import unittest
@@ -12,26 +10,11 @@ import bloomery
 from bloomery.redis import SharedFilter, key_bytes
 
 sys.path.insert(0, os.path.join(os.environ['BLOOMERY_SOURCE'], 'tests', 'redis'))
-from server import Server, until  # noqa: E402
+from server import Cluster, Server  # noqa: E402
 
 NEEDS = [program for program in ('redis-server', 'redis-cli') if not shutil.which(program)]
 NEEDS += [] if importlib.util.find_spec('redis') else ['python3-redis']
 KEYS = int(20000 * max(float(os.environ.get('BLOOMERY_TEST_SCALE', '1').replace('full', '1')), 0.1))
-
-
-def free_port():
-    """A port of the loopback whose bus port, 10000 more, is free as well."""
-    while True:
-        with socket.socket() as one, socket.socket() as bus:
-            one.bind(('127.0.0.1', 0))
-            port = one.getsockname()[1]
-            if port > 55000:
-                continue
-            try:
-                bus.bind(('127.0.0.1', port + 10000))
-            except OSError:
-                continue
-            return port
 
 
 @unittest.skipIf(NEEDS, f'needs {", ".join(NEEDS)}')
@@ -138,17 +121,9 @@ class Served(unittest.TestCase):
 class InACluster(unittest.TestCase):
     def test_clients_of_a_cluster_claim_each_key_once(self):
         import redis
-        ports, servers = [], []
-        for _ in range(3):
-            port = free_port()
-            servers.append(Server('--port', str(port), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', arguments=[]))
-            self.addCleanup(servers[-1].close)
-            ports.append(port)
-        subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in ports), '--cluster-yes'], check=True,
-                       stdout=subprocess.DEVNULL)
-        for server in servers:
-            until(lambda: b'cluster_state:ok' in server.client()('CLUSTER', 'INFO'), 'the cluster is up')
-        clients = [redis.cluster.RedisCluster('127.0.0.1', ports[i]) for i in range(3)]
+        cluster = Cluster(3)
+        self.addCleanup(cluster.close)
+        clients = [redis.cluster.RedisCluster('127.0.0.1', cluster.ports[i]) for i in range(3)]
         shared = [SharedFilter(client, 'seen', 16) for client in clients]
         self.assertEqual(shared[0].create(KEYS, 1e-9), 16)
         self.assertEqual(len({clients[0].keyslot(shared[0].key(i)) for i in range(16)}), 16)

@@ -122,7 +122,14 @@ class Server:
     def close(self):
         self.stop(kill=True)
         if self.made:
-            shutil.rmtree(self.folder)
+            until(self.remove, f'{self.folder} is gone')
+
+    def remove(self):
+        try:
+            shutil.rmtree(self.folder)    # a child that the server forked may still write there
+        except OSError:
+            return not os.path.exists(self.folder)
+        return True
 
     def __enter__(self):
         return self
@@ -138,6 +145,53 @@ class Server:
     def program(self, *words, keys=b''):
         return subprocess.run([PROGRAM, words[0], '--store', f'{self.folder}/store', *words[1:]],
                               check=False, input=keys, capture_output=True)
+
+
+class Cluster:
+    """Masters on ports of the loopback. Each has slots that the others do not have."""
+
+    def __init__(self, count):
+        self.servers, self.ports = [], []
+        try:
+            for _ in range(count):
+                self.ports.append(free_port())
+                self.servers.append(Server('--port', str(self.ports[-1]), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', arguments=[]))
+            subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in self.ports), '--cluster-yes'],
+                           check=True, stdout=subprocess.DEVNULL)
+            until(lambda: all(self.is_up(server) for server in self.servers), 'the cluster is up')
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def is_up(server):
+        with server.client() as ask:
+            return b'cluster_state:ok' in ask('CLUSTER', 'INFO')
+
+    def close(self):
+        for server in self.servers:
+            server.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def free_port():
+    """A port of the loopback whose bus port, 10000 more, is free as well."""
+    while True:
+        with socket.socket() as one, socket.socket() as bus:
+            one.bind(('127.0.0.1', 0))
+            port = one.getsockname()[1]
+            if port > 55000:
+                continue
+            try:
+                bus.bind(('127.0.0.1', port + 10000))
+            except OSError:
+                continue
+            return port
 
 
 class Closing(Client):

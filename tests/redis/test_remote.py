@@ -1,0 +1,133 @@
+"""test_remote.py - bloomery claim --redis, against a server and against a cluster"""
+import os
+import shutil
+import subprocess
+import threading
+import unittest
+
+from server import PROGRAM, Cluster, Server
+
+KEYS = int(30000 * max(float(os.environ.get('BLOOMERY_TEST_SCALE', '1').replace('full', '1')), 0.1))
+
+
+def claim(*words, keys, **more):
+    text = ''.join(f'{key}\n' for key in keys).encode()
+    return subprocess.run([PROGRAM, 'claim', *words], check=False, input=text, capture_output=True, **more)
+
+
+def lines(ran):
+    return [int(line) for line in ran.stdout.split()]
+
+
+# A build without hiredis says that it has no client.
+WITHOUT = b'no client' in claim('--redis', 'unix:/nowhere', 'seen', keys=[]).stderr
+
+
+@unittest.skipIf(WITHOUT, 'the program was built without hiredis; install libhiredis-dev')
+class AServer(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.url = f'unix:{self.server.folder}/s'
+
+    def test_keys_are_claimed_once_in_one_key_or_in_many(self):
+        for shards in (1, 5):
+            name = f'seen{shards}'
+            made = ['--redis', self.url, '--shards', str(shards), name]
+            first = claim(*made, '--create', '-n', str(2 * KEYS), '-p', '1e-9', keys=range(KEYS))
+            self.assertEqual((first.returncode, lines(first), first.stderr), (0, list(range(KEYS)), b''))
+            again = claim(*made, '--create', '-n', '10', keys=[*range(KEYS // 2), KEYS, KEYS, KEYS + 1])
+            self.assertEqual((again.returncode, lines(again)), (0, [KEYS, KEYS + 1]))
+            self.assertEqual(claim(*made, keys=range(KEYS)).returncode, 1)
+            with self.server.client() as ask:
+                cards = [ask('BF.CARD', name if shards == 1 else f'{name}:{i}') for i in range(shards)]
+            self.assertEqual(sum(cards), KEYS + 2)
+            self.assertLess(max(cards), 2 * KEYS / shards)
+
+    def test_a_local_process_and_the_server_claim_in_one_file(self):
+        told = {}
+
+        def at_the_server():
+            told['server'] = claim('--redis', self.url, 'seen', '--batch', '512', keys=range(KEYS))
+
+        claim('--redis', self.url, 'seen', '--create', '-n', str(KEYS), '-p', '1e-9', keys=[0])
+        other = threading.Thread(target=at_the_server)
+        other.start()
+        local = self.server.program('claim', 'redis.0.seen', keys=b''.join(b'%d\n' % i for i in range(KEYS)))
+        other.join()
+        self.assertEqual(sorted(lines(local) + lines(told['server'])), list(range(1, KEYS)))
+
+    def test_a_shard_that_is_gone_keeps_no_line_of_another_one(self):
+        made = ['--redis', self.url, '--shards', '4', 'seen']
+        claim(*made, '--create', '-n', str(KEYS), '-p', '1e-9', keys=[])
+        with self.server.client() as ask:
+            ask('DEL', 'seen:2')
+        ran = claim(*made, keys=range(1000))
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn(b'seen:2: ERR not found', ran.stderr)
+        self.assertIn(b'1 of 4 commands of this batch have no answer\n', ran.stderr)
+        with self.server.client() as ask:
+            self.assertEqual(sum(ask('BF.CARD', f'seen:{i}') for i in (0, 1, 3)), len(lines(ran)))
+
+    def test_what_is_no_server_is_refused_with_words(self):
+        for url, code, words in (('localhost', 64, b'no address'), ('redis://', 64, b'no address'), ('redis://h:0', 64, b'no address'),
+                                 ('redis://h:1x', 64, b'no address'), ('redis://h/x', 64, b'no address'), ('unix:', 64, b'no address'),
+                                 ('redis://[::1', 64, b'no address'), ('redis://user@h', 64, b'no address'),
+                                 (f'unix:{self.server.folder}/none', 2, b'cannot connect'), (self.url, 2, b'ERR not found')):
+            ran = claim('--redis', url, 'seen', keys=[1])
+            self.assertEqual((ran.returncode, ran.stdout), (code, b''), url)
+            self.assertIn(words, ran.stderr, url)
+        for words in (['--redis', self.url, '--shards', '2', '{a}'], ['--shards', '2', 'a'], ['--redis', self.url, '--shards', '0', 'a'],
+                      ['--redis', self.url, 'a', '--again-after', '7d'], ['--redis', self.url, 'a', '--create'],
+                      ['--redis', self.url, 'a', '--create', '-n', '10', '--hash', 'md5'], ['--redis', self.url, '']):
+            self.assertEqual(claim(*words, keys=[1]).returncode, 64, words)
+
+    def test_a_password_is_asked_for(self):
+        with self.server.client() as ask:
+            ask('CONFIG', 'SET', 'requirepass', 'pass word')
+        made = ['--redis', self.url, 'seen', '--create', '-n', '10']
+        self.assertIn(b'NOAUTH', claim(*made, keys=[1]).stderr)
+        self.assertEqual(lines(claim(*made, keys=[1], env={**os.environ, 'REDISCLI_AUTH': 'pass word'})), [1])
+        self.assertIn(b'log in', claim(*made, keys=[2], env={**os.environ, 'REDISCLI_AUTH': 'wrong'}).stderr)
+
+    def test_a_server_that_ends_is_told_of(self):
+        claim('--redis', self.url, 'seen', '--create', '-n', '1000', keys=[])
+        with subprocess.Popen([PROGRAM, 'claim', '--redis', self.url, 'seen'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as ran:
+            ran.stdin.write(b'1\n')
+            ran.stdin.flush()
+            self.assertEqual(ran.stdout.readline(), b'1\n')
+            self.server.stop(kill=True)
+            out, err = ran.communicate(b'2\n')
+        self.assertEqual((ran.returncode, out), (2, b''))
+        self.assertIn(b'may be claimed', err)
+
+
+@unittest.skipIf(WITHOUT or not shutil.which('redis-cli'), 'needs a build with hiredis, and redis-cli')
+class ACluster(unittest.TestCase):
+    def test_claims_find_the_nodes_also_while_slots_move(self):
+        with Cluster(3) as cluster:
+            made = ['--shards', '16', 'seen', '--create', '-n', str(2 * KEYS), '-p', '1e-9']
+            told = [None, None]
+
+            def run(i):
+                told[i] = claim('--redis', f'redis://127.0.0.1:{cluster.ports[i]}', '--batch', '256', *made, keys=range(KEYS))
+
+            threads = [threading.Thread(target=run, args=(i,)) for i in range(2)]
+            for thread in threads:
+                thread.start()
+            with cluster.servers[0].client() as ask:
+                source = ask('CLUSTER', 'MYID').decode()
+            with cluster.servers[1].client() as ask:
+                target = ask('CLUSTER', 'MYID').decode()
+            subprocess.run(['redis-cli', '--cluster', 'reshard', f'127.0.0.1:{cluster.ports[0]}', '--cluster-from', source,
+                            '--cluster-to', target, '--cluster-slots', '5461', '--cluster-yes'], check=True, stdout=subprocess.DEVNULL)
+            for thread in threads:
+                thread.join()
+            self.assertEqual([ran.stderr for ran in told], [b'', b''])
+            self.assertEqual(sorted(lines(told[0]) + lines(told[1])), list(range(KEYS)))
+            cards = []
+            for server in cluster.servers:
+                with server.client() as ask:
+                    cards.append(sum(ask('BF.CARD', key) for key in ask('KEYS', 'seen:*')))
+            self.assertEqual((sum(cards), cards[0]), (KEYS, 0))
