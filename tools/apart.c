@@ -24,16 +24,16 @@ static void become(const char *const *arguments, int output, pid_t parent)
 	_exit(127);
 }
 
-static void print(int output)
+static void print(int output, FILE *to)
 {
 	char bytes[4096];
 	ssize_t n;
 
 	for (off_t at = 0; (n = pread(output, bytes, sizeof(bytes), at)) > 0; at += n)
-		fwrite(bytes, 1, (size_t)n, stdout);
+		fwrite(bytes, 1, (size_t)n, to);
 }
 
-int run_apart(const char *const *arguments, int *ret_signal)
+int run_apart(const char *const *arguments, FILE *to, int *ret_signal)
 {
 	int output = memfd_create("output", MFD_CLOEXEC), status, code = -1;
 	pid_t parent = getpid(), child;
@@ -53,7 +53,7 @@ int run_apart(const char *const *arguments, int *ret_signal)
 	else if (child > 0 && WEXITSTATUS(status) != 127)
 		code = WEXITSTATUS(status);
 	if (code >= 0)
-		print(output);
+		print(output, to);
 	close(output);
 	return code;
 }

@@ -140,7 +140,7 @@ static int verify_apart(const char *dir)
 		arguments[at++] = "--quiet";
 	if (takes_anyones())
 		arguments[at++] = "--anyone";
-	code = run_apart(arguments, &signal);
+	code = run_apart(arguments, stdout, &signal);
 	if (!signal)
 		return code;
 	if (signal != SIGSEGV && signal != SIGBUS && signal != SIGABRT && signal != SIGFPE
@@ -149,7 +149,7 @@ static int verify_apart(const char *dir)
 	say("%s/catalog: reading it crashed (SIG%s): going by the filters' files", dir,
 	    sigabbrev_np(signal));
 	arguments[at] = "--distrust-catalog";
-	code = run_apart(arguments, &signal);
+	code = run_apart(arguments, stdout, &signal);
 	return signal ? broken("verify: crashed (SIG%s)", sigabbrev_np(signal)) : code;
 }
 
