@@ -1,23 +1,25 @@
 /* cmd_watch.c - bloomery watch: the numbers of all filters of a store, for a monitoring system */
-#include "look.h"
+#include "history.h"
 #include "output.h"
+#include "overwrite.h"
 #include "place.h"
 #include "signals.h"
 #include "values.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static const char *file;
+static const char *file, *history;
 static struct every every;
 static const struct opt own_options[] = {
 	{ 0, "prometheus", "FILE", "replace FILE by the metrics, for the textfile collector of "
 	  "Prometheus; - is standard output", set_text, &file },
+	{ 0, "history", "FILE", "add a line to FILE for each filter whose keys changed, for "
+	  "'bloomery report'", set_text, &history },
 	{ 0, "every", "TIME", "again after each such time (15s, 5min), until a signal ends it",
 	  set_every, &every },
 	{ 0 }
@@ -128,59 +130,18 @@ static void print_all(FILE *out, const struct looks *looks, const char *store)
 		       store, (double)time(NULL));
 }
 
-/* ---- The file ---- */
+/* ---- The files ---- */
 
-static int write_failed(const char *temporary)
+struct printed {
+	const struct looks *looks;
+	const char *store;
+};
+
+static void print(FILE *out, const void *context)
 {
-	int err = errno;
+	const struct printed *printed = context;
 
-	unlink(temporary);
-	return broken("%s: %s", file, strerror(err));
-}
-
-/* A device, a pipe or a link, which must not be taken away. */
-static bool is_no_file(void)
-{
-	struct stat st;
-
-	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-}
-
-/* A reader of the file has the old one or the new one, whole. Its name ends otherwise till then. */
-static int replace_file(const struct looks *looks, const char *store)
-{
-	char temporary[BLM_PATH_MAX];
-	FILE *out;
-	int fd;
-
-	if (!strcmp(file, "-")) {
-		print_all(stdout, looks, store);
-		return fflush(stdout) ? broken("standard output: %s", strerror(errno)) : DONE;
-	}
-	if (is_no_file())
-		return broken("%s: is a device, a pipe or a link, and no file to replace; give the "
-			      "path of a file, or - for standard output", file);
-	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file) >= (int)sizeof(temporary))
-		return broken("%s: the path is too long", file);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return broken("%s: no file can be made beside it: %s", file, strerror(errno));
-	out = fdopen(fd, "w");
-	if (!out) {
-		close(fd);
-		return write_failed(temporary);
-	}
-	print_all(out, looks, store);
-	if (fflush(out) || ferror(out) || fchmod(fd, 0644) < 0) {
-		int err = errno;
-
-		fclose(out);
-		errno = err;
-		return write_failed(temporary);
-	}
-	if (fclose(out) || rename(temporary, file) < 0)
-		return write_failed(temporary);
-	return DONE;
+	print_all(out, printed->looks, printed->store);
 }
 
 /* The store that was opened; another one may have come to its path since. */
@@ -196,8 +157,10 @@ static int watch_once(struct blm_store *store, const char *pattern, const char *
 	struct looks looks;
 	int code = looks_take(&looks, store, pattern);
 
-	if (code == DONE)
-		code = replace_file(&looks, dir);
+	if (code == DONE && file)
+		code = overwrite_file(file, 0644, print, &(struct printed){ &looks, dir });
+	if (code == DONE && history)
+		code = history_add(history, &looks);
 	looks_free(&looks);
 	return code;
 }
@@ -230,9 +193,9 @@ static int watch(const char *pattern)
 
 static int run(int count, char **operands)
 {
-
-	if (!file)
-		return misuse("watch: where to? Give --prometheus FILE, or - for standard output");
+	if (!file && !history)
+		return misuse("watch: where to? Give --prometheus FILE, or - for standard output, "
+			      "or --history FILE");
 	if (every.keys)
 		return misuse("watch: --every takes a time, like 15s");
 	return watch(count ? operands[0] : NULL);
@@ -244,11 +207,11 @@ const struct command cmd_watch = {
 	.name = "watch",
 	.group = ON_STORES,
 	.summary = "write the numbers of all filters of the store for a monitoring system",
-	.operands = "[PATTERN] --prometheus FILE",
+	.operands = "[PATTERN] [--prometheus FILE] [--history FILE]",
 	.least = 0, .most = 1,
-	.notes = "FILE is replaced in one step, so a reader finds the old or the new numbers, "
-	"whole. The keys and the size are those in the header of each file; no filter is opened, "
-	"and no writer waits.",
+	.notes = "The file of --prometheus is replaced in one step, so a reader finds the old or "
+	"the new numbers, whole. The keys and the size are those in the header of each file; no "
+	"filter is opened, and no writer waits.",
 	.example = "bloomery watch --prometheus /var/lib/node-exporter/bloomery.prom --every 15s",
 	.options = options,
 	.run = run,

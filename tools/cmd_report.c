@@ -1,0 +1,144 @@
+/* cmd_report.c - bloomery report: a page about a store, for a browser */
+#include "apart.h"
+#include "overwrite.h"
+#include "place.h"
+#include "report.h"
+#include "terms.h"
+#include "values.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+
+static const char *file, *history;
+static bool full, findings;
+static const struct opt own_options[] = {
+	{ 'o', "output", "FILE", "replace FILE by the page; - is standard output", set_text,
+	  &file },
+	{ 0, "history", "FILE", "read earlier looks from FILE, and add this one; "
+	  "'bloomery watch --history' adds some, too", set_text, &history },
+	{ 0, "full", NULL, "read all data, however much: else each section reads at most 1 GiB",
+	  set_flag, &full },
+	/* how the program calls itself: */
+	{ 0, "findings", NULL, NULL, set_flag, &findings },
+	{ 0 }
+};
+
+/* ---- What verify found, by a process of its own, which prints rows of a table ---- */
+
+static void print_finding(void *context, const struct blm_finding *found)
+{
+	size_t *count = context;
+
+	if ((*count)++ >= REPORT_FINDINGS)
+		return;
+	fputs("<tr><td><bdi>", stdout);
+	html_text(stdout, found->name ? found->name : "");
+	fputs("</bdi></td><td><bdi>", stdout);
+	html_text(stdout, found->file);
+	fputs("</bdi></td><td>! ", stdout);
+	html_text(stdout, own_terms(found->what));
+	fputs(found->lost ? "; keys are lost</td></tr>\n" : "</td></tr>\n", stdout);
+}
+
+static int print_findings(const char *dir)
+{
+	size_t count = 0;
+	int64_t r = blm_store_verify(dir, takes_anyones() ? BLM_VERIFY_ANYONE : 0, print_finding,
+				     &count);
+
+	if (r < 0)
+		return FAILED;
+	if (count > REPORT_FINDINGS)
+		printf("<tr><td></td><td></td><td>and %zu more: <code>bloomery verify</code> has "
+		       "all</td></tr>\n", count - REPORT_FINDINGS);
+	return r ? NO : DONE;
+}
+
+static int verify(struct report *report)
+{
+	const char *arguments[] = { "bloomery", "report", "--findings", "--store", report->dir,
+				    takes_anyones() ? "--anyone" : NULL, NULL };
+	size_t bytes;
+	FILE *out = open_memstream(&report->findings, &bytes);
+
+	if (!out)
+		return broken("out of memory");
+	report->verify_code = run_apart(arguments, out, &report->verify_signal);
+	return fclose(out) ? broken("out of memory") : DONE;
+}
+
+/* ---- The page ---- */
+
+static int add_to_history(struct blm_store *store, const char *pattern)
+{
+	struct looks looks;
+	int code = looks_take(&looks, store, pattern);
+
+	if (code != DONE)
+		return code;
+	code = history_add(history, &looks);
+	looks_free(&looks);
+	return code;
+}
+
+static unsigned usual_mode(void)
+{
+	mode_t mask = umask(077);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int make_page(struct report *report)
+{
+	int code = report_gather(report);
+
+	if (code == DONE && (full || report->data_bytes <= REPORT_BUDGET))
+		code = verify(report);
+	if (code == DONE)
+		code = overwrite_file(file, usual_mode(), print_report, report);
+	if (code == DONE && history)
+		code = add_to_history(report->store, report->pattern);
+	report_free(report);
+	return code;
+}
+
+static int run(int count, char **operands)
+{
+	struct report report = { .pattern = count ? operands[0] : NULL, .full = full,
+		.history_file = history };
+	const char *dir = store_dir();
+	char whole[PATH_MAX];
+	int code;
+
+	if (!dir)
+		return FAILED;
+	if (findings)
+		return print_findings(dir);
+	if (!file)
+		return misuse("report: where to? Give -o FILE, or -o - for standard output");
+	if (history && (!*history || !strcmp(history, "-")))
+		return misuse("report: --history takes the path of a file");
+	code = find_store(&report.store, BLM_STORE_READ);
+	if (code != DONE)
+		return code;
+	report.dir = realpath(dir, whole) ? whole : dir;
+	return make_page(&report);
+}
+
+static const struct opt *const options[] = { own_options, store_option, NULL };
+
+const struct command cmd_report = {
+	.name = "report",
+	.group = ON_STORES,
+	.summary = "write a page about the store for a browser: filters, capacity, overlaps, "
+	"findings",
+	.operands = "[PATTERN] -o FILE",
+	.least = 0, .most = 1,
+	.notes = "The page is one file, and loads nothing. A pace is that of the last seven days "
+	"of the history, or without one the average since a filter was made. The page is new as a "
+	"whole or the old one stays.",
+	.example = "bloomery report -o report.html --history history",
+	.options = options,
+	.run = run,
+};
