@@ -64,7 +64,7 @@ static int verify(struct report *report)
 	if (!out)
 		return broken("out of memory");
 	report->verify_code = run_apart(arguments, out, &report->verify_signal);
-	return fclose(out) ? broken("out of memory") : DONE;
+	return fclose(out) || !report_mark_found(report) ? broken("out of memory") : DONE;
 }
 
 /* ---- The page ---- */

@@ -32,6 +32,7 @@ struct entry {
 	double rate, predicted;
 	unsigned can;
 	bool estimated, dirty, sealed, unread, older, suspect;
+	bool found;			/* verify found something in it */
 	bool has_fill;			/* what the bits say is known */
 	struct blm_value fill;
 	bool saturated;
@@ -68,6 +69,8 @@ struct report {
 
 /* Return: an exit code, with a message. */
 int report_gather(struct report *report);
+/* Once the findings are there. Return: false if there is no memory for it. */
+bool report_mark_found(struct report *report);
 void report_free(struct report *report);
 
 /* Does its capacity limit it, or does it grow, or forget? */

@@ -140,7 +140,7 @@ static void print_rates(FILE *out, const struct entry *e, struct axes *a)
 	}
 	if (most < least)
 		return;
-	a->most = ceil(most + 0.01);
+	a->most = fmin(ceil(most + 0.01), 0);
 	a->least = fmax(floor(least - 0.01), a->most - 6);
 	a->low = RATE_LOW;
 	step = 1 + (int)(a->most - a->least - 1) / 4;
@@ -256,10 +256,16 @@ static bool read_map(struct map *map, const struct blm_filter *f, const struct e
 	return true;
 }
 
-/* Far from what chance gives: eight standard deviations of a normal distribution */
+/*
+ * Far from the others, by eight standard deviations: those of all pieces, for blocks differ more
+ * than bits do, and those of independent bits, for few pieces may agree by chance.
+ */
 static bool stands_out(const struct map *map, size_t i)
 {
-	return fabs(map->fill[i] - map->middle) > fmax(12 * map->usual, 0.01);
+	double bits = 8 * fmin((double)map->piece_bytes, SAMPLE);
+	double by_bits = 8 * sqrt(map->middle * (1 - map->middle) / bits);
+
+	return fabs(map->fill[i] - map->middle) > fmax(fmax(12 * map->usual, by_bits), 0.01);
 }
 
 /* Runs of pieces of one level are one rectangle of the path. */
@@ -403,8 +409,8 @@ void print_cards(FILE *out, const struct report *r)
 		fprintf(out, "%zu of %s filters: ", count, show_count(r->count));
 	else
 		fputs("The order: ", out);
-	fputs("what cannot be read, then what is beyond its capacity, then what is full soon, then "
-	      "the fullest.</p>\n<div class=\"cards\">\n", out);
+	fputs("what cannot be read or is damaged, then what is beyond its capacity, then what is "
+	      "full soon, then the fullest.</p>\n<div class=\"cards\">\n", out);
 	for (size_t i = 0; i < count; i++)
 		print_card(out, r, sorted[i]);
 	fputs("</div>\n</section>\n", out);

@@ -29,7 +29,7 @@ static double urgency(const struct entry *e)
 {
 	double in = full_in(e);
 
-	if (e->unread || e->suspect)
+	if (e->found || e->unread || e->suspect)
 		return 4;
 	if (fills_up(e) && e->keys > e->capacity)
 		return 3;
@@ -208,6 +208,34 @@ int report_gather(struct report *report)
 		find_pace(e, report->now);
 	}
 	return code;
+}
+
+/* By the first cell of the row that cmd_report.c prints for a finding. */
+static bool mark_found(struct entry *e, const char *findings)
+{
+	char *cell = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&cell, &bytes);
+
+	if (!out)
+		return false;
+	fputs("<tr><td><bdi>", out);
+	html_text(out, e->name);
+	fputs("</bdi>", out);
+	if (fclose(out))
+		return false;
+	e->found = strstr(findings, cell);
+	free(cell);
+	return true;
+}
+
+bool report_mark_found(struct report *report)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < report->count && report->findings && *report->findings; i++)
+		done &= mark_found(&report->all[i], report->findings);
+	return done;
 }
 
 void report_free(struct report *report)

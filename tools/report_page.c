@@ -260,13 +260,13 @@ static void print_spark(FILE *out, const struct entry *e, time_t now)
 
 static void print_states(FILE *out, const struct entry *e)
 {
-	static const char *const words[] = { "cannot be read", "sync failed", "older copy",
-		"sealed" };
-	const bool is[] = { e->unread, e->suspect, e->older, e->sealed };
+	static const char *const words[] = { "cannot be read", "damaged", "sync failed",
+		"older copy", "sealed" };
+	const bool is[] = { e->unread, e->found && !e->unread, e->suspect, e->older, e->sealed };
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (is[i])
-			fprintf(out, "<small>%s%s</small>", i < 3 ? "! " : "", words[i]);
+			fprintf(out, "<small>%s%s</small>", i < 4 ? "! " : "", words[i]);
 }
 
 static void print_row(FILE *out, const struct report *r, const struct entry *e)
@@ -310,7 +310,7 @@ static void print_table(FILE *out, const struct report *r)
 	      "class=\"wide\"><table id=\"all\">\n"
 	      "<thead><tr><th>filter</th><th>kind</th><th>keys</th><th>capacity</th><th>full</th>"
 	      "<th>bits set</th><th>rate now</th><th>promised</th><th>size</th><th>full in</th>"
-	      "<th>synced</th><th>keys over time</th></tr></thead>\n<tbody>\n", out);
+	      "<th>synced</th><th>over time</th></tr></thead>\n<tbody>\n", out);
 	for (size_t i = 0; i < r->count; i++)
 		print_row(out, r, &r->all[i]);
 	fputs("</tbody>\n</table></div>\n<p class=\"d\">!: 80 % of the capacity or more. !!: "
@@ -342,8 +342,8 @@ static void print_findings(FILE *out, const struct report *r)
 		fputs("<p>! The check could not be made; <code>bloomery verify</code> says why."
 		      "</p>\n", out);
 	else
-		fprintf(out, "<div class=\"wide\"><table>\n<thead><tr><th>filter</th><th>file</th>"
-			"<th>finding</th></tr></thead>\n<tbody>\n%s</tbody>\n</table></div>\n"
+		fprintf(out, "<table class=\"plan\">\n<thead><tr><th>filter</th><th>file</th>"
+			"<th>finding</th></tr></thead>\n<tbody>\n%s</tbody>\n</table>\n"
 			"<p><code>bloomery verify --repair</code> mends what can be mended.</p>\n",
 			r->findings);
 	fputs("</section>\n", out);

@@ -134,10 +134,11 @@ with open(sys.argv[1], "r+b") as f:
     f.write(b"\xff" * 1024)' "$file"
 	bloomery report -o page.html; read_page page.html
 	holds '"large" in j["findings"] and "large" in j["cards"] and j["cards"]["large"]["lines"].count("x") == 1' < page.json
+	holds 'list(j["cards"])[0] == "large" and "! damaged" in j["filters"]["large"][0] and "! damaged" not in j["filters"]["seen"][0]' < page.json
 	holds '"are far from the others" in j["cards"]["large"]["text"] and "are far from the others" not in j["cards"]["seen"]["text"]' < page.json
 	rm "$(bloomery info seen --json | json 'j["path"]')"
 	bloomery report -o page.html; read_page page.html
-	holds 'j["tiles"]["cannot be read"] == "! 1" and "cannot be read" in j["filters"]["seen"][0] and list(j["cards"])[0] == "seen"' < page.json
+	holds 'j["tiles"]["cannot be read"] == "! 1" and "cannot be read" in j["filters"]["seen"][0] and set(list(j["cards"])[:2]) == {"large", "seen"}' < page.json
 }
 
 the_page_is_replaced_in_one_step() {
