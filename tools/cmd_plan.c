@@ -22,7 +22,8 @@ static const struct opt own_options[] = {
 	{ 0, "compare", NULL, "with -n and -p: a hash table, a bitmap and a perfect hash function "
 	  "as well", set_flag, &more.compare },
 	{ 0, "plot", NULL, "with -n and -p: bits a key as bars", set_flag, &more.plot },
-	{ 0, "svg", "FILE", "the same, as SVG, into a new file", set_text, &more.svg },
+	{ 0, "svg", "FILE", "the same as dots on a logarithmic axis, as SVG, into a new file",
+	  set_text, &more.svg },
 	{ 0, "table", NULL, "the table of rates by bits per key and k", set_flag, &table },
 	{ 0, "mn", "RANGE", "the rows of the table, bits per key (default: 2..32)", set_range, &mn,
 	  1, 1024 },

@@ -95,7 +95,7 @@ static int size_of(const struct blm_params *params, const char *kind)
 	if (blm_plan(&plan, &one) < 0)
 		return NO;
 	least = least_of(&plan);
-	plot_add(plan.kind, plan.bits_per_key);
+	plot_add(plan.kind, plan.bits_per_key, true);
 	if (json) {
 		size_json(&one, &plan, least);
 		return DONE;
@@ -148,7 +148,7 @@ static void print_others(uint64_t keys, double rate)
 	if (!json)
 		printf("\nNo filters, to compare:\n");
 	for (size_t i = 0; plan_other(i, keys, rate, &other); i++) {
-		plot_add(other.name, other.bits_per_key);
+		plot_add(other.name, other.bits_per_key, false);
 		if (json)
 			other_json(&other, keys, rate);
 		else
@@ -228,7 +228,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		return size_of(params, params->kind);
 	}
 	size_head(params);
-	plot_add("lower bound", -log2(rate));
+	plot_add("lower bound", -log2(rate), false);
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
 		if (kind.can & (BLM_EXACT | BLM_CAN_LIST))
 			continue;
@@ -243,8 +243,8 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		print_others(params->capacity, rate);
 	if (more->plot)
 		plot_print();
-	snprintf(title, sizeof(title), "Bits a key, for %llu keys at a rate of %s",
-		 (unsigned long long)params->capacity, show_rate(rate));
+	snprintf(title, sizeof(title), "Bits a key, for %s keys at a rate of %s",
+		 show_count(params->capacity), show_rate(rate));
 	if (any && more->svg)
 		return plot_svg(more->svg, title);
 	return any ? DONE : misuse("no kind of filter keeps this rate for this number of keys "

@@ -29,10 +29,10 @@ struct plan_other {
 bool plan_other(size_t i, uint64_t keys, double rate, struct plan_other *ret);
 
 /*
- * Bars (plan_plot.c): one more, which is the lower bound if it is the first; all of them, after one
- * at least.
+ * Bars (plan_plot.c): one more, which is the lower bound if it is the first; `filter`: or another
+ * structure. Then all of them, after one at least, the smallest first.
  */
-void plot_add(const char *name, double bits_per_key);
+void plot_add(const char *name, double bits_per_key, bool filter);
 void plot_print(void);
 /* a new file. Return: an exit code, with a message */
 int plot_svg(const char *path, const char *title);

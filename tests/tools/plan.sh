@@ -133,7 +133,20 @@ bars_are_as_long_as_their_numbers_and_cut_at_eight_times_the_bound() {
 	same "$(cat wrong)" ''
 	same "$(wc -l < bars)" $(($(bloomery plan -n 1m -p 0.01 --json | wc -l) + 4))
 	bloomery plan -n 1m -p 0.01 --compare --svg bars.svg > /dev/null
-	python3 -c 'import sys, xml.dom.minidom as x; d = x.parse("bars.svg"); sys.exit(len(d.getElementsByTagName("rect")) != int(sys.argv[1]) + 1)' "$(wc -l < bars)"
+	# a mark for each bar but that of the lower bound, in the same order, at its logarithm; two marks are the legend
+	python3 -c '
+import math, re, sys, xml.etree.ElementTree as tree
+svg = tree.parse("bars.svg").getroot()
+of = lambda name: [e for e in svg if e.tag.endswith("}" + name)]
+bars = [re.match("(.*?) +([0-9.e+]+) #+", line).groups() for line in open("bars")]
+names = [e.text for e in of("text") if e.get("text-anchor") == "end"]
+values = [(float(e.text), float(e.get("x"))) for e in of("text") if re.fullmatch("[0-9.e+]+", e.text) and not e.get("text-anchor")]
+assert bars[0][0] == "lower bound" and names == [name for name, value in bars[1:]], names
+assert [v for v, x in values] == [float(value) for name, value in bars[1:]] == sorted(v for v, x in values)
+(v, x), (w, y) = values[0], values[-1]
+assert all(abs(a - x - (y - x) * math.log(u / v) / math.log(w / v)) < 0.5 for u, a in values)
+assert len(of("circle")) == len(names) - 3 + 1 and len(of("rect")) == 3 + 1 + 1' > wrong 2>&1 || cat wrong
+	same "$(< wrong)" ""
 	exits 2 bloomery plan -n 1m -p 0.01 --svg bars.svg; says 'exists'
 	exits 64 bloomery plan -n 1m -m 10m --plot; exits 64 bloomery plan --table --compare; exits 64 bloomery plan -n 1m --plot --json
 }
