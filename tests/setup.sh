@@ -20,6 +20,9 @@ text_packages='g++ libsimdjson-dev libunistring-dev'
 # The server that the module of Redis is tested in, and a client of it.
 redis_packages='redis-server redis-tools python3-redis libhiredis-dev'
 
+# The header of SQLite for extensions. Python's sqlite3 loads the extension in the tests.
+sqlite_packages='libsqlite3-dev'
+
 # bash calls this for a program that is not found, in a process of its own.
 command_not_found_handle()
 {

@@ -76,9 +76,11 @@ programs_are_compiled_with_the_packages_and_run()
 
 the_module_of_python_works() { as_user /debs/tests/python; }
 
+the_extension_of_sqlite_works() { in_bare / 'apt-get install -y --no-install-recommends sqlite3' && as_user /debs/tests/sqlite; }
+
 each_test_of_the_packages_is_run_here()
 {
-	[ "$(sed -n 's/^Tests: //p' "$tests/control" | sort | xargs)" = 'compile first-steps python' ]
+	[ "$(sed -n 's/^Tests: //p' "$tests/control" | sort | xargs)" = 'compile first-steps python sqlite' ]
 }
 
 an_upgrade_keeps_the_filters()
@@ -146,7 +148,7 @@ two_containers_share_the_filter_in_a_volume()
 
 for name in the_packages_are_built_and_the_tree_does_not_change lintian_has_nothing_to_say the_symbols_of_the_package_are_those_of_the_map \
 	what_is_loaded_on_use_is_recommended apt_installs_the_program the_first_ten_commands_of_a_new_user_work \
-	programs_are_compiled_with_the_packages_and_run the_module_of_python_works each_test_of_the_packages_is_run_here \
+	programs_are_compiled_with_the_packages_and_run the_module_of_python_works the_extension_of_sqlite_works each_test_of_the_packages_is_run_here \
 	an_upgrade_keeps_the_filters a_purge_leaves_nothing the_image_of_a_container_is_small_and_the_same_each_time \
 	two_containers_share_the_filter_in_a_volume; do
 	prove "${name//_/ }" $name
