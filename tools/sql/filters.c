@@ -133,8 +133,8 @@ static int open_store(struct filters *s, struct blm_store **ret, unsigned flags)
 	}
 	r = blm_store_open(ret, dir, flags);
 	if (r == -ENOENT && !(flags & BLM_STORE_CREATE))
-		say(s, "%s: there is no store; `bloomery create` makes one, and %s chooses another",
-		    dir, s->say_store);
+		say(s, "%s: there is no store; `bloomery create` makes one, and %s chooses "
+		    "another", dir, s->say_store);
 	return r;
 }
 
@@ -271,7 +271,8 @@ static int open_handle(struct filters *s, struct blm_store *store, const char *n
 	return 0;
 }
 
-int filters_find(struct filters *s, const char *name, bool write, struct handle **ret)
+int filters_find(struct filters *s, const char *name, bool write, int64_t moment,
+		 struct handle **ret)
 {
 	struct blm_store *store;
 	struct handle *h;
@@ -281,7 +282,7 @@ int filters_find(struct filters *s, const char *name, bool write, struct handle 
 		return r;
 	h = find(s, name, strlen(name), write);
 	if (h) {
-		r = is_current(s, store, h);
+		r = moment && h->moment == moment ? 1 : is_current(s, store, h);
 		if (r < 0)	/* closing may change what the library says */
 			say(s, "%s", filters_message(s, r));
 		if (r <= 0)
@@ -292,6 +293,7 @@ int filters_find(struct filters *s, const char *name, bool write, struct handle 
 	if (r < 0)
 		return r;
 	*ret = s->handles;
+	s->handles->moment = moment;
 	s->handles->holders++;
 	return 0;
 }

@@ -20,6 +20,7 @@ struct handle {
 	struct blm_filter *f;
 	unsigned holders;
 	bool write, gone;
+	int64_t moment;		/* of the statement that looked last whether it is current */
 	uint8_t uuid[16];
 	struct stamp {		/* of the catalog when it last said so; all 0: look again */
 		uint64_t inode, seconds, nanoseconds, bytes;
@@ -62,12 +63,14 @@ int filters_place(struct filters *s, struct blm_store **store, const char *name,
 
 /*
  * filters_find() - the filter of that name, open; looks whether the name still leads to it
+ * @moment: of the statement, which looks once; 0: look in any case
  *
  * Replaced filters the library follows by itself. This function notices filters that were dropped,
  * renamed or deleted.
  * Return: 0, and the caller holds *ret and gives it to handle_put(); or a negative errno.
  */
-int filters_find(struct filters *s, const char *name, bool write, struct handle **ret);
+int filters_find(struct filters *s, const char *name, bool write, int64_t moment,
+		 struct handle **ret);
 void handle_put(struct handle *h);
 /* filters_forget() - open the filter anew the next time */
 void filters_forget(struct filters *s, struct handle *h);

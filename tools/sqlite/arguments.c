@@ -90,7 +90,7 @@ enum outcome handle_from(sqlite3_context *ctx, sqlite3_value *value, bool write,
 	outcome = name_from(ctx, value, &name);
 	if (outcome != OUTCOME_OK)
 		return outcome;
-	r = filters_find(c->filters, name, write, &h);
+	r = filters_find(c->filters, name, write, 0, &h);
 	if (r < 0) {
 		fail(ctx, r);
 		return OUTCOME_FAILED;
