@@ -13,7 +13,7 @@
  *
  *   what a cell is          base                     copy            protocol
  *   ----------------------  -----------------------  --------------  ----------------------------
- *   a bit that is only set  common/bits.h            classic.c       BLM_SETS_BITS
+ *   a bit that is only set  common/bits.h            bitmap.c        BLM_SETS_BITS
  *   a number of a few bits  common/packed_cells.h    approximator.c  BLM_ATOMIC_WORDS
  *   the same, with removal  common/packed_cells.h    counting.c      BLM_SERIAL_REMOVALS
  *   a fingerprint           common/swar.h            hash_compact.c  BLM_ATOMIC_WORDS
@@ -24,7 +24,7 @@
  *   the same, XORed         common/fuse_table.h      fuse.c          BLM_ATOMIC_WORDS
  *   parts of other kinds    common/composite.h       scalable.c      as its parts need it
  *
- * The steps, each of which `meson test -C build kind/laws kind/shapes` accepts by itself:
+ * The steps. `meson test -C build kind/laws kind/shapes` tries each of them:
  *
  *   1. plan(), valid(), contains(), rate_at(), and add() or build(). sizing.h has the formulas of
  *      the literature; options.h has the options, if the kind has any.
@@ -265,7 +265,8 @@ struct blm_kind {
 	/*
 	 * Over a range of the data, in pieces of 64 bytes: dst and src are the bytes at the same
 	 * place of two filters. unite() copes with others that write to dst, unless part->alone.
-	 * intersect() is for a dst that no other thread sees.
+	 * intersect() is for a dst that no other thread sees. Both need tally(), rate_of() and
+	 * keys_of().
 	 */
 	void (*unite)(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 	void (*intersect)(const struct blm_part *part, void *dst, const void *src, size_t bytes);

@@ -426,7 +426,7 @@ static struct life lives[64] = {
 	{ "cleared again and again", BLM_PARAMS(.kind = "classic", .capacity = 8000, .rate = 0.001),
 	  8, 150, .clear = true },
 };
-static unsigned life_count;
+static unsigned life_count, lives_named;	/* how many; those that are named here */
 
 static bool is_in_list(const char *name)
 {
@@ -442,8 +442,9 @@ static void take_kinds_of_registry(void)
 	struct blm_kind_info others[16];
 	unsigned more = other_kinds(BLM_CAN_ADD | BLM_CAN_PUT, 0, is_in_list, others, 16);
 
-	while (lives[life_count].name)
-		life_count++;
+	while (lives[lives_named].name)
+		lives_named++;
+	life_count = lives_named;
 	for (unsigned i = 0; i < more; i++) {
 		const struct blm_kind *kind = blm_kind_by_name(others[i].name);
 		bool exact = others[i].can & BLM_EXACT, removes = others[i].can & BLM_CAN_REMOVE;
@@ -1204,7 +1205,7 @@ static void run(const struct life *life, const char *folder, unsigned long state
 
 static unsigned long states_of(unsigned i, unsigned long states)
 {
-	unsigned long each = states / life_count + (i < states % life_count);
+	unsigned long each = states / lives_named + (i < states % lives_named);
 
 	if (states >= STATES && each < STATES_EACH)
 		each = STATES_EACH;
@@ -1247,8 +1248,8 @@ int main(int argc, char **argv)
 		all.lost += t.lost;
 	}
 	flushes_are_ignored = true;
-	run(&lives[0], folder, 30, mixed(seed + life_count), &lying);
-	run(&lives[3], folder, 60, mixed(seed + life_count + 1), &lying);
+	run(&lives[0], folder, 30, mixed(seed + lives_named), &lying);
+	run(&lives[3], folder, 60, mixed(seed + lives_named + 1), &lying);
 	tap(lying.lost && lying.denied && lying.false_damage,
 	    "a disk that ignores flushes is caught: %llu of %llu synced keys lost, "
 	    "%llu that a sync record claimed, %llu blocks that their record rightly calls damaged",

@@ -4,8 +4,8 @@
  * The input: a byte that says which real file, one of choices, then patches of that file, each
  * {offset, 2 bytes; how many bytes, 1; the bytes}; or, if FROM_NOTHING is chosen, the file itself.
  * So a few bytes of input reach deep. The real files are some that are filled one by one, then one
- * of each kind that is built from all its keys, then one of each other kind. The clock stands still, and random numbers are the
- * same every time.
+ * of each kind that is built from all its keys, then one of each other kind. The clock stands
+ * still, and random numbers are the same every time.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

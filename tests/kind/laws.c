@@ -378,6 +378,34 @@ START_TEST(what_a_kind_cannot_do_it_refuses)
 }
 END_TEST
 
+/* Each pair of members is there, or none of the two. */
+#define TOGETHER(kind, a, b) \
+	ck_assert_msg(!(kind)->a == !(kind)->b, "%s: ." #a " needs ." #b ": set both", (kind)->name)
+
+START_TEST(a_kind_has_all_functions_that_its_abilities_need)
+{
+	const struct blm_kind *k;
+
+	for (int i = 0; (k = kind_of(i)); i++) {
+		ck_assert_msg(k->plan && k->valid && k->contains && k->rate_at,
+			      "%s: set .plan, .valid, .contains and .rate_at", k->name);
+		ck_assert_msg(k->add || k->put || k->build, "%s: set .add, .put or .build",
+			      k->name);
+		ck_assert_msg(k->compose || (!k->unite && !k->intersect) || k->tally,
+			      "%s: .unite and .intersect need .tally: set it", k->name);
+		TOGETHER(k, grown, grow);
+		TOGETHER(k, merged, merge);
+		TOGETHER(k, revised, revise);
+		TOGETHER(k, becomes, become);
+		TOGETHER(k, differ, difference_of);
+		TOGETHER(k, tally, rate_of);
+		TOGETHER(k, tally, keys_of);
+		TOGETHER(k, compose, parts);
+		TOGETHER(k, begin_slot, turn);
+	}
+}
+END_TEST
+
 START_TEST(ids_and_names_of_kinds_are_unique_and_lead_back_to_them)
 {
 	struct blm_kind_info public;
@@ -481,6 +509,7 @@ int main(void)
 	TCase *registry = tcase_create("registry");
 
 	add_all_laws(s, add_laws, add_laws_of_families);
+	tcase_add_test(registry, a_kind_has_all_functions_that_its_abilities_need);
 	tcase_add_test(registry, ids_and_names_of_kinds_are_unique_and_lead_back_to_them);
 	tcase_add_test(registry, ids_and_names_of_hash_families_are_unique_and_lead_back_to_them);
 	suite_add_tcase(s, registry);

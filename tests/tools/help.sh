@@ -131,10 +131,11 @@ every_command_has_a_page_with_all_of_its_options() {
 	done
 }
 
-every_kind_stands_in_the_manual() {
+every_kind_stands_in_the_manual_and_in_the_format() {
 	local kind
 	bloomery kinds --json | sed 's/^{"name": *"\([^"]*\)".*/\1/' > kinds; [ "$(wc -l < kinds)" -gt 15 ]
 	while read -r kind; do grep -qxF ".It Cm $kind" "$TOOLS/man/bloomery-kinds.7" || { echo "$kind"; return 1; }; done < kinds
+	while read -r kind; do grep -q "^## Kind [0-9]*: $kind\$" "$TOOLS/../format-spec.md" || { echo "$kind"; return 1; }; done < kinds
 }
 
 the_manual_pages_are_well_formed() {
