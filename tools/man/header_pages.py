@@ -2,11 +2,12 @@
 """header_pages.py - the manual pages of the library, from the comments of its header
 
 usage: header_pages.py --names MAP
-       header_pages.py HEADER MAP OUTPUT-FOLDER
+       header_pages.py HEADER MAP EXAMPLES OUTPUT-FOLDER
 
 The first form prints the file of every page. Each group of the header, `/* ---- TITLE ---- */`, is
-a page, and each function of MAP has a page that leads to the page of its group. libbloomery.3 is
-the first comment of the header.
+a page, and each function of MAP has a page that leads to the page of its group. Below the same
+title in EXAMPLES, a C file, is the example of the group. libbloomery.3 is the first comment of the
+header.
 """
 import itertools
 import pathlib
@@ -248,7 +249,13 @@ def body(text, page):
     return out
 
 
-def group_page(name, about, text):
+def examples(file):
+    """The C code below each title."""
+    pieces = re.split(r"/\* ---- (.*) ---- \*/\n", pathlib.Path(file).read_text().split("\nint main(")[0])
+    return {title: code.strip().split("\n") for title, code in zip(pieces[1::2], pieces[2::2])}
+
+
+def group_page(name, about, text, example):
     found = [f for f in DECLARATION.finditer(text) if f["function"]]
     names = [f["name"] for f in found]
     lines = title(name, about, names)
@@ -258,7 +265,9 @@ def group_page(name, about, text):
     for n in names:
         if not any(line.startswith(".Ss ") and f"{n}()" in line for line in described):
             raise SystemExit(f"{n}: no comment of the header begins with its name; write one")
-    lines += [".Sh DESCRIPTION", *described, ".Sh SEE ALSO", ".Xr bloomery 1 ,", ".Xr libbloomery 3"]
+    lines += [".Sh DESCRIPTION", *described, ".Sh EXAMPLES", *literal(example, "")]
+    lines += [".Pp", ".Pa share/doc/bloomery/examples/groups.c", "has the whole program:", ".Fn must", "ends it when a call fails,",
+              ".Fn in_memory", "creates a filter for a thousand keys.", ".Sh SEE ALSO", ".Xr bloomery 1 ,", ".Xr libbloomery 3"]
     return names, lines
 
 
@@ -277,16 +286,18 @@ def overview(head, types, groups):
     return out + [".El", ".Sh SEE ALSO", ".Xr bloomery 1 ,", ".Xr bloomery-durability 7 ,", ".Xr bloomery-kinds 7"]
 
 
-def write(header, exported, folder):
+def write(header, exported, code, folder):
     text = CPLUSPLUS.sub(r"\1", pathlib.Path(header).read_text())
     pieces = re.split(r"/\* ---- (.*) ---- \*/\n", text)
     head, types = re.match(r"(?s)(/\*.*?\*/)(.*)", pieces[0]).groups()
-    groups, home = [], {}
+    groups, home, shown = [], {}, examples(code)
     for heading, text in zip(pieces[1::2], pieces[2::2]):
         if heading.split(":")[0] not in GROUPS:
             raise SystemExit(f"{header}: {heading}: is no known group; name its page in header_pages.py")
+        if heading.split(":")[0] not in shown:
+            raise SystemExit(f"{code}: {heading.split(':')[0]}: has no example; write one below this title")
         name = "libbloomery-" + GROUPS[heading.split(":")[0]]
-        names, lines = group_page(name, heading[0].lower() + heading[1:], text)
+        names, lines = group_page(name, heading[0].lower() + heading[1:], text, shown[heading.split(":")[0]])
         pathlib.Path(folder, name + ".3").write_text("\n".join(lines) + "\n")
         groups.append((name, heading, names))
         home.update((n, name) for n in names)
@@ -301,4 +312,4 @@ if sys.argv[1] == "--names":
     print("\n".join(["libbloomery.3", *(f"libbloomery-{g}.3" for g in GROUPS.values()),
                      *(n + ".3" for n in functions(sys.argv[2]))]))
 else:
-    write(sys.argv[1], functions(sys.argv[2]), sys.argv[3])
+    write(sys.argv[1], functions(sys.argv[2]), sys.argv[3], sys.argv[4])
