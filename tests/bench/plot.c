@@ -1,18 +1,22 @@
 /*
  * plot.c - nanoseconds for a question against the size of the filter, as SVG; readable on light and
- * on dark
+ * on dark, and without colours
+ *
+ * Both axes are logarithmic. A point is a median, and the bar through it goes from the first
+ * quartile to the third. The slowest curve at its largest size is the first in the legend.
  */
 #include "bench.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 860, HEIGHT = 520, LEFT = 70, RIGHT = 180, TOP = 60, BOTTOM = 60, POINTS_MAX = 64 };
+enum { WIDTH = 860, HEIGHT = 520, LEFT = 70, RIGHT = 180, TOP = 60, BOTTOM = 60, POINTS_MAX = 64,
+       COLLECTED = 40, CURVES_MAX = 16 };
 
 struct curve {
 	const char *name;
 	struct {
-		double bytes, ns;
+		double bytes, ns, q1, q3;
 	} at[POINTS_MAX];
 	size_t count;
 };
@@ -33,14 +37,27 @@ static double place_y(const struct frame *f, double ns)
 
 /* ---- Curves ---- */
 
-static void take(struct curve *c, double bytes, double ns)
+static void take(struct curve *c, double bytes, const struct spread *t)
 {
 	size_t i = c->count < POINTS_MAX ? c->count++ : POINTS_MAX - 1;
 
 	for (; i > 0 && c->at[i - 1].bytes > bytes; i--)
 		c->at[i] = c->at[i - 1];
 	c->at[i].bytes = bytes;
-	c->at[i].ns = ns;
+	c->at[i].ns = t->median;
+	c->at[i].q1 = t->q1;
+	c->at[i].q3 = t->q3;
+}
+
+/* Two points show no course: those curves are left out. */
+static size_t with_points(struct curve *all, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count && kept < CURVES_MAX; i++)
+		if (all[i].count > 2)
+			all[kept++] = all[i];
+	return kept;
 }
 
 static struct curve *curve_for(struct curve *all, size_t *count, size_t most, const char *name)
@@ -77,9 +94,17 @@ static size_t curves_of(const struct plan *plan, struct curve *ret, size_t most)
 			continue;
 		c = curve_for(ret, &count, most, limit ? "one random line" : row->site->name);
 		if (c)
-			take(c, (double)row->site->data_bytes, t.median);
+			take(c, (double)row->site->data_bytes, &t);
 	}
-	return count;
+	return with_points(ret, count);
+}
+
+static int by_last(const void *a, const void *b)
+{
+	const struct curve *x = a, *y = b;
+	double u = x->count ? x->at[x->count - 1].ns : 0, v = y->count ? y->at[y->count - 1].ns : 0;
+
+	return u > v ? -1 : u < v ? 1 : strcmp(x->name, y->name);
 }
 
 static struct frame frame_of(const struct curve *all, size_t count)
@@ -90,8 +115,8 @@ static struct frame frame_of(const struct curve *all, size_t count)
 		for (size_t j = 0; j < all[i].count; j++) {
 			f.x0 = fmin(f.x0, log2(all[i].at[j].bytes));
 			f.x1 = fmax(f.x1, log2(all[i].at[j].bytes));
-			f.y0 = fmin(f.y0, log2(all[i].at[j].ns));
-			f.y1 = fmax(f.y1, log2(all[i].at[j].ns));
+			f.y0 = fmin(f.y0, log2(all[i].at[j].q1));
+			f.y1 = fmax(f.y1, log2(all[i].at[j].q3));
 		}
 	f.x0 = 2 * floor(f.x0 / 2);
 	f.x1 = fmax(ceil(f.x1), f.x0 + 1);
@@ -115,11 +140,12 @@ static void head(FILE *to)
 	fprintf(to,
 		"<title>Time of a question against the size of the filter</title>\n"
 		"<style>\n.paper { fill: #ffffff } .ink { fill: #24292f } .grid { stroke: #d8dee4 "
-		"} .cache { stroke: #8c959f }\n"
+		"} .cache { stroke: #8c959f } "
+		".empty { fill: #ffffff; stroke-width: 1.5 } .error { stroke-width: 1.5 }\n"
 		"@media (prefers-color-scheme: dark) { .paper { fill: #0d1117 } .ink { fill: "
 		"#e6edf3 } .grid { stroke: #30363d } "
-		".cache { stroke: #8b949e } }\n</style>\n<rect class=\"paper\" width=\"%d\" "
-		"height=\"%d\"/>\n",
+		".cache { stroke: #8b949e } .empty { fill: #0d1117 } }\n</style>\n"
+		"<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",
 		WIDTH, HEIGHT);
 }
 
@@ -151,7 +177,7 @@ static void axes(const struct frame *f, FILE *to)
 	}
 	words(to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16, "text-anchor=\"middle\"",
 	      "size of the filter");
-	words(to, LEFT - 44, TOP - 14, "", "ns for a question");
+	words(to, LEFT - 44, TOP - 14, "", "ns for a question: median and quartiles");
 }
 
 static double cache_bytes(int index)
@@ -189,9 +215,27 @@ static void caches(const struct frame *f, FILE *to)
 	}
 }
 
-static void draw(const struct frame *f, const struct curve *c, const char *colour, double label_y,
-		 FILE *to)
+/* What stands for the curve besides its colour: paths around a point */
+static const char *const marks[] = {
+	"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z", "m-3.2 -3.2h6.4v6.4h-6.4z",
+	"m0 -4.5l4.2 7.4h-8.4z", "m0 -4.8l4.4 4.8l-4.4 4.8l-4.4 -4.8z", "m0 4.5l-4.2 -7.4h8.4z",
+	"m-4.5 0l7.4 -4.2v8.4z", "m4.5 0l-7.4 -4.2v8.4z", "m-3.5 -4h7l-7 8h7z",
+};
+
+/* The first marks are filled, then the same are empty, and so on. */
+static void mark(double x, double y, size_t number, const char *colour, FILE *to)
 {
+	fprintf(to, "<path class=\"%s\" stroke=\"%s\"%s%s%s d=\"M%.1f %.1f%s\"/>\n",
+		number / ARRAY_LEN(marks) % 2 ? "empty" : "full", colour,
+		number / ARRAY_LEN(marks) % 2 ? "" : " fill=\"",
+		number / ARRAY_LEN(marks) % 2 ? "" : colour,
+		number / ARRAY_LEN(marks) % 2 ? "" : "\"", x, y, marks[number % ARRAY_LEN(marks)]);
+}
+
+static void draw(const struct frame *f, const struct curve *c, size_t number, FILE *to)
+{
+	const char *colour = colours[number % ARRAY_LEN(colours)];
+	double label_y = TOP + 20 + 22 * (double)number;
 	const char *dashes = !strcmp(c->name, "one random line") ? " stroke-dasharray=\"7 4\"" : "";
 
 	fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2.5\"%s points=\"",
@@ -200,24 +244,31 @@ static void draw(const struct frame *f, const struct curve *c, const char *colou
 		fprintf(to, "%s%.1f,%.1f", i ? " " : "", place_x(f, c->at[i].bytes),
 			place_y(f, c->at[i].ns));
 	fprintf(to, "\"/>\n");
-	for (size_t i = 0; i < c->count; i++)
-		fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
-			place_x(f, c->at[i].bytes), place_y(f, c->at[i].ns), colour);
+	for (size_t i = 0; i < c->count; i++) {
+		double x = place_x(f, c->at[i].bytes);
+
+		fprintf(to, "<path class=\"error\" stroke=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n",
+			colour, x, place_y(f, c->at[i].q1), place_y(f, c->at[i].q3));
+		mark(x, place_y(f, c->at[i].ns), number, colour, to);
+	}
 	fprintf(to,
 		"<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
 		"stroke-width=\"2.5\"%s/>\n",
 		WIDTH - RIGHT + 16, WIDTH - RIGHT + 42, label_y, label_y, colour, dashes);
+	mark(WIDTH - RIGHT + 29, label_y, number, colour, to);
 	words(to, WIDTH - RIGHT + 50, label_y + 4, "", c->name);
 }
 
 void plot_svg(const struct plan *plan, FILE *to)
 {
-	struct curve *curves = calloc(ARRAY_LEN(colours), sizeof(*curves));
-	size_t count = curves ? curves_of(plan, curves, ARRAY_LEN(colours)) : 0;
+	struct curve *curves = calloc(COLLECTED, sizeof(*curves));
+	size_t count = curves ? curves_of(plan, curves, COLLECTED) : 0;
 	struct frame f = frame_of(curves, count);
 	struct fact facts[FACTS];
 	char title[600];
 
+	if (count)
+		qsort(curves, count, sizeof(*curves), by_last);
 	machine_facts(facts);
 	head(to);
 	if (count) {
@@ -229,9 +280,9 @@ void plot_svg(const struct plan *plan, FILE *to)
 		 100 * plan->options.rate, facts[0].value.s);
 	words(to, LEFT - 44, 24, "font-size=\"16\" font-weight=\"bold\"",
 	      "Time of a question against the size of the filter");
-	words(to, LEFT + 110, TOP - 14, "font-size=\"12\"", title);
+	words(to, LEFT + 230, TOP - 14, "font-size=\"12\"", title);
 	for (size_t i = 0; i < count; i++)
-		draw(&f, &curves[i], colours[i], TOP + 20 + 22 * (double)i, to);
+		draw(&f, &curves[i], i, to);
 	fprintf(to, "</svg>\n");
 	free(curves);
 }

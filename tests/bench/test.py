@@ -58,6 +58,14 @@ def main():
         ok("it names the machine", got["machine"]["processor"] and got["machine"]["kernel"])
         ok("the plot is XML, with a curve for each kind and the limit",
            len(xml.etree.ElementTree.parse(svg).getroot().findall("{http://www.w3.org/2000/svg}polyline")) >= len(kinds & {"blocked", "classic"}) + 1)
+        drawn = [e for e in xml.etree.ElementTree.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}path")]
+        names = {row["name"].split()[0] for row in rows.values()}
+        ok("each point has a bar between its quartiles, and each curve a mark that no other has",
+           [e.get("class") for e in drawn].count("error") > 10
+           and len({(e.get("class"), e.get("d").split("m", 1)[1]) for e in drawn if e.get("class") in ("full", "empty")})
+           == len(xml.etree.ElementTree.parse(svg).getroot().findall("{http://www.w3.org/2000/svg}polyline")))
+        words = "".join(xml.etree.ElementTree.parse(svg).getroot().itertext())
+        ok("other programs' filters have curves where they are there", all(peer in words for peer in names & {"libbloom", "rocksdb-bloom"}))
         ok("the tables name every row's work", "contains_many absent" in tables and "### What is wanted" in tables)
         ok("no file stays behind", not any(left.iterdir()))
 
