@@ -11,22 +11,33 @@
 
 enum { LEAST = 40, USUAL = 80, MOST = 100 };
 
-unsigned window_width(void)
+/* $COLUMNS; 0: not set */
+static unsigned wanted_width(void)
 {
 	const char *columns = secure_getenv("COLUMNS");
 	unsigned long width = columns && isdigit((unsigned char)*columns)
 		? strtoul(columns, NULL, 10) : 0;
+
+	return width > UINT16_MAX ? UINT16_MAX : (unsigned)width;
+}
+
+/* Shells export COLUMNS to programs whose output goes into a pipe, too. */
+unsigned window_width(void)
+{
+	unsigned width = wanted_width();
 	struct winsize window;
 
-	if (!width && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0)
-		width = window.ws_col;
-	return width > UINT16_MAX ? UINT16_MAX : (unsigned)width;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) < 0)
+		return 0;
+	return width ? width : window.ws_col;
 }
 
 unsigned text_width(void)
 {
 	unsigned width = window_width();
 
+	if (!width)
+		width = wanted_width();
 	if (!width)
 		return USUAL;
 	return width < LEAST ? LEAST : width > MOST ? MOST : width;

@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* $COLUMNS, or the columns of the terminal that stdout is; 0: there is no window to fit */
+/*
+ * The columns of the terminal that stdout is, or $COLUMNS instead; 0: stdout is no terminal, so
+ * nothing may be shortened
+ */
 unsigned window_width(void);
 
 /*
- * The columns for text: those of the window, or 80. At least 40; at most 100, because longer lines
- * of text are hard to read.
+ * The columns for text: those of the window, or $COLUMNS, or 80. At least 40; at most 100, because
+ * longer lines of text are hard to read.
  */
 unsigned text_width(void);
 

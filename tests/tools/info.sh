@@ -98,11 +98,12 @@ ls_lists_by_pattern_without_opening_a_file() {
 
 # Golden text: the same store in three windows and in none.
 ls_fits_the_window() {
+	no_terminal && return
 	seq 900 | bloomery claim crawl --create -n 1000 -p 0.001 > claimed
 	bloomery create "$(printf 'n%.0s' {1..90})" -n 1234567 --kind classic -p 0.01
 	bloomery create 目录目录目录目录目录目录目录目录目录目录目录目录目录目录目录 -n 10 --kind counting
+	python3 "${0%/*}/on_terminal.py" --columns 80,100,120,200 "$BLOOMERY" ls -l
 	for width in 80 100 120 200; do
-		COLUMNS=$width bloomery ls -l > $width
 		python3 -c '
 import sys, unicodedata
 for line in open(sys.argv[1], encoding="utf-8"):
@@ -119,7 +120,6 @@ for line in open(sys.argv[1], encoding="utf-8"):
 	bloomery ls -l > none
 	same "$(awk '$NF == "crawl" { print $2, $3, $4, $5 }' none)" "$keys 1000 $full 0.001"
 	grep -q ' 1234567 ' none; not grep -q '[.][.][.]$' none
-	if command -v python3 > /dev/null; then python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" ls -l | cmp - 80; fi
 }
 
 ls_without_a_store_says_how_to_make_one() {

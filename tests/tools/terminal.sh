@@ -2,7 +2,7 @@
 # terminal.sh - bytes of other people on a terminal, in a pipe, and in messages
 . "${0%/*}/tap.sh"
 
-on_terminal() { python3 "${0%/*}/on_terminal.py" "$BLOOMERY" "$@"; }
+on_terminal() { python3 "${0%/*}/on_terminal.py" ${columns:+--columns $columns} "$BLOOMERY" "$@"; }
 
 # An escape, a C1 control in UTF-8 and as a byte, marks of direction, a line separator, DEL, a byte that is no UTF-8; between letters.
 bad=$'a\e[31mb\302\233c\233d\342\200\256e\342\201\246f\342\200\250g\177h\330\234i\342\200\217j\377k'
@@ -71,21 +71,22 @@ paths_are_escaped_in_info_verify_dedup_and_messages() {
 	exits 2 bloomery test --store "./none$bad" a; says "$good"
 }
 
-# Each screen as it is outside a window, in one of 80, 120 and 200 columns, and on a terminal.
+# Each screen as it is outside a window, and in one of 80, 120 and 200 columns.
 screens='ls -l|info seen|info counts|kinds|kinds -l|hashes|schemes|formats|plan -n 10m -p 0.001|plan -n 10m -p 0.001 --compare
 plan -n 1m -m 14m|plan --table|plan -n 1m --kind counting|compare seen seen'
 
 each_screen_fits_the_window() {
 	local screen
+	no_terminal && return
 	seq 2000 | bloomery claim seen --create -n 1000 -p 0.001 --seed 12345678901234567 > new 2>&1
 	bloomery create counts -n 100000 --kind counting; seq 100 | bloomery add counts
 	tr '|' '\n' <<< "$screens" > list; [ "$(wc -l < list)" = 14 ]
 	while read -r screen; do
 		# shellcheck disable=SC2086
 		bloomery $screen | tr -d ',' | tr -s ' \n' ' ' > whole
+		# shellcheck disable=SC2086
+		python3 "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" $screen
 		for width in 80 120 200; do
-			# shellcheck disable=SC2086
-			COLUMNS=$width bloomery $screen > "$width"
 			python3 -c '
 import sys
 wide = [line for line in open(sys.argv[1], encoding="utf-8") if len(line.rstrip("\n")) > int(sys.argv[1])]
@@ -96,16 +97,34 @@ sys.exit("".join(wide) or 0)' $width
 			*) tr -d ',' < $width | tr -s ' \n' ' ' | cmp - whole ;;
 			esac
 		done
-		# shellcheck disable=SC2086
-		python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" $screen | cmp - 80
 	done < list
+}
+
+# Many shells export COLUMNS, so it says nothing of where the output goes.
+output_into_a_pipe_is_whole_with_columns_set() {
+	local screen
+	bloomery create "$(printf 'n%.0s' {1..90})" -n 1234567; bloomery create seen -n 1000; bloomery create counts -n 100000 --kind counting
+	tr '|' '\n' <<< "$screens" > list
+	while read -r screen; do
+		# shellcheck disable=SC2086
+		env -u COLUMNS "$BLOOMERY" $screen > whole
+		# shellcheck disable=SC2086
+		COLUMNS=72 bloomery $screen > narrow
+		# the sentences of plan are broken into lines everywhere
+		[[ $screen != 'plan -n'* ]] || for file in whole narrow; do tr -s ' \n' ' ' < $file > words; mv words $file; done
+		cmp narrow whole
+	done < list
+	no_terminal && return
+	COLUMNS=72 on_terminal ls -l > narrow; python3 "${0%/*}/on_terminal.py" --columns 72 "$BLOOMERY" ls -l | cmp - narrow
+	awk 'length > 72 { print; bad = 1 } END { exit bad }' narrow
 }
 
 numbers_have_commas_in_a_window_alone() {
 	bloomery create f -n 1234567
+	no_terminal && return
 	bloomery info f > o; grep -q ' 1234567 keys' o
-	COLUMNS=80 bloomery info f > o; grep -q ' 1,234,567 keys' o
-	COLUMNS=80 bloomery info f --json | holds 'j["capacity"] == 1234567'
+	columns=80 on_terminal info f > o; grep -q ' 1,234,567 keys' o
+	columns=80 on_terminal info f --json | holds 'j["capacity"] == 1234567'
 }
 
 a_share_is_shown_in_per_cent() {
@@ -116,8 +135,9 @@ a_share_is_shown_in_per_cent() {
 }
 
 the_table_of_the_literature_is_cut_into_columns_that_fit() {
+	no_terminal && return
 	bloomery plan --table --mn 20..22 > whole
-	COLUMNS=80 bloomery plan --table --mn 20..22 > cut
+	python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" plan --table --mn 20..22 > cut
 	same "$(grep -c '^m/n' whole)" 1; same "$(grep -c '^m/n' cut)" 4
 	sed -n 's/^m\/n     k//p' cut | tr -s ' \n' ' ' > heads
 	same "$(< heads)" "$(sed -n 's/^m\/n     k//p' whole | tr -s ' ') "
