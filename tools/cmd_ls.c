@@ -2,6 +2,7 @@
  * cmd_ls.c - bloomery ls: the filters of a store, from its catalog and the headers of their files
  */
 #include "describe.h"
+#include "live.h"
 #include "numbers.h"
 #include "output.h"
 #include "place.h"
@@ -10,18 +11,21 @@
 
 #include <limits.h>
 
-static bool detailed;
+static bool detailed, live;
 static const struct opt own_options[] = {
 	{ 'l', "long", NULL, "kind, keys, capacity, how full, rate, size and time as well",
 	  set_flag, &detailed },
+	{ 0, "live", NULL, "one screen of 'bloomery top': rates, processes and syncs as well",
+	  set_flag, &live },
 	{ 0 }
 };
 
 /*
- * Columns that a window has no room for are left out: the time first, then the capacity. Outside a
- * window all are there, and numbers have no commas, for programs that read them.
+ * Columns that a window has no room for are left out: the bar first, then the time, then the
+ * capacity. Outside a window all but the bar are there, and numbers have no commas, for programs
+ * that read them.
  */
-enum { WITH_CAPACITY = 100, WITH_TIME = 120, LEAST_NAME = 12 };
+enum { WITH_CAPACITY = 100, WITH_TIME = 120, WITH_BAR = 140, BAR = 12, LEAST_NAME = 12 };
 
 struct seen {
 	unsigned width;			/* 0: no window */
@@ -32,6 +36,11 @@ struct seen {
 static bool has_room(const struct seen *seen, unsigned width)
 {
 	return !seen->width || seen->width >= width;
+}
+
+static bool has_bar(const struct seen *seen)
+{
+	return seen->width >= WITH_BAR;
 }
 
 static const char *show_keys(uint64_t keys, const char *mark)
@@ -74,7 +83,10 @@ static void show_head(const struct seen *seen)
 	printf("%-12s %15s ", "kind", "keys  ");
 	if (has_room(seen, WITH_CAPACITY))
 		printf("%14s ", "capacity");
-	printf("%5s %8s %10s  ", "full", "rate", "size");
+	printf("%5s ", "full");
+	if (has_bar(seen))
+		printf("%-*s ", BAR + 2, "");
+	printf("%8s %10s  ", "rate", "size");
 	if (has_room(seen, WITH_TIME))
 		printf("%-20s  ", "created");
 	puts("name");
@@ -90,7 +102,11 @@ static void show_long(const struct seen *seen, const struct blm_info *i)
 	if (i->capacity)
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
 			 / (double)i->capacity);
-	column += printf("%5s %8s %10s  ", full, show_rate(i->rate), show_bytes(i->bytes));
+	column += printf("%5s ", full);
+	if (has_bar(seen))
+		column += printf("%-*s ", BAR + 2, i->capacity ? show_bar((double)i->keys
+				 / (double)i->capacity, BAR) : "");
+	column += printf("%8s %10s  ", show_rate(i->rate), show_bytes(i->bytes));
 	if (has_room(seen, WITH_TIME))
 		column += printf("%-20s  ", show_time(i->created));
 	show_name(seen, i->name, column);
@@ -121,14 +137,35 @@ static int show(void *context, const struct blm_info *info, int err)
 	return ferror(stdout);
 }
 
+static int list_live(struct blm_store *store, const char *pattern)
+{
+	struct looks looks;
+	int code = looks_take(&looks, store, pattern);
+
+	if (code != DONE)
+		return code;
+	looks_find_processes(&looks);
+	print_live(stdout, &looks, window_width(), 0);
+	code = looks.damaged ? broken("%zu records of the catalog are damaged; 'bloomery verify "
+				      "--repair' mends them", looks.damaged)
+		: pattern && !looks.count ? NO : DONE;
+	looks_free(&looks);
+	return code;
+}
+
 static int run(int count, char **operands)
 {
 	struct seen seen = { 0 };
 	struct blm_store *store;
-	int code = find_store(&store, BLM_STORE_READ), r;
+	int code, r;
 
+	if (live && (json || detailed))
+		return misuse("ls: --live is a view of its own; leave out --json and -l");
+	code = find_store(&store, BLM_STORE_READ);
 	if (code != DONE)
 		return code;
+	if (live)
+		return list_live(store, count ? operands[0] : NULL);
 	seen.width = window_width();
 	if (detailed && !json)
 		show_head(&seen);

@@ -3,6 +3,7 @@
 #include "numbers.h"
 #include "output.h"
 #include "terms.h"
+#include "wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -133,6 +134,18 @@ static bool is_beyond(const struct blm_info *i)
 		&& !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
 }
 
+/* In a window only, and where the capacity is a limit. */
+static void print_full(const struct blm_info *i)
+{
+	double share = i->capacity ? (double)i->keys / (double)i->capacity : 0;
+
+	if (!window_width() || !i->capacity || i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST
+							 | BLM_CAN_AGE | BLM_FORGETS))
+		return;
+	label("full");
+	printf("%s %.0f %%\n", show_bar(share, 40), 100 * share);
+}
+
 static void print_capacity(const struct blm_info *i, const struct blm_estimate *e)
 {
 	const char *came = i->foreign ? i->format : i->origin;
@@ -170,6 +183,7 @@ static void print_capacity(const struct blm_info *i, const struct blm_estimate *
 	printf("%s%s%s\n", show_number(i->keys),
 	       i->keys_estimated ? " (estimated: they were not all counted one by one)" : "",
 	       is_beyond(i) ? "; beyond its capacity" : "");
+	print_full(i);
 }
 
 static void print_labels(const char *labels)

@@ -123,6 +123,18 @@ const char *show_number(uint64_t n)
 	return text;
 }
 
+const char *show_bar(double share, unsigned columns)
+{
+	char *text = next_text();
+	unsigned full = share >= 1 ? columns : (unsigned)(share * columns + 0.5);
+
+	text[0] = '[';
+	memset(text + 1, '#', full);
+	memset(text + 1 + full, '.', columns - full);
+	strcpy(text + 1 + columns, share > 1 ? ">" : "]");
+	return text;
+}
+
 const char *show_rate(double rate)
 {
 	char *text = next_text();

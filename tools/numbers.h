@@ -21,6 +21,8 @@ int parse_hex(const char *digits, size_t count, uint8_t *ret);
 const char *show_count(uint64_t n);			/* "1,000,000" */
 const char *show_number(uint64_t n);			/* with commas in a window only */
 const char *show_bytes(uint64_t bytes);			/* "1.5 MiB" */
+/* "[######....]", with > at its end beyond 1; at most 50 columns within the brackets */
+const char *show_bar(double share, unsigned columns);
 const char *show_rate(double rate);			/* "0.01", "2.67e-05" */
 const char *show_time(uint64_t nanoseconds);		/* since 1970, as ISO 8601 in UTC */
 const char *show_hex(const uint8_t *bytes, size_t count);

@@ -94,7 +94,7 @@ sys.exit("".join(wide) or 0)' $width
 			# nothing is lost, except what `ls -l` and the head of a table say otherwise
 			case $screen in
 			'ls -l' | 'plan --table') ;;
-			*) tr -d ',' < $width | tr -s ' \n' ' ' | cmp - whole ;;
+			*) sed '/^  full  *\[/d' $width | tr -d ',' | tr -s ' \n' ' ' | cmp - whole ;;
 			esac
 		done
 	done < list
@@ -125,6 +125,18 @@ numbers_have_commas_in_a_window_alone() {
 	bloomery info f > o; grep -q ' 1234567 keys' o
 	columns=80 on_terminal info f > o; grep -q ' 1,234,567 keys' o
 	columns=80 on_terminal info f --json | holds 'j["capacity"] == 1234567'
+}
+
+bars_say_how_full_a_filter_is() {
+	no_terminal && return
+	bloomery create half -n 100; seq 1000 | bloomery add half 2> warning; keys=$(bloomery info half --json | json 'j["keys"]')
+	bloomery create grows -n 10 --kind scalable
+	seq 200 | bloomery build fixed -n 400 --kind classic
+	python3 "${0%/*}/on_terminal.py" --columns 80,139,140 "$BLOOMERY" info half fixed grows
+	same "$(sed -n 's/^  full *//p' 80)" "$(printf '[%s> %d %%\n[%s%s] 50 %%' "$(printf '#%.0s' {1..40})" "$keys" "$(printf '#%.0s' {1..20})" "$(printf '.%.0s' {1..20})")"
+	python3 "${0%/*}/on_terminal.py" --columns 80,139,140 "$BLOOMERY" ls -l
+	grep -q '50% \[######[.]\{6\}\] ' 140; grep -q '% \[############> ' 140; not grep -q '\[' 139
+	not grep -q '\[' <(bloomery info half; bloomery ls -l)
 }
 
 a_share_is_shown_in_per_cent() {

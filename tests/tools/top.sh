@@ -29,6 +29,23 @@ one_look_is_printed_where_stdout_is_no_terminal() {
 	exits 2 bloomery top --store ./none
 }
 
+ls_live_prints_one_look() {
+	three
+	bloomery ls --live > out; bloomery top > top
+	same "$(sed 1d out)" "$(sed 1d top)"; same "$(sed -n 1p out)" '3 filters, 0 keys/s, by name'
+	bloomery ls 'a*' --live > out; same "$(awk 'NR > 2 { print $NF }' out)" above
+	exits 1 bloomery ls 'x*' --live; exits 2 bloomery ls --live --store ./none
+	exits 64 bloomery ls --live --json; says --json; exits 64 bloomery ls --live -l
+	no_terminal && return
+	bloomery create "$(printf 'n%.0s' {1..90})" -n 10
+	python3 "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" ls --live
+	for width in 80 120 200; do
+		same "$(wc -l < $width)" 6
+		awk -v width=$width 'length > width { print; bad = 1 } END { exit bad }' $width
+	done
+	grep -q 'n\{90\}$' 200; not grep -q 'n\{90\}$' 120
+}
+
 the_order_is_what_is_asked_for() {
 	three
 	for pair in name:above,below,beyond keys:above,beyond,below full:beyond,above,below; do

@@ -1,0 +1,13 @@
+/* live.h - the filters of a store at one moment, as a screen of top and of ls --live */
+#ifndef BLOOMERY_LIVE_H
+#define BLOOMERY_LIVE_H
+
+#include "look.h"
+
+/* The order from now on, by its name or the beginning of that. Return: is there such an order? */
+bool live_order(const char *name);
+
+/* width 0: lines of any length; rows 0: all filters, and no keys of the keyboard in the head */
+void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows);
+
+#endif
