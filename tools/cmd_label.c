@@ -1,4 +1,6 @@
 /* cmd_label.c - bloomery label: notes that a filter of the store carries */
+#include "describe.h"
+#include "json.h"
 #include "place.h"
 #include "values.h"
 
@@ -15,7 +17,14 @@ static int show(struct blm_store *store, const char *name)
 
 	if (r < 0)
 		return fail(r);
-	fputs(info.labels, stdout);
+	if (json) {
+		json_begin();
+		json_text("name", name);
+		json_labels(info.labels);
+		json_end();
+	} else {
+		fputs(info.labels, stdout);
+	}
 	return DONE;
 }
 
@@ -49,7 +58,7 @@ static int run(int count, char **operands)
 	return code == DONE && count == 1 && !unwanted ? show(store, operands[0]) : code;
 }
 
-static const struct opt *const options[] = { own_options, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, store_option, NULL };
 
 const struct command cmd_label = {
 	.name = "label",

@@ -145,7 +145,10 @@ static int list_live(struct blm_store *store, const char *pattern)
 	if (code != DONE)
 		return code;
 	looks_find_processes(&looks);
-	print_live(stdout, &looks, window_width(), 0);
+	if (json)
+		print_live_json(&looks);
+	else
+		print_live(stdout, &looks, window_width(), 0);
 	code = looks.damaged ? broken("%zu records of the catalog are damaged; 'bloomery verify "
 				      "--repair' mends them", looks.damaged)
 		: pattern && !looks.count ? NO : DONE;
@@ -159,8 +162,8 @@ static int run(int count, char **operands)
 	struct blm_store *store;
 	int code, r;
 
-	if (live && (json || detailed))
-		return misuse("ls: --live is a view of its own; leave out --json and -l");
+	if (live && detailed)
+		return misuse("ls: --live is a view of its own; leave out -l");
 	code = find_store(&store, BLM_STORE_READ);
 	if (code != DONE)
 		return code;

@@ -140,18 +140,21 @@ static int run(int count, char **operands)
 	code = find_store(&store, BLM_STORE_READ);
 	if (code != DONE)
 		return code;
-	if (isatty(STDOUT_FILENO))
+	if (isatty(STDOUT_FILENO) && !json)
 		return show_on_terminal(store, pattern);
 	code = looks_take(&looks, store, pattern);
 	if (code != DONE)
 		return code;
 	looks_find_processes(&looks);
-	print_live(stdout, &looks, window_width(), 0);
+	if (json)
+		print_live_json(&looks);
+	else
+		print_live(stdout, &looks, window_width(), 0);
 	looks_free(&looks);
 	return DONE;
 }
 
-static const struct opt *const options[] = { own_options, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, store_option, NULL };
 
 const struct command cmd_top = {
 	.name = "top",
@@ -161,7 +164,7 @@ const struct command cmd_top = {
 	.least = 0, .most = 1,
 	.notes = "A filter at 80 % of its capacity is marked with !, one beyond it with !!. 'open' "
 	"is the number of processes that have it open; those of other users may be hidden. If "
-	"standard output is no terminal, it prints one look and ends.",
+	"standard output is no terminal, or with --json, it prints one look and ends.",
 	.example = "bloomery top --sort pace",
 	.options = options,
 	.run = run,

@@ -19,6 +19,7 @@ const char *ability(unsigned can, size_t i);
 
 void describe_json(const struct description *d);
 void json_value(const char *name, const struct blm_value *value);	/* NAME, and NAME_error */
+void json_labels(const char *labels);	/* the field `labels`, of lines */
 void json_abilities(unsigned can);	/* the field `can`, and `forgets` */
 
 #endif

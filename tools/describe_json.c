@@ -46,7 +46,7 @@ static void json_estimate(const struct description *d)
 	json_count("sampled_bytes", e->sampled_bytes);
 }
 
-static void json_labels(const char *labels)
+void json_labels(const char *labels)
 {
 	char line[BLM_LABELS_MAX + 1];
 

@@ -1,9 +1,11 @@
 /* live.c - the filters of a store at one moment, as a screen of top and of ls --live */
+#include "json.h"
 #include "live.h"
 #include "numbers.h"
 #include "output.h"
 #include "wrap.h"
 
+#include <math.h>
 #include <time.h>
 
 /* ---- The order ---- */
@@ -107,4 +109,26 @@ void print_live(FILE *out, const struct looks *looks, unsigned width, size_t row
 	if (shown < looks->count)
 		fprintf(out, "... %zu more\n", looks->count - shown);
 	free(sorted);
+}
+
+void print_live_json(const struct looks *looks)
+{
+	for (size_t i = 0; i < looks->count; i++) {
+		const struct look *look = &looks->all[i];
+
+		json_begin();
+		json_text("name", look->name);
+		json_text("kind", look->kind);
+		json_count("keys", (uint64_t)fmin(look->keys, 0x1p63));
+		json_count("capacity", (uint64_t)fmin(look->capacity, 0x1p63));
+		json_real("predicted_rate", look->predicted);
+		json_real("rate", look->rate);
+		json_count("bytes", (uint64_t)fmin(look->bytes, 0x1p63));
+		json_count("processes", (uint64_t)look->processes);
+		json_text("synced", look->synced > 0 ? show_time((uint64_t)(look->synced * 1e9))
+			  : NULL);
+		json_bool("dirty", look->dirty);
+		json_bool("from_catalog", look->unread);
+		json_end();
+	}
 }

@@ -10,4 +10,7 @@ bool live_order(const char *name);
 /* width 0: lines of any length; rows 0: all filters, and no keys of the keyboard in the head */
 void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows);
 
+/* An object of JSON for each filter, to standard output */
+void print_live_json(const struct looks *looks);
+
 #endif

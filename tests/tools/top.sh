@@ -35,7 +35,10 @@ ls_live_prints_one_look() {
 	same "$(sed 1d out)" "$(sed 1d top)"; same "$(sed -n 1p out)" '3 filters, 0 keys/s, by name'
 	bloomery ls 'a*' --live > out; same "$(awk 'NR > 2 { print $NF }' out)" above
 	exits 1 bloomery ls 'x*' --live; exits 2 bloomery ls --live --store ./none
-	exits 64 bloomery ls --live --json; says --json; exits 64 bloomery ls --live -l
+	exits 64 bloomery ls --live -l; says --live
+	bloomery ls --live --json > out; bloomery top --json | cmp - out; bloomery ls --json > ls
+	cat ls out | holds 'len(all) == 6 and min(a[k] == b[k] for a, b in zip(all, all[3:]) for k in ("name", "kind", "keys", "capacity", "rate", "bytes", "synced", "dirty", "from_catalog"))'
+	holds '[x["processes"] for x in all] == [0, 0, 0]' < out
 	no_terminal && return
 	bloomery create "$(printf 'n%.0s' {1..90})" -n 10
 	python3 "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" ls --live

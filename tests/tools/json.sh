@@ -1,0 +1,83 @@
+#!/bin/bash
+# json.sh - what --json prints is as the schemas of bloomery-json(7) say
+. "${0%/*}/tap.sh"
+: "${TOOLS:?must be the folder of the sources of the program}"
+page=$TOOLS/man/bloomery-json.7
+
+# valid COMMAND FILE: each line, by the schema of the page's section of that name
+valid()
+{
+	printf '%s\t%s\n' "$1" "$PWD/$2" >> valid.list
+	[ -s "$2" ] || { echo "$1 printed nothing"; return 1; }
+}
+
+check_all()
+{
+	/usr/bin/python3 - "$page" valid.list << 'P'
+import json, re, sys
+import jsonschema
+page = open(sys.argv[1]).read()
+blocks = re.findall(r"^\.Ss (.*?)\n(?:.*?)^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", page, re.M | re.S)
+schemas = {name: json.loads(text) for names, text in blocks for name in names.replace('"', "").split(", ")}
+for name, schema in schemas.items():
+    jsonschema.Draft7Validator.check_schema(schema)
+    assert schema["additionalProperties"] is False and schema["type"] == "object", name
+seen = {}
+for line in open(sys.argv[2]):
+    name, file = line.rstrip("\n").split("\t")
+    for text in open(file):
+        value = json.loads(text)
+        seen.setdefault(name, set()).update(value)
+        for error in jsonschema.Draft7Validator(schemas[name]).iter_errors(value):
+            sys.exit(f"{name}: {error.message} at {list(error.path)}: {text}")
+# a field that no output has would be a field that nothing prints
+for name, schema in schemas.items():
+    assert name in seen, f"{name} was not tried"
+    assert set(schema["properties"]) == seen[name], f"{name}: {set(schema['properties']) ^ seen[name]}"
+P
+}
+
+each_output_is_as_its_schema_says() {
+	/usr/bin/python3 -c 'import jsonschema' 2> /dev/null || { echo '# SKIP python3-jsonschema is not installed'; return 0; }
+	seq 900 | bloomery claim seen --create -n 1000 -p 0.001 > new; bloomery label seen a=b
+	bloomery template seen other; seq 801 1100 | bloomery add other; bloomery sync other
+	bloomery create counts -n 100 --kind counting; seq 50 | bloomery build fixed -n 50 --kind ribbon
+	bloomery create keyed -n 10 --untrusted; bloomery create ./old -n 10
+	for kind in $(bloomery kinds --json | sed 's/^{"name":"\([^"]*\)".*/\1/'); do
+		bloomery create "./$kind.blm" -n 100 --kind "$kind" 2> err && bloomery info "./$kind.blm" --json >> info
+	done
+	bloomery info seen other counts fixed keyed --json >> info
+	cp store/filters/*"$(bloomery info other --json | json 'j["uuid"]').blm" copy; seq 5000 5010 | bloomery add other; bloomery sync other
+	cp copy "$(bloomery info other --json | json 'j["path"]')"; bloomery info other --json >> info
+	theirs=${TOOLS%/*}/tests/exchange/p3-fruit-100-10pct.bloom; bloomery info "$theirs" --json >> info 2> err || bloomery info "$theirs" --probe apple --json >> info
+	valid info info
+	bloomery ls --json > ls; valid ls ls
+	bloomery top --json > top; valid top top; bloomery ls --live --json > live; valid 'ls --live' live
+	bloomery label seen --json > label; valid label label
+	bloomery compare seen seen --json > compare; valid compare compare
+	bloomery union seen other -o both --json > union; valid union union; bloomery intersect seen other -o some --json > some; valid intersect some
+	bloomery plan -n 1m -p 0.001 --compare --json > all; grep '"kind"' all > plan; valid plan plan; grep '"structure"' all > compared; valid 'plan --compare' compared
+	bloomery plan -n 1m -m 10m --json > rate; bloomery plan -n 1m -m 10m -k 3 --json >> rate; valid 'plan -m' rate
+	bloomery plan --table --mn 8..9 --json > table; valid 'plan --table' table
+	bloomery measure seen --questions 10000 --json > measure; bloomery measure -n 100 --kind cuckoo --questions 10000 --json >> measure; valid measure measure
+	for list in kinds hashes schemes formats; do bloomery $list --json > $list; valid $list $list; done
+	bloomery bank ./b seen other; bloomery bank --list ./b --json > bank; valid bank bank; bloomery bank ./b2 seen other --json > made; valid 'bank FILTER' made
+	bloomery which ./b --key 850 --json > which; valid which which
+	bloomery similar ./b --id seen --json > similar; valid similar similar
+	seq 20 > keys; bloomery create d1 -n 100 --kind iblt --seed 1; bloomery template d1 d2; seq 5 | bloomery add d1; bloomery diff d1 d2 --estimate --json > diff; valid diff diff
+	seq 5000 > blocks; bloomery dedup --blocks 4Ki blocks --json > dedup 2> err || :; valid dedup dedup; truncate -s 4096 zeros; bloomery dedup --blocks 512 zeros --list --json > list 2> err || :; valid 'dedup --list' list
+	seq 900 | LC_ALL=C sort > exact; seq 1000 | bloomery guard seen --exact exact --json > guard 2> err || :; valid guard guard
+	rm "$(bloomery info fixed --json | json 'j["path"]')"; bloomery verify --json > verify 2> err || :; valid verify verify
+	check_all
+}
+
+each_command_that_takes_json_has_a_schema() {
+	bloomery help --words | cut -f1 > commands; [ "$(wc -l < commands)" -gt 40 ]
+	while read -r command; do
+		bloomery help "$command" > text; not grep -q -- '^      --json ' text || echo "$command"
+	done < commands | sort > takes
+	sed -n 's/^\.Ss "*\([a-z, -]*\)"*$/\1/p' "$page" | sed 's/, /\n/g' | awk '{ print $1 }' | sort -u > has
+	diff takes has
+}
+
+prove_all
