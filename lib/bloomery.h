@@ -43,6 +43,8 @@
  *       -ENOTUNIQ         the file does not say which hash made it: name the hash, or give a key
  *                         that is in the filter; or a key is built with two values
  *       -EDOM             the exact number of keys is not known
+ *       -EREMOTE          the file is one part of a split filter, and the key belongs to another
+ *                         part, or the call needs the whole filter
  *       -EROFS            the filter is sealed, or its store was opened for reading
  *       -ENOSYS           the system does not tell which boot this is: mount /proc, because
  *                         /proc/sys/kernel/random/boot_id is missing. Kinds that must notice power
@@ -171,7 +173,8 @@ BLM_API struct blm_filter *blm_close(struct blm_filter *f);
 
 /**
  * blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's
- * rate. Cannot fail
+ * rate. Cannot fail: a part of a split filter says true for a key of another part, which it cannot
+ * deny (blm_contains_many() fails then)
  */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
 
@@ -246,8 +249,8 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
  * answer
  *
- * A key that is twice in one batch is new at most once. blm_contains_many() cannot fail. If the
- * others fail, some of the keys may have been added, and ret_bits is written all the same: it says
+ * A key that is twice in one batch is new at most once. blm_contains_many() fails with -EREMOTE
+ * only, where f is a part of a split filter and a key belongs to another part. If the others fail, some of the keys may have been added, and ret_bits is written all the same: it says
  * which keys changed the filter, or were claimed, before the failure. No other caller can claim
  * those. The same holds for blm_remove_many(), blm_put_many() and the other forms below.
  * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
@@ -451,12 +454,102 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
  * blm_claim(), for one key hashed already
  * @hash_id: as above
  * Return: 1 or 0 as the forms for keys, or a negative errno as above. A question fails with these
- * two errors only.
+ * two errors and -EREMOTE only.
  */
 BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 			      const struct blm_hash *hash);
 BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash);
 BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash);
+
+/* ---- Parts of a filter, for many machines ---- */
+
+enum { BLM_SPLIT_MAX = 65536 };		/* parts of a filter */
+
+struct blm_join;
+
+/**
+ * blm_part_owners() - which part of a split filter does each key belong to?
+ * @f:          the filter, or any of its parts
+ * @hash_id:    blm_hash_id() of the filter that hashed the keys
+ * @parts:      how many parts there are, 1 to BLM_SPLIT_MAX
+ * @ret_owners: room for count numbers, from 0 to parts - 1
+ *
+ * A filter of N parts is N files of the same parameters and size, each of which holds one range of
+ * the data (blm_part_range()) and zeros elsewhere. The files are sparse: a part takes about 1/N of
+ * the memory and the disk of the filter. Parts are made by blm_create(), blm_open_or_create() and
+ * blm_build_begin() with params->split_parts, and by blm_split(); blm_join_begin() makes one filter
+ * of all of them.
+ *
+ *	kind                           a key belongs to   blm_create()   blm_build_begin()
+ *	blocked, split-block, bitmap   one part           yes            yes
+ *	classic, counting              several parts      no             yes, of all keys
+ *	others with BLM_CAN_SPLIT      several parts      no             no
+ *
+ * Where a key belongs to one part, that part takes, claims and answers for the key, and fails with
+ * -EREMOTE for keys of other parts. Parts of the other kinds only wait to be joined: they take no
+ * keys and answer no question. blm_build_begin() of a part keeps what belongs to the part of all
+ * keys that it is given.
+ * Return: 0, or a negative errno: -EMEDIUMTYPE as blm_contains_hashes(); -EOPNOTSUPP for kinds
+ * where a key belongs to several parts.
+ */
+BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
+			    const struct blm_hash *hashes, size_t count, uint32_t parts,
+			    uint32_t *ret_owners);
+
+/**
+ * blm_part_range() - the range of the data that a part of a filter owns
+ * @f:                  the filter, or any of its parts
+ * @part, @parts:       the part, from 0, of how many
+ * @ret_at, @ret_bytes: the range, as for blm_data_read(); multiples of 64, and of 64 KiB (but for
+ *                      the end of the data) where the data have that many bytes for each part. The
+ *                      ranges follow each other; one may be empty.
+ *
+ * Return: 0, or a negative errno: -EOPNOTSUPP for kinds that are not split (BLM_CAN_SPLIT).
+ */
+BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t parts,
+			   uint64_t *ret_at, uint64_t *ret_bytes);
+
+/**
+ * blm_split() - make all parts of a filter
+ * @parts: how many, 1 to BLM_SPLIT_MAX
+ * @names: one for each part, in `store`, or paths where that is NULL
+ * @mode:  as in struct blm_params
+ *
+ * The filter stays as it is. Keys that others add meanwhile may be in the parts or not. Each part
+ * appears whole. If one cannot be made the ones before it stay. The count of keys of each part is a
+ * share of the filter's: it is an estimate, but the sum of all is the filter's count.
+ * Return: 0, or a negative errno: -EEXIST if a name is taken, and then no part was made;
+ * -EOPNOTSUPP for kinds that are not split; -EREMOTE if it is a part itself; -EUCLEAN if data that
+ * a part would get is damaged.
+ */
+BLM_API int blm_split(const struct blm_filter *from, uint32_t parts, struct blm_store *store,
+		      const char *const *names, unsigned mode);
+
+/**
+ * blm_join_begin() - begin a filter that is made of all its parts
+ * blm_join_part() - copy a part into it
+ * blm_join_finish() - the filter appears, whole, on the disk, in one step; the join is gone, also
+ *                     on failure
+ * blm_join_cancel() - forget it all; takes NULL, returns NULL
+ * @mode, @sparse: as in struct blm_params
+ * @ret:           of blm_join_finish(): NULL, or the filter, open for writing
+ *
+ * The parts come in any order, each once; the caller may close a part after its call. The data are
+ * those of a filter that was not split, byte for byte. The count of keys is the sum of the parts'
+ * counts. It is exact as if the keys had been added to one filter, but for classic, which gets an
+ * estimate. Until blm_join_finish() there is no file. The joined filter is not sealed, but for the
+ * kinds that always are.
+ * Threads: one at a time.
+ * Return: 0, or a negative errno: -EMEDIUMTYPE for a part of another filter or of another number of
+ * parts; -EINVAL for a whole filter; -EEXIST for a part that came before, or a name that is taken;
+ * -EUCLEAN for a damaged part, or one with data outside its range; -ENODATA from blm_join_finish()
+ * if a part is missing.
+ */
+BLM_API int blm_join_begin(struct blm_join **ret, struct blm_store *store, const char *name,
+			   unsigned mode, bool sparse);
+BLM_API int blm_join_part(struct blm_join *j, const struct blm_filter *part);
+BLM_API int blm_join_finish(struct blm_join *j, struct blm_filter **ret);
+BLM_API struct blm_join *blm_join_cancel(struct blm_join *j);
 
 /* ---- A whole filter: durable, cleared, sealed, grown ---- */
 
@@ -678,6 +771,12 @@ struct blm_params {
 	 * power cut that came before the last changes were synced
 	 */
 	bool no_checkpoint;
+	/*
+	 * only part split_part, from 0, of split_parts of the filter that the rest of params
+	 * describes, see blm_part_owners(); split_parts up to BLM_SPLIT_MAX; 0: the whole filter.
+	 * A part is always sparse
+	 */
+	uint32_t split_part, split_parts;
 };
 
 /* With its size set: in C BLM_PARAMS(.capacity = 1000000, .rate = 0.001), in C++ BLM_PARAMS() */
@@ -1242,6 +1341,8 @@ struct blm_info {
 	/* the file was not read: keys, bytes and data_bytes are those of the last sync */
 	bool from_catalog;
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
+	/* which part, from 0, of how many it is, see blm_part_owners(); 0 parts: a whole filter */
+	uint64_t split_part, split_parts;
 };
 
 /* An empty one with its size set */
@@ -2017,6 +2118,7 @@ enum blm_can {
 	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
 	BLM_CAN_AGE       = 1 << 19,	/* keeps when each key was last seen: struct blm_when */
+	BLM_CAN_SPLIT     = 1 << 21,	/* blm_split(), blm_join_begin() */
 };
 
 /** struct blm_kind_info - a kind of filter; the strings are static */

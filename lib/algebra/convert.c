@@ -83,6 +83,8 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
 	int r = spec ? can_become(from, view, kind)
 		: blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
+	if (r == 0)
+		r = blm_check_whole(view, from->place.display);
 	if (r == 0) {
 		blm_spec_like(spec, view);
 		spec->mode = mode;

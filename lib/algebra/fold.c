@@ -97,6 +97,8 @@ BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const cha
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r = spec ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
+	if (r == 0)
+		r = blm_check_whole(folding.from, from->place.display);
 	if (r == 0 && !folding.from->whole.kind->fold_bits)
 		r = blm_cannot(folding.from, from, "fold", BLM_CAN_FOLD);
 	if (r == 0)

@@ -183,6 +183,7 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	uint8_t *bits;
 	int r = id ? check_id(id) : blm_must_have(id, "id");
 
+	r = r < 0 ? r : blm_check_whole(view, f->place.display);
 	r = r < 0 ? r : blm_bank_takes(view->whole.kind, &c.template, f->place.display);
 	blm_template_id(&c.template, c.template_id);
 	r = r < 0 ? r : set_template(b, &c, view->whole.shape.bytes, f->place.display);

@@ -318,6 +318,8 @@ static int export_to(const struct blm_filter *f, const struct blm_exchange *how,
 	if (!out.format)
 		r = blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()",
 			     how->format);
+	else if (view->split.parts)
+		r = blm_check_whole(view, f->place.display);
 	else
 		r = out.head && out.outline ? make_copy(&copy, f, view)
 			: blm_fail(-ENOMEM, "%s: out of memory", f->place.display);

@@ -139,7 +139,7 @@ static void compare_file(struct differences *d, const struct blm_params *p,
 static void compare(struct differences *d, const struct blm_params *p, const struct blm_info *i)
 {
 	struct blm_plan plan;
-	char rate[24];
+	char rate[24], part[64];
 
 	if (blm_plan(&plan, p) < 0)
 		plan = (struct blm_plan){ 0 };
@@ -157,6 +157,10 @@ static void compare(struct differences *d, const struct blm_params *p, const str
 	compare_seeds(d, p, i);
 	compare_number(d, "blm_params.tweak", "tweak", p->tweak, p->tweak, i->tweak);
 	compare_file(d, p, i);
+	snprintf(part, sizeof(part), "%llu of %llu", (unsigned long long)i->split_part + 1,
+		 (unsigned long long)i->split_parts);
+	if (p->split_parts && (p->split_parts != i->split_parts || p->split_part != i->split_part))
+		differs(d, "blm_params.split_part", "part", i->split_parts ? part : "none");
 }
 
 /* Return: BLM_OPENED, or BLM_DIFFERS with a message. */

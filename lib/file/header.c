@@ -70,6 +70,7 @@ int blm_constant_check(const struct blm_constant *c, const char *magic, uint32_t
 {
 	uint8_t id[16];
 	double rate = blm_double_of(le64toh(c->rate));
+	uint64_t known = strcmp(magic, BLM_MAGIC) ? 0 : BLM_MUST_SPLIT;
 
 	if (memcmp(c->magic, magic, 8))
 		return blm_fail(-EBADMSG, "%s: not a Bloomery %s (it does not begin with \"%s\")",
@@ -83,10 +84,11 @@ int blm_constant_check(const struct blm_constant *c, const char *magic, uint32_t
 	if (c->check != blm_check_constant(c))
 		return blm_fail(-EBADMSG, "%s: the header is damaged (its checksum is wrong)",
 				path);
-	if (c->must_understand)
+	/* no bank has a feature */
+	if (le64toh(c->must_understand) & ~known)
 		return blm_fail(-EPROTONOSUPPORT,
-				"%s: uses features %#llx that this program does not know",
-				path, (unsigned long long)le64toh(c->must_understand));
+				"%s: uses features %#llx that this program does not know", path,
+				(unsigned long long)(le64toh(c->must_understand) & ~known));
 	if (le32toh(c->header_bytes) != header_bytes)
 		return blm_fail(-EBADMSG, "%s: header_bytes is %u, not %u", path,
 				le32toh(c->header_bytes), header_bytes);

@@ -49,7 +49,13 @@ static inline uint64_t blm_epoch_after(uint64_t epoch)
 	return (uint32_t)(epoch + 1) ? epoch + 1 : epoch + 2;
 }
 
-/* may_ignore and must_understand: none are assigned. flags: */
+/*
+ * may_ignore: none are assigned. must_understand: the file is a part of a filter that is split over
+ * several files, so it does not know the keys of the other parts.
+ */
+enum { BLM_MUST_SPLIT = 1 << 0 };
+
+/* flags: */
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,
 	BLM_FLAG_SEALED = 1 << 1,
@@ -91,7 +97,8 @@ struct blm_constant {
 	uint64_t rate;			/* bits of an IEEE 754 double */
 	uint8_t template_id[16];
 	uint64_t flags;
-	uint8_t reserved[32];
+	uint32_t split_part, split_parts;	/* with BLM_MUST_SPLIT: which of how many, from 0 */
+	uint8_t reserved[24];
 	struct blm_template_fields template;
 	/* the format that it was imported from; 0: it was made as it is */
 	uint32_t origin;
@@ -103,6 +110,7 @@ struct blm_constant {
 
 static_assert(offsetof(struct blm_constant, uuid) == 32, "format-spec.md, Page 0: constant");
 static_assert(offsetof(struct blm_constant, template_id) == 72, "format-spec.md, Page 0: constant");
+static_assert(offsetof(struct blm_constant, split_part) == 96, "format-spec.md, Page 0: constant");
 static_assert(offsetof(struct blm_constant, template) == 128, "format-spec.md, Page 0: constant");
 static_assert(offsetof(struct blm_constant, template.args) == 176,
 	      "format-spec.md, Template fields");
@@ -254,7 +262,8 @@ struct blm_slot_line {
  *            failed to write for clean, so the next sync makes every page dirty again before it
  *            writes.
  *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1,
- *            in a new file only or before the first bit of a union in place.
+ *            in a new file only or before the first bit of a union in place; BLM_SHARE in a new
+ *            part of a split filter.
  *   sync     two slots, written under the sync lock by plain stores, the older one first
  *            overwritten: a reader that finds a slot half-written sees a wrong check and takes the
  *            other.
@@ -308,6 +317,12 @@ static_assert(offsetof(struct blm_live, flushing) == 1152, "format-spec.md, Page
 static_assert(offsetof(struct blm_live, original) == 1280, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, excluding) == 1344, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, slots) == 1408, "format-spec.md, Page 1: live words");
+
+/*
+ * In `inexact`, of a part that was made by splitting a filter: its count is a share of that
+ * filter's, so only the sum over all parts says something.
+ */
+enum { BLM_SHARE = 2 };
 
 enum { BLM_TORN = 1 };		/* in `original`, where no file has this number */
 

@@ -49,6 +49,10 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): it "
 				"was cut", display, count, BLM_HEADER_BYTES);
 	r = blm_header_check(header, INT64_MAX, display, c);
+	if (r == 0 && c->constant.must_understand)
+		r = blm_fail(-EREMOTE, "%s: part %u of %u of a filter: it is read as a file (cp), "
+			     "and joined with the other parts (blm_join_begin())", display,
+			     le32toh(c->constant.split_part) + 1, le32toh(c->constant.split_parts));
 	if (r == 0)
 		r = check_template(c, display);
 	if (r == 0)

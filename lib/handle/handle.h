@@ -134,6 +134,8 @@ struct blm_quiesced {
 };
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
 bool blm_quiesce_end(const struct blm_quiesced *quiesced);
+/* The answer of end(), for what was read so far. */
+bool blm_quiesce_stands(const struct blm_quiesced *quiesced);
 
 /*
  * 0, or a negative errno with words: -ESTALE where the file of the handle was deleted, or another

@@ -36,7 +36,7 @@ int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, stru
 	return 0;
 }
 
-bool blm_quiesce_end(const struct blm_quiesced *quiesced)
+bool blm_quiesce_stands(const struct blm_quiesced *quiesced)
 {
 	struct blm_view *view = quiesced->view;
 	bool changes = quiesced->changes;
@@ -45,9 +45,16 @@ bool blm_quiesce_end(const struct blm_quiesced *quiesced)
 	if (kind_may_be_torn(view->whole.kind))
 		changes |= blm_lock_is_held(&view->lock, view->image.fd)
 			|| blm_counted_keys(view) != quiesced->counted;
-	if (quiesced->locked)
-		blm_unlock_writing(view);
 	return !changes;
+}
+
+bool blm_quiesce_end(const struct blm_quiesced *quiesced)
+{
+	bool stands = blm_quiesce_stands(quiesced);
+
+	if (quiesced->locked)
+		blm_unlock_writing(quiesced->view);
+	return stands;
 }
 
 /* ---- Announcing ---- */

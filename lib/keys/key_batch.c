@@ -79,12 +79,25 @@ static struct blm_batch batch_from(const struct blm_view *view, const struct blm
 	return batch;
 }
 
+/* No answer of the batch is yes, since it failed with r. */
+static int none(const struct blm_batch *batch, uint64_t *ret_bits, int r)
+{
+	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
+	return r;
+}
+
 /* The keys of a batch, which begin at the at-th of the input. */
 static int work(struct blm_view *view, const struct blm_batch *batch, const struct blm_input *in,
 		size_t at, enum blm_what what, uint64_t *ret_bits)
 {
 	struct blm_part *whole = &view->whole;
 
+	if (view->split.parts && batch->count) {
+		int r = blm_check_owned(view, batch->hashes, batch->count);
+
+		if (r < 0)
+			return none(batch, ret_bits, r);
+	}
 	switch (what) {
 	case BLM_ADD:    return blm_part_add(whole, batch, ret_bits);
 	case BLM_CLAIM:  return blm_part_claim(whole, batch, ret_bits);
@@ -110,6 +123,12 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 		hashed.hash = *in->hashes;
 	else if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
+	if (view->split.parts) {
+		int r = blm_check_owned(view, &hashed.hash, 1);
+
+		if (r < 0)
+			return r;
+	}
 	switch (what) {
 	case BLM_ADD:    return whole->kind->add(whole, &hashed);
 	case BLM_CLAIM:  return whole->kind->claim(whole, &hashed);

@@ -2,20 +2,21 @@
 #include "keys/change.h"
 #include "view/readahead.h"
 
-/* Questions of yes or no cannot fail. */
-static int64_t ask_all(const struct blm_view *view, const struct blm_input *in, uint64_t *ret_bits)
+/* Questions of yes or no fail only where a part of a split filter is asked for another's keys. */
+static int64_t ask_all(const struct blm_filter *f, const struct blm_view *view,
+		       const struct blm_input *in, uint64_t *ret_bits)
 {
 	int64_t yes;
+	int r = blm_input_run((struct blm_view *)view, in, BLM_ASK, ret_bits, &yes);
 
-	blm_input_run((struct blm_view *)view, in, BLM_ASK, ret_bits, &yes);
-	return yes;
+	return r < 0 ? blm_change_word(f, view, r) : yes;
 }
 
 int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 
-	return ask_all(current_view(f), in, ret_bits);
+	return ask_all(f, current_view(f), in, ret_bits);
 }
 
 /* ---- Keys ---- */
@@ -25,7 +26,7 @@ BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_k
 {
 	BLM_INSIDE;
 
-	return ask_all(current_view(f), &(struct blm_input){ .keys = keys, .count = count },
+	return ask_all(f, current_view(f), &(struct blm_input){ .keys = keys, .count = count },
 		       ret_bits);
 }
 
@@ -84,7 +85,7 @@ BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys,
 	    && view->whole.shape.bytes <= NEAR_BYTES
 	    && !blm_is_cold(view, count < BLM_AHEAD ? count : BLM_AHEAD))
 		return ask_near(view, &fixed, ret_bits);
-	return ask_all(view, &fixed, ret_bits);
+	return ask_all(f, view, &fixed, ret_bits);
 }
 
 BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
@@ -127,7 +128,7 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 	int r = blm_check_can(f, view, BLM_GET);
 
 	if (r == 0)
-		r = blm_input_run(view, &in, BLM_GET, ret_bits, &found);
+		r = blm_change_word(f, view, blm_input_run(view, &in, BLM_GET, ret_bits, &found));
 	return r < 0 ? r : found;
 }
 
@@ -151,7 +152,7 @@ BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id
 	struct blm_view *view = current_view(f);
 	int r = blm_input_check(f, view, &in);
 
-	return r < 0 ? r : ask_all(view, &in, ret_bits);
+	return r < 0 ? r : ask_all(f, view, &in, ret_bits);
 }
 
 BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,

@@ -39,7 +39,9 @@ static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f
 	hashed.when = NULL;
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
-	return view->whole.kind->contains(&view->whole, &hashed);
+	/* a part cannot deny a key of another */
+	return !blm_view_owns(view, &hashed.hash)
+		|| view->whole.kind->contains(&view->whole, &hashed);
 }
 
 static inline struct blm_view *view_of(const struct blm_filter *f)
@@ -86,7 +88,7 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
 	const struct blm_key key = { bytes, len };
 	struct blm_hashed hashed;
 
-	if (!view->whole.kind->get)	/* which has words for it */
+	if (!view->whole.kind->get || view->split.parts)	/* which has words for it */
 		return (int)blm_get_many(f, &key, 1, ret, NULL);
 	hashed.key = &key;
 	hashed.by = &view->hasher;

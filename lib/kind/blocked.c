@@ -274,6 +274,11 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 	return blocks * load;
 }
 
+static uint64_t place(const struct blm_part *part, const struct blm_hash *hash)
+{
+	return (uint64_t)((const uint8_t *)block_for(part, hash) - part->bytes);
+}
+
 const struct blm_kind blm_kind_blocked = {
 	.id = 2,
 	.name = "blocked",
@@ -282,7 +287,7 @@ const struct blm_kind blm_kind_blocked = {
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
-	.fold_bits = BLOCK_BITS,
+	.fold_bits = BLOCK_BITS, .splits = true, .place = place,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
 	.claim_many = claim_many,

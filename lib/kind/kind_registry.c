@@ -50,6 +50,7 @@ unsigned blm_kind_can(const struct blm_kind *kind)
 	     | (kind->contains_ranges ? BLM_CAN_RANGE : 0)
 	     | (kind->turn      ? BLM_CAN_ROTATE    : 0)
 	     | (kind->ages      ? BLM_CAN_AGE       : 0)
+	     | (kind->splits    ? BLM_CAN_SPLIT     : 0)
 	     | (kind->room && !kind->turn ? BLM_GROWS : 0)
 	     | (kind->forgets   ? BLM_FORGETS       : 0);
 }

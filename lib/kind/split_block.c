@@ -275,6 +275,11 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 	return blocks * load;
 }
 
+static uint64_t place(const struct blm_part *part, const struct blm_hash *hash)
+{
+	return (uint64_t)((const uint8_t *)block_for(part, hash) - part->bytes);
+}
+
 const struct blm_kind blm_kind_split_block = {
 	.id = 3,
 	.name = "split-block",
@@ -287,7 +292,7 @@ const struct blm_kind blm_kind_split_block = {
 	.rate_at = rate_at,
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
-	.fold_bits = SPLIT_BITS,
+	.fold_bits = SPLIT_BITS, .splits = true, .place = place,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
 	.claim_many = claim_many,

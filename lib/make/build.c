@@ -85,6 +85,16 @@ static int check_way(struct blm_build *b)
 	if (!kind->add && !kind->build)
 		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by "
 				"one, with values", b->place.display, kind->name);
+	if (b->spec.split_parts && b->gathers)
+		return blm_fail(-EOPNOTSUPP, "%s: %s", b->place.display, kind->build
+				? "a kind that is made from all its keys at once is not built in "
+				"parts: build it whole, then split it (blm_split())"
+				: "all parts of a filter are of one size: say for how many keys the "
+				"whole filter is to be (blm_params.capacity)");
+	if (b->spec.split_parts && !kind->place && !kind->add_within)
+		return blm_fail(-EOPNOTSUPP, "%s: no %s filter is built in parts, because where a "
+				"key goes depends on the keys before it: build it whole, then "
+				"split it (blm_split())", b->place.display, kind->name);
 	if (b->gathers && kind->holds_keys)
 		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what "
 				"is in it: say for how many keys that differ it is to be "
@@ -137,6 +147,10 @@ static int make_file(struct blm_build *b)
 		r = blm_staged_lend(&b->growing, &b->staged, &b->place);
 		if (r < 0)
 			blm_staged_end(&b->staged);
+	}
+	if (r == 0 && b->spec.split_parts && !b->spec.of->place) {
+		set_alone(b->staged.view, false);	/* add_cells() */
+		live_of(b->staged.view)->inexact.word = htole64(!b->spec.of->get);
 	}
 	if (r == 0)
 		blm_lanes_begin(&b->lanes, &b->staged.view->whole, b->options.threads,
@@ -324,20 +338,67 @@ static int add_to_order(struct blm_build *b, struct blm_sort *sort, const struct
 	return r;
 }
 
+/* Of the keys of a batch those that the part owns, moved to the front of `room`. */
+static struct blm_batch owned_of(const struct blm_view *view, struct blm_batch batch,
+				 struct blm_hash *room)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < batch.count; i++)
+		if (blm_view_owns(view, &batch.hashes[i]))
+			room[count++] = batch.hashes[i];
+	batch.hashes = room;
+	batch.count = count;
+	return batch;
+}
+
+/*
+ * Into a part that owns some cells of each key. Threads add at the same time, without lanes, whose
+ * buffers are sized for the whole filter.
+ */
+static int add_cells(struct blm_build *b, const struct input *in)
+{
+	struct blm_view *view = b->staged.view;
+	struct blm_hash hashes[BLM_BATCH];
+	struct blm_key keys[BLM_BATCH];
+	uint64_t counted = 0;
+
+	for (size_t at = 0; at < in->count; at += BLM_BATCH) {
+		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
+
+		for (size_t i = 0; i < batch.count; i++) {
+			struct blm_hashed key = { .by = batch.by, .key = batch.keys
+				? &batch.keys[i] : NULL };
+
+			if (batch.hashes)
+				key.hash = batch.hashes[i];
+			counted += (uint64_t)view->whole.kind->add_within(&view->whole, &key,
+				view->split.from, view->split.to);
+		}
+	}
+	blm_count_keys(view, counted);
+	return 0;
+}
+
 static int add_to_file(struct blm_build *b, const struct input *in)
 {
-	struct blm_lane *lane = b->growing ? NULL : blm_lanes_take(&b->lanes);
-	struct blm_hash hashes[BLM_BATCH];
+	struct blm_lane *lane;
+	struct blm_hash hashes[BLM_BATCH], owned[BLM_BATCH];
 	struct blm_key keys[BLM_BATCH];
 	int r = 0;
 
 	if (b->growing)
 		return add_growing(b, in);
+	if (b->spec.split_parts && !b->spec.of->place)
+		return add_cells(b, in);
+	lane = blm_lanes_take(&b->lanes);
 	if (!lane)
 		return -ENOMEM;
 	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
 		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
 
+		if (b->spec.split_parts)
+			batch = owned_of(b->staged.view, batch, owned);
 		r = blm_lane_add(lane, &batch);
 	}
 	blm_lanes_give_back(&b->lanes, lane);

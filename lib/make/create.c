@@ -33,6 +33,11 @@ static int check_params(const struct blm_params *p)
 		return blm_fail(-EINVAL, "%u seeds is more than %d", p->seed_count, BLM_SEEDS_MAX);
 	if (p->mode & ~0777u)
 		return blm_fail(-EINVAL, "mode %o has bits other than permissions", p->mode);
+	if (p->split_parts > BLM_SPLIT_MAX || p->split_part > p->split_parts
+	    || (p->split_parts && p->split_part == p->split_parts))
+		return blm_fail(-EINVAL, "part %u of %u: parts are numbered from 0 (split_part), "
+				"and there are at most %d (split_parts)", p->split_part,
+				p->split_parts, BLM_SPLIT_MAX);
 	return 0;
 }
 
@@ -403,6 +408,29 @@ int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys)
 	return r < 0 ? r : set_parts(spec);
 }
 
+int blm_check_splits(const struct blm_kind *kind)
+{
+	char names[256];
+
+	return kind->splits ? 0
+		: blm_fail(-EOPNOTSUPP, "%s filters are not split into parts; these kinds are: %s",
+			   kind->name, blm_kinds_that_can(BLM_CAN_SPLIT, names, sizeof(names)));
+}
+
+/*
+ * A part has no second image: where it takes keys its kind has none, and where it takes none no
+ * power cut harms it.
+ */
+static int take_part(struct blm_spec *ret, const struct blm_params *p)
+{
+	if (!p->split_parts)
+		return 0;
+	ret->split_part = p->split_part;
+	ret->split_parts = p->split_parts;
+	ret->sparse = ret->no_checkpoint = true;
+	return blm_check_splits(ret->of);
+}
+
 int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
 		    const struct blm_params *params, uint8_t *secret)
 {
@@ -413,6 +441,8 @@ int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
 	*ret = (struct blm_spec){ .of = ret_choice->kind, .mode = params->mode, .sparse =
 				  params->sparse, .no_checkpoint = params->no_checkpoint };
 	r = blm_spec_size(ret, ret_choice);
+	if (r == 0)
+		r = take_part(ret, params);
 	if (r == 0)
 		r = set_family(ret, ret_choice->family, &ret_choice->params, secret);
 	ret->template.index_rule = htole32(ret_choice->scheme->id);
@@ -446,6 +476,12 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
 		: blm_fail(-ENOMEM, "no memory for a secret key");
 	if (r == 0)
 		r = blm_check_empty(spec.of, name ? name : "(memory)");
+	if (r == 0 && spec.split_parts && !spec.of->place)
+		r = blm_fail(-EOPNOTSUPP, "%s: a key of a %s filter has cells in several parts, so "
+			     "no part takes keys: %s", name ? name : "(memory)", spec.of->name,
+			     spec.of->add_within ? "build each part from all keys "
+			     "(blm_build_begin()), then join them" : "split a whole filter "
+			     "(blm_split())");
 	if (r == 0)
 		r = p.replace ? make_or_replace(ret, store, name, &spec)
 			: blm_make(ret, store, name, &spec, NULL, NULL);

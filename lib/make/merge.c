@@ -39,6 +39,8 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (!view[i]->whole.kind->merge)
 			r = cannot_merge(view[i], from[i]->place.display);
+		else if (view[i]->split.parts)
+			r = blm_check_whole(view[i], from[i]->place.display);
 		else
 			r = blm_check_template(view[0], from[0]->place.display, view[i],
 					       from[i]->place.display);
@@ -202,9 +204,11 @@ static int begin(struct blm_update *u, const struct blm_filter *f,
 	BLM_INSIDE;
 	static const struct blm_build_options by_default;
 	const struct blm_view *view = current_view(f);
-	int r = is_updated(view) ? blm_place_follow(&u->place, &f->place)
+	int r = is_updated(view) ? blm_check_whole(view, f->place.display)
 		: cannot_merge(view, f->place.display);
 
+	if (r == 0)
+		r = blm_place_follow(&u->place, &f->place);
 	if (r == 0)
 		r = blm_allowlist_carry_begin(&u->carry, &u->place);
 	if (r == 0)

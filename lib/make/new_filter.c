@@ -26,6 +26,7 @@ void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 		.origin = le32toh(view->constant.origin),
 		.origin_bytes = le32toh(view->constant.origin_bytes),
 		.secret = view->hasher.secret,
+		.split_part = view->split.part, .split_parts = view->split.parts,
 	};
 	memcpy(ret->origin_head, view->constant.origin_head, sizeof(ret->origin_head));
 	for (unsigned i = 0; i < view->parts; i++) {
@@ -90,6 +91,11 @@ static int set_constant(struct blm_constant *c, const struct blm_spec *spec, con
 	c->flags = htole64((spec->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
 			   | (kind_has_checkpoint(spec->of) && !sealed
 			      && !spec->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
+	if (spec->split_parts) {
+		c->must_understand = htole64(BLM_MUST_SPLIT);
+		c->split_part = htole32(spec->split_part);
+		c->split_parts = htole32(spec->split_parts);
+	}
 	c->template = spec->template;
 	c->template.kind = htole32(spec->of->id);
 	c->template.cells = htole64(whole->cells);

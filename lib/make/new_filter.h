@@ -25,6 +25,7 @@ struct blm_spec {
 	uint64_t capacity;
 	double rate;
 	bool sparse, sealed, no_checkpoint;
+	uint32_t split_part, split_parts;	/* as in struct blm_constant; 0 parts: a whole */
 	uint32_t origin, origin_bytes;	/* as in struct blm_constant */
 	uint8_t origin_head[BLM_ORIGIN_BYTES];
 	unsigned mode;
@@ -61,6 +62,8 @@ int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
 		    const struct blm_params *params, uint8_t *secret);
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice);
 int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys);
+/* -EOPNOTSUPP, with words, for a kind whose filters have no parts. */
+int blm_check_splits(const struct blm_kind *kind);
 /* -EOPNOTSUPP, with words, for a kind of which there are no empty filters. */
 int blm_check_empty(const struct blm_kind *kind, const char *display);
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */

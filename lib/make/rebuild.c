@@ -36,6 +36,8 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	view = current_view(f);
 	if (view->secret)
 		blm_secret_copy(ret->secret, view->secret);
+	if (r == 0)
+		r = blm_check_whole(view, name);
 	ret->no_checkpoint = kind_has_checkpoint(view->whole.kind)
 		&& !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED));
 	blm_close(f);
@@ -229,5 +231,8 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 
 	if (r == 0)
 		r = blm_must_have(fill, "fill");
+	if (r == 0 && p.split_parts)
+		r = blm_fail(-EINVAL, "%s: no filter is rebuilt as a part of one: build the part "
+			     "anew (blm_build_begin() with replace)", name);
 	return r < 0 ? r : rebuild(store, name, &p, fill, context);
 }

@@ -19,6 +19,9 @@ enum {
 	AS_A_SOURCE = BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE | BLM_CAN_GET
 		| BLM_CAN_FOLD | BLM_CAN_MERGE | BLM_CAN_EXCLUDE | BLM_CAN_LIST | BLM_CAN_RANGE
 		    | BLM_EXACT | BLM_FORGETS | BLM_GROWS,
+	/* of a part of a split filter, to which some keys belong */
+	AS_A_PART = BLM_CAN_ADD | BLM_CAN_CLAIM | BLM_CAN_UNION | BLM_CAN_INTERSECT
+		| BLM_CAN_ESTIMATE | BLM_CAN_GET | BLM_EXACT,
 };
 
 /*
@@ -102,6 +105,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_CHECKPOINT ? entry->data_bytes : 0,
 		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE,
 		.sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
+		.split_part = le32toh(c->split_part), .split_parts = le32toh(c->split_parts),
 		.unchecked = !kind_only_sets(kind) && !(le64toh(c->flags) & BLM_FLAG_SEALED),
 		.can = blm_kind_can(kind),
 	};
@@ -116,6 +120,8 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	look_at_origin(ret, c, origin);
 	if (ret->sealed)
 		ret->can &= AS_A_SOURCE;
+	if (ret->split_parts)
+		ret->can &= kind->place ? AS_A_PART : 0;
 	ret->rate_at_capacity = kind->valid(&shape) ? kind->rate_at(&shape, ret->capacity) : 1;
 	ret->rate_at_keys = kind->valid(&shape) ? kind->rate_at(&shape, ret->keys) : 1;
 	return 0;
@@ -128,7 +134,8 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 	bool estimated = load_acquire(&live_of(view)->inexact.word) != 0;
 	int r = 0;
 
-	if (!estimated)
+	if (!estimated || (ret_estimated && !view->whole.kind->exact
+			   && load_acquire(&live_of(view)->inexact.word) == BLM_SHARE))
 		*ret = blm_counted_keys(view);
 	else if (!ret_estimated && !view->whole.kind->exact)
 		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their "

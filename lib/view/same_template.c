@@ -97,8 +97,8 @@ static bool difference(const struct blm_template_fields *a, const struct blm_tem
 	return false;
 }
 
-int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
-		       const char *shown_b)
+int blm_check_parameters(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
+			 const char *shown_b)
 {
 	char why[192];
 
@@ -116,4 +116,16 @@ int blm_check_template(const struct blm_view *a, const char *shown_a, const stru
 					"differ in size", shown_a,
 					shown_b, i);
 	return 0;
+}
+
+int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
+		       const char *shown_b)
+{
+	int r = blm_check_parameters(a, shown_a, b, shown_b);
+
+	if (r < 0 || (a->split.parts == b->split.parts && a->split.part == b->split.part))
+		return r;
+	return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they are different parts of a "
+			"split filter, or one of them is none; blm_join_begin() makes one filter "
+			"of all parts", shown_a, shown_b);
 }

@@ -60,6 +60,10 @@ static void make_one(struct blm_view *view)
 		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 
 	blm_one_make(&view->one, &view->whole, &view->hasher);
+	if (view->split.parts) {	/* each key is looked at first */
+		view->one = (struct blm_one){ .contains = NULL };
+		return;
+	}
 	if (!changes || !sets_bits)
 		view->one.add = NULL, view->one.ask = NULL, view->one.add_hash = NULL;
 }
@@ -79,6 +83,8 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 		r = blm_view_set_whole(view, contents, display);
 	if (r == 0)
 		r = blm_view_check_template(view, display);
+	if (r == 0)
+		r = blm_view_set_split(view, display);
 	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset),
 					     le64toh(contents->part[0].bytes));
 	view->hash_id = blm_hash_id_of(&view->constant.template);

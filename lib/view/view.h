@@ -11,6 +11,7 @@
 #include "file/new_file.h"
 #include "file/ofd_lock.h"
 #include "file/presence.h"
+#include "kind/common/split.h"
 #include "kind/single.h"
 #include "place/place.h"
 
@@ -78,6 +79,8 @@ struct blm_view {
 	 */
 	bool shows_image;
 	uint64_t synced_keys;		/* then the count, too, is that of the last sync */
+	/* which part of a split filter it is, and the bytes of the data that it owns */
+	struct blm_split split;
 	/*
 	 * where the file is older than the catalog: what that has. Its epoch 0: it is not; set when
 	 * the view is made, 0 after a sync
@@ -168,6 +171,17 @@ int blm_view_check_template(const struct blm_view *view, const char *display);
 int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t,
 			  const char *display);
 
+/*
+ * owned.c: files that are parts of a split filter. set_split() reads the constant page, once the
+ * kind is known. owns(): does it know of this key? Yes if it is no part. The others fail with
+ * -EREMOTE and words: check_owned() where the file is a part and a key is another's, and then
+ * without the file's name; check_whole() where it is a part.
+ */
+int blm_view_set_split(struct blm_view *view, const char *display);
+bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash);
+int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, size_t count);
+int blm_check_whole(const struct blm_view *view, const char *display);
+
 /* Where the last of its parts ends in the file. */
 uint64_t blm_view_end(const struct blm_view *view);
 
@@ -230,5 +244,8 @@ void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, 
 /* same_template.c: do these combine? -EMEDIUMTYPE with the first field that differs. */
 int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
 		       const char *shown_b);
+/* The same, but they may be different parts of a split filter. */
+int blm_check_parameters(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
+			 const char *shown_b);
 
 #endif

@@ -27,6 +27,9 @@ import hashes
 HEADER_BYTES = 20480
 BLOCK = 65536
 SEALED = 2
+SPLIT = 1		# of must_understand
+ONE_PART = (2, 3, 4)	# kinds where a key belongs to one part of a split filter
+SPLIT_KINDS = ONE_PART + (1, 6, 8, 15, 16, 17, 18)
 TWO_47 = 1 << 47
 M64 = (1 << 64) - 1
 
@@ -1472,7 +1475,7 @@ class Fields:
 CONSTANT = {
 	'magic': (0, '8s'), 'version': (8, 'I'), 'header_bytes': (12, 'I'), 'must_understand': (16, 'Q'),
 	'may_ignore': (24, 'Q'), 'uuid': (32, '16s'), 'created': (48, 'Q'), 'capacity': (56, 'Q'), 'rate': (64, 'd'),
-	'template_id': (72, '16s'), 'flags': (88, 'Q'), 'origin': (2304, 'I'), 'origin_bytes': (2308, 'I'),
+	'template_id': (72, '16s'), 'flags': (88, 'Q'), 'split_part': (96, 'I'), 'split_parts': (100, 'I'), 'origin': (2304, 'I'), 'origin_bytes': (2308, 'I'),
 	'origin_head': (2312, '1776s'), 'check': (4088, 'Q'),
 	'kind': (128, 'I'), 'family': (132, 'I'), 'index_rule': (136, 'I'), 'bit_order': (140, 'I'), 'cells': (144, 'Q'),
 	'probes': (152, 'I'), 'cell_bits': (156, 'I'), 'tweak': (160, 'Q'), 'key_id': (168, '8s'), 'args': (176, '8Q'),
@@ -1534,7 +1537,8 @@ def check_constant(image, magic=b'BLOOMERY', header_bytes=HEADER_BYTES):
 	c = Fields(image, 0, CONSTANT)
 	demand(c.version == 1, 'EPROTONOSUPPORT', 'version %d', c.version)
 	demand(c.check == constant_check(image), 'EBADMSG', 'the checksum of page 0 is wrong')
-	demand(c.must_understand == 0, 'EPROTONOSUPPORT', 'features %#x', c.must_understand)
+	known = SPLIT if magic == b'BLOOMERY' else 0
+	demand(c.must_understand & ~known == 0, 'EPROTONOSUPPORT', 'features %#x', c.must_understand)
 	demand(c.header_bytes == header_bytes, 'EBADMSG', 'header_bytes is %d', c.header_bytes)
 	demand(c.seed_count <= 256, 'EBADMSG', 'seed_count is %d', c.seed_count)
 	demand(c.origin_bytes <= 1776, 'EBADMSG', 'origin_bytes is %d', c.origin_bytes)
@@ -1616,6 +1620,19 @@ def check_kind(c, parts):
 	demand(c.tweak < family.tweaks, 'EBADMSG', 'tweak %d is none of the family', c.tweak)
 
 
+def split_range(size, part, parts):
+	"""The bytes of the data that a part of a split filter owns: from, to."""
+	unit = BLOCK if size >= BLOCK * parts else 64
+	units = -(-size // unit)
+	return tuple(min(-(-i * units // parts) * unit, size) for i in (part, part + 1))
+
+
+def check_split(c):
+	if c.must_understand & SPLIT:
+		demand(1 <= c.split_parts <= 65536 and c.split_part < c.split_parts, 'EBADMSG', 'part %d of %d', c.split_part, c.split_parts)
+		demand(c.kind in SPLIT_KINDS, 'EBADMSG', 'a part of a filter of kind %d, which is not split', c.kind)
+
+
 def key_id(secret):
 	return hashlib.blake2b(secret, digest_size=32).digest()[:8]
 
@@ -1643,6 +1660,7 @@ class Filter:
 		self.parts = check_entries(image)
 		check_shadow(image, c, self.parts)
 		check_kind(c, self.parts)
+		check_split(c)
 		family = FAMILIES[c.family]
 		if family.keyed:
 			demand(secret is not None, 'ENOKEY', 'no secret')
@@ -1656,8 +1674,21 @@ class Filter:
 	def in_part(self, p, key):
 		return KINDS[p.kind].holds(self.image, self.family, key, p, self.constant.args)
 
+	def owns(self, key):
+		"""Does this file answer for the key? A part of a split filter does so for its own keys, of kinds where a key has one part."""
+		c, p = self.constant, self.parts[0]
+		if not c.must_understand & SPLIT:
+			return True
+		if c.kind not in ONE_PART:
+			return False
+		at = {bit // 8 for bit in KINDS[p.kind].bits(self.family, key, p)}
+		begin, end = split_range(p.bytes, c.split_part, c.split_parts)
+		return all(begin <= byte < end for byte in at)
+
 	def __contains__(self, key):
 		kind = self.constant.kind
+		if not self.owns(key):
+			raise Refused('EREMOTE', 'the key belongs to another part')
 		return COMPOSITES[kind].contains(self, key) if kind in COMPOSITES else self.in_part(self.parts[0], key)
 
 	def holds_range(self, first, last):

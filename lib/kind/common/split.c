@@ -1,0 +1,43 @@
+/* split.c - the ranges of data that the parts of a split filter own */
+#include "kind/common/split.h"
+
+enum { LINE = 64, BLOCK = 64 << 10 };	/* format-spec.md, "Parts of a split filter" */
+
+uint64_t blm_split_unit(uint64_t bytes, uint32_t parts)
+{
+	return bytes / BLOCK >= parts ? BLOCK : LINE;
+}
+
+static uint64_t units_of(uint64_t bytes, uint32_t parts)
+{
+	uint64_t unit = blm_split_unit(bytes, parts);
+
+	return (bytes + unit - 1) / unit;
+}
+
+/* Where the units of a part begin: the first u with u * parts / units >= part. */
+static uint64_t begin_of(uint64_t bytes, uint32_t part, uint32_t parts)
+{
+	uint64_t units = units_of(bytes, parts);
+	unsigned __int128 first = ((unsigned __int128)units * part + parts - 1) / parts;
+	uint64_t at = (uint64_t)first * blm_split_unit(bytes, parts);
+
+	return at < bytes ? at : bytes;
+}
+
+struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint32_t parts)
+{
+	return (struct blm_split){ .part = part, .parts = parts,
+				   .from = begin_of(whole->shape.bytes, part, parts),
+				   .to = begin_of(whole->shape.bytes, part + 1, parts) };
+}
+
+uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash)
+{
+	uint64_t bytes = whole->shape.bytes, place = whole->kind->place(whole, hash);
+
+	if (place == UINT64_MAX)
+		return BLM_EVERY_PART;
+	/* units are less than 2^47, parts at most 2^16 */
+	return (uint32_t)(place / blm_split_unit(bytes, parts) * parts / units_of(bytes, parts));
+}

@@ -1,0 +1,39 @@
+/*
+ * split.h - which part of a split filter owns which bytes of its data, and so which keys
+ *
+ * A filter of N parts is N files of the same parameters and size. Each part holds one range of the
+ * data, and zeros in the place of the others, so its file is sparse. The ranges are whole units:
+ * the blocks of 64 KiB that guards record (layout.h), so that two parts share neither a page nor a
+ * record, or lines of 64 bytes where the data have fewer than N blocks. With U units, unit u is
+ * part u * N / U's (format-spec.md, "Parts of a split filter").
+ */
+#ifndef BLM_KIND_SPLIT_H
+#define BLM_KIND_SPLIT_H
+
+#include "kind/kind.h"
+
+/* What no place leads to: any part answers for it. */
+#define BLM_EVERY_PART UINT32_MAX
+
+/* Which part of how many a file is, counted from 0, and its range of the data. */
+struct blm_split {
+	uint32_t part, parts;		/* parts 0: it is no part, but a whole filter */
+	uint64_t from, to;
+};
+
+/* The bytes of a unit: at least 64, a divisor of 64 KiB. */
+uint64_t blm_split_unit(uint64_t bytes, uint32_t parts);
+
+/* The range of a part. */
+struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint32_t parts);
+
+/* The part that owns a key, of a kind with place(). */
+uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash);
+
+/* Is this place the part's? */
+static inline bool split_owns(const struct blm_split *split, uint64_t place)
+{
+	return place - split->from < split->to - split->from || place == UINT64_MAX;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* owned.c - a file that is a part of a split filter: its range, and whose keys it knows */
+#include "bloomery.h"
+#include "view/view.h"
+
+int blm_view_set_split(struct blm_view *view, const char *display)
+{
+	const struct blm_constant *c = &view->constant;
+	uint32_t part = le32toh(c->split_part), parts = le32toh(c->split_parts);
+
+	view->split = (struct blm_split){ 0 };
+	if (!(le64toh(c->must_understand) & BLM_MUST_SPLIT))
+		return 0;
+	if (!parts || parts > BLM_SPLIT_MAX || part >= parts)
+		return blm_fail(-EBADMSG, "%s: part %u of %u of a filter: the first must be less "
+				"than the second, and that at most %d", display, part, parts,
+				BLM_SPLIT_MAX);
+	if (!view->whole.kind->splits)
+		return blm_fail(-EBADMSG, "%s: part %u of %u of a %s filter, and that kind is not "
+				"split", display, part + 1, parts, view->whole.kind->name);
+	view->split = blm_split_of(&view->whole, part, parts);
+	return 0;
+}
+
+bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash)
+{
+	return !view->split.parts
+		|| (view->whole.kind->place
+		    && split_owns(&view->split, view->whole.kind->place(&view->whole, hash)));
+}
+
+int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, size_t count)
+{
+	const struct blm_split *split = &view->split;
+
+	if (!view->whole.kind->place)
+		return blm_fail(-EREMOTE, "part %u of %u of a %s filter, whose keys have cells in "
+				"several parts: join the parts (blm_join_begin()), then ask or add",
+				split->part + 1, split->parts, view->whole.kind->name);
+	for (size_t i = 0; i < count; i++)
+		if (!blm_view_owns(view, &hashes[i]))
+			return blm_fail(-EREMOTE, "part %u of %u of a filter, and a key belongs to "
+					"part %u: ask or add it there (blm_part_owners()), or join "
+					"the parts (blm_join_begin())", split->part + 1,
+					split->parts, blm_split_owner(&view->whole, split->parts,
+								      &hashes[i]) + 1);
+	return 0;
+}
+
+int blm_check_whole(const struct blm_view *view, const char *display)
+{
+	return view->split.parts
+		? blm_fail(-EREMOTE, "%s: part %u of %u of a filter, which knows the keys of no "
+			   "other part: join the parts first (blm_join_begin())", display,
+			   view->split.part + 1, view->split.parts) : 0;
+}
