@@ -774,7 +774,7 @@ struct blm_params {
 	/*
 	 * only part split_part, from 0, of split_parts of the filter that the rest of params
 	 * describes, see blm_part_owners(); split_parts up to BLM_SPLIT_MAX; 0: the whole filter.
-	 * A part is always sparse
+	 * A part needs seeds, or the secret, if its hash takes any, and it is always sparse
 	 */
 	uint32_t split_part, split_parts;
 };

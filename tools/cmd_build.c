@@ -281,7 +281,8 @@ const struct command cmd_build = {
 	"the key is the first. The same keys and --seed give\nthe same data, in any order and "
 	"with any -j and --memory. --not makes an exact filter: no wrong answer about keys of the "
 	"two lists; a key on both is\nin the filter. Without -p it is as small as can be, and info "
-	"says its rate for all other keys.",
+	"says its rate for all other keys. --partition I/N reads\nall keys and keeps those of one "
+	"part, in 1/N of the memory: give each of the N jobs the same keys, -n, -p and --seed.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
 	.run = run,

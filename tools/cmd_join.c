@@ -1,10 +1,16 @@
 /*
  * cmd_join.c - bloomery join: two tables by a key, the rows of the large one through a filter of
- * the small one's keys first
+ * the small one's keys first; and with -o one filter of the parts of a split one
+ *
+ * -o tells the two apart: every command that makes a filter of others has it, and a joined table
+ * goes to standard output.
  */
 #include "command.h"
 #include "keys.h"
+#include "after.h"
 #include "output.h"
+#include "params.h"
+#include "place.h"
 #include "progress.h"
 #include "signals.h"
 #include "stream.h"
@@ -15,7 +21,12 @@
 
 static double rate = 0.01;
 static bool stats;
+static const char *output;
 static const struct opt own_options[] = {
+	{ 'o', "output", "F", "the operands are the parts of a split filter, and F is the new "
+	  "filter", set_text, &output },
+	{ 0, "sparse", NULL, "with -o: do not allocate the space of F now", set_flag,
+	  &params.sparse },
 	{ 'p', "rate", "P", "false positives of the filter (default: 0.01)", set_rate, &rate },
 	{ 0, "stats", NULL, "say at the end how many rows there were, passed the filter, and had a "
 	  "match", set_flag, &stats },
@@ -159,6 +170,51 @@ static void tell_stats(struct job *job)
 	    (unsigned long long)job->matched, (unsigned long long)job->joined);
 }
 
+/* ---- Parts of a filter ---- */
+
+/* One after the other, so that neither descriptors nor addresses run out. */
+static int join_parts(struct blm_join *parts, int count, char **operands)
+{
+	int code = DONE, r;
+
+	for (int i = 0; i < count && code == DONE && !stopping(); i++) {
+		struct blm_filter *f;
+
+		code = open_filter(&f, operands[i], false, source_flags(output));
+		if (code != DONE)
+			break;
+		r = blm_join_part(parts, f);
+		code = r < 0 ? fail(r) : DONE;
+		blm_close(f);
+	}
+	return code;
+}
+
+static int make_of_parts(int count, char **operands)
+{
+	struct blm_filter *made;
+	struct blm_join *parts;
+	struct place place;
+	int code = find_place(&place, output, BLM_STORE_CREATE), r;
+
+	if (code != DONE)
+		return code;
+	r = blm_join_begin(&parts, place.store, place.name, params.mode, params.sparse);
+	if (r < 0)
+		return fail(r);
+	code = join_parts(parts, count, operands);
+	if (code != DONE || stopping()) {
+		blm_join_cancel(parts);
+		return code;
+	}
+	r = blm_join_finish(parts, &made);
+	if (r < 0)
+		return fail(r);
+	warn_beyond(made, output);
+	blm_close(made);
+	return DONE;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { 0 };
@@ -166,6 +222,8 @@ static int run(int count, char **operands)
 				       .given = &no_keys };
 	int code;
 
+	if (output)
+		return make_of_parts(count, operands);
 	for (int i = 1; i < count || i == 1; i++)
 		if (!strcmp(operands[0], "-") && (count == 1 || !strcmp(operands[i], "-")))
 			return misuse("join: only one of the tables can be standard input");
@@ -182,18 +240,21 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option,
-					     quiet_option, NULL };
+					     quiet_option, mode_option, key_option, store_option,
+					     NULL };
 
 const struct command cmd_join = {
 	.name = "join",
 	.group = ON_KEYS,
 	.summary = "join two tables by a column, which need not be sorted; exit 1 if no rows match",
-	.operands = "SMALL [BIG...]",
+	.operands = "SMALL [BIG...] | PART... -o F",
 	.least = 1, .most = -1,
 	.notes = "The rows of BIG pass a filter of SMALL's keys first; a row that passes is "
 	"looked up exactly. The output is that of\njoin(1) for the sorted tables: the key, "
 	"SMALL's other columns, BIG's other columns. It has the order of BIG, and for\nequal keys "
-	"the order of SMALL, which must fit into memory.",
+	"the order of SMALL, which must fit into memory. With -o the operands are the parts of a "
+	"filter, from 'split' or\n'build --partition', in any order; F has their data, byte for "
+	"byte.",
 	.example = "bloomery join small.tsv big.tsv --on 1",
 	.options = options,
 	.run = run,

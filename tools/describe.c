@@ -17,7 +17,7 @@ const char *ability(unsigned can, size_t i)
 		{ BLM_CAN_REMOVE, "remove" },
 		{ BLM_CAN_BUILD, "build" }, { BLM_CAN_MERGE, "merge" }, { BLM_CAN_GROW, "grow" },
 		{ BLM_CAN_PUT, "put" }, { BLM_CAN_GET, "get" },
-		{ BLM_CAN_FOLD, "fold" }, { BLM_CAN_LIST, "diff" },
+		{ BLM_CAN_FOLD, "fold" }, { BLM_CAN_SPLIT, "split" }, { BLM_CAN_LIST, "diff" },
 		{ BLM_CAN_ROTATE, "rotate" }, { BLM_CAN_ADVANCE, "advance" },
 	};
 
@@ -261,6 +261,11 @@ void describe(const struct description *d)
 	label("kind");
 	printf("%s, m %s, k %u%s%s\n", i->kind, show_number(i->cells), i->probes,
 	       *i->options ? "; " : "", i->options);
+	if (i->split_parts) {
+		label("part");
+		printf("%llu of %llu of a split filter\n", (unsigned long long)i->split_part + 1,
+		       (unsigned long long)i->split_parts);
+	}
 	print_hashing(i);
 	print_capacity(i, d->estimate);
 	if (d->estimate)

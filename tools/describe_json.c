@@ -100,6 +100,10 @@ void describe_json(const struct description *d)
 	json_text("name", *i->name ? i->name : NULL);
 	json_text("path", *i->path ? i->path : NULL);
 	json_text("kind", i->kind);
+	if (i->split_parts) {
+		json_count("part", i->split_part + 1);
+		json_count("parts", i->split_parts);
+	}
 	json_text("options", *i->options ? i->options : NULL);
 	json_text("hash", i->hash);
 	json_text("scheme", i->scheme);

@@ -16,6 +16,25 @@ static int set_power_of_two(const struct opt *opt, const char *text)
 	return set_list(opt, "power-of-two=1");
 }
 
+static int set_partition(const struct opt *opt, const char *text)
+{
+	const char *slash = strchr(text, '/');
+	char first[24] = "";
+	uint64_t part, parts;
+
+	if (slash && (size_t)(slash - text) < sizeof(first))
+		memcpy(first, text, (size_t)(slash - text));
+	if (!*first || parse_number(first, &part) < 0 || parse_number(slash + 1, &parts) < 0)
+		return misuse("--%s %s: not a part; write it like 3/16, which is the third of 16",
+			      opt->name, text);
+	if (!part || part > parts || parts > BLM_SPLIT_MAX)
+		return misuse("--%s %s: parts are numbered from 1 to N, and N is at most %d",
+			      opt->name, text, BLM_SPLIT_MAX);
+	params.split_part = (uint32_t)part - 1;
+	params.split_parts = (uint32_t)parts;
+	return DONE;
+}
+
 const struct opt size_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1,
 	  BLM_CAPACITY_MAX },
@@ -54,6 +73,8 @@ const struct opt create_options[] = {
 	  &with },
 	{ 0, "format", "FORMAT", "as another program would make it, to be exported to it, see "
 	  "'bloomery formats'", set_text, &params.format },
+	{ 0, "partition", "I/N", "only part I, from 1, of the N parts of the filter; 'bloomery "
+	  "join' makes one of all", set_partition, &params },
 	{ 0, "force", NULL, "replace the filter that has this name now", set_flag,
 	  &params.replace },
 	{ 0 }

@@ -195,9 +195,9 @@ static int tell_rate(const struct blocks *b)
 static void verify_all_known(const struct blm_view *view, uint64_t known, const char *file,
 			     struct blm_findings *to)
 {
-	uint64_t blocks = 0;
+	uint64_t first, blocks = blm_blocksum_owned(view, &first);
 
-	for (unsigned i = 0; i < view->parts; i++)
+	for (unsigned i = 1; i < view->parts; i++)
 		blocks += blocks_of_part(view->part[i].shape.bytes);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED && known < blocks)
 		blm_found(to, file, false, "the records of %llu blocks are damaged: whether these "

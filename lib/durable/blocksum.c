@@ -206,17 +206,29 @@ int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *
 	return r;
 }
 
+uint64_t blm_blocksum_owned(const struct blm_view *view, uint64_t *ret_first)
+{
+	const struct blm_split *split = &view->split;
+	uint64_t blocks = blocks_of_part(view->part[0].shape.bytes);
+
+	*ret_first = split->parts ? split->from / BLM_BLOCK : 0;
+	if (!split->parts)
+		return blocks;
+	return split->from < split->to ? (split->to + BLM_BLOCK - 1) / BLM_BLOCK - *ret_first : 0;
+}
+
 static int record_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
 			size_t bytes)
 {
 	struct blm_view *view = scan->context;
 	const struct blm_part *part = &view->part[scan->part];
 	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
+	uint64_t first, owned = blm_blocksum_owned(view, &first);
 
 	for (uint64_t b = at / BLM_BLOCK; b * BLM_BLOCK < at + bytes; b++) {
 		struct blm_seen_block s = { .block = b, .part = scan->part };
 
-		if (!sealed && !part->marks[b])
+		if ((view->split.parts && b - first >= owned) || (!sealed && !part->marks[b]))
 			continue;
 		part->marks[b] = 0;
 		look_at(part, b, worker->room, &s.hash, &s.ones);
@@ -343,11 +355,16 @@ int blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, si
 
 int blm_blocksum_intact_holes(const struct blm_view *view, unsigned i, const char *display)
 {
-	uint64_t end = view->part[i].shape.bytes, from, to;
+	uint64_t end = view->part[i].shape.bytes, first = 0, blocks, from, to;
 	int r = 0;
 
-	for (uint64_t at = 0; r == 0 && view->holes && !is_foreign(view) && at < end; at = to) {
-		if (!blm_next_data(view, i, at, &from, &to))
+	if (view->split.parts) {
+		blocks = blm_blocksum_owned(view, &first);
+		end = (first + blocks) * BLM_BLOCK < end ? (first + blocks) * BLM_BLOCK : end;
+	}
+	for (uint64_t at = first * BLM_BLOCK; r == 0 && view->holes && !is_foreign(view)
+	     && at < end; at = to) {
+		if (!blm_next_data(view, i, at, &from, &to) || from > end)
 			from = to = end;
 		r = check_blocks(view, i, at / BLM_BLOCK, from / BLM_BLOCK, display);
 	}

@@ -47,6 +47,12 @@ int blm_blocksum_put(struct blm_view *new, unsigned part, uint64_t at, const voi
 		     size_t count);
 
 /*
+ * Of a file that is a part of a split filter: the first block of its range, and how many there are;
+ * of any other all blocks of its first part. A sealed file has records of these.
+ */
+uint64_t blm_blocksum_owned(const struct blm_view *view, uint64_t *ret_first);
+
+/*
  * Look and record, for a file that no other process has: all marked blocks; all there are, if it
  * is sealed. Before it is synced.
  */

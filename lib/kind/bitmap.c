@@ -92,6 +92,11 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return 1;
 }
 
+static uint64_t place(const struct blm_part *part, const struct blm_hash *hash)
+{
+	return is_cell(part, hash) ? hash->lo / 8 : UINT64_MAX;
+}
+
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
 	if (is_cell(part, &key->hash))
@@ -134,6 +139,6 @@ const struct blm_kind blm_kind_bitmap = {
 	.add = add, .claim = add,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
-	.prefetch = prefetch, .probe = probe,
+	.prefetch = prefetch, .probe = probe, .splits = true, .place = place,
 	.exact = true,
 };

@@ -148,6 +148,25 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return is_walked(key->by) ? add_walked(part, key) : classic_add(part, &key->hash);
 }
 
+/* Counted, roughly, where its first cell is. */
+static int add_within(struct blm_part *part, const struct blm_hashed *key, uint64_t from,
+		      uint64_t to)
+{
+	bool walked = is_walked(key->by), first = false, changed = false;
+	struct cells cells;
+
+	cells_begin(&cells, part, key, walked);
+	for (unsigned i = 0; i < part->shape.probes; i++) {
+		uint64_t cell = cells_next(&cells, i, walked);
+
+		if (cell / 8 < from || cell / 8 >= to)
+			continue;
+		first |= i == 0;
+		changed |= classic_add_cell(part, cell);
+	}
+	return first && changed;
+}
+
 /*
  * In the order of the probes, which is the same for all who claim a key; equal words merged into
  * their first.
@@ -359,7 +378,7 @@ const struct blm_kind blm_kind_classic = {
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
 	.claim_many = claim_many,
-	.fill = &filling,
+	.fill = &filling, .splits = true, .add_within = add_within,
 	.batch = BLM_BATCH_LARGE,
 	.every_family = true, .every_scheme = true,
 };

@@ -88,6 +88,23 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return step_all(part, cells, blm_cells_of(part, key, cells), 1);
 }
 
+/* Counted where its first cell is, unless that is full. */
+static int add_within(struct blm_part *part, const struct blm_hashed *key, uint64_t from,
+		      uint64_t to)
+{
+	struct blm_cell cells[BLM_PROBES_MAX];
+	size_t count = blm_cells_of(part, key, cells);
+	bool first = false;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t at = (uint64_t)((const uint8_t *)cells[i].word - part->bytes);
+
+		if (at >= from && at < to && step(part, cells[i], 1) && i == 0)
+			first = true;
+	}
+	return first;
+}
+
 static int claim(struct blm_part *part, const struct blm_hashed *key)
 {
 	struct blm_cell cells[BLM_PROBES_MAX];
@@ -271,6 +288,7 @@ const struct blm_kind blm_kind_counting = {
 	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe,
 	.contains_many = blm_cells_contain_many,
 	.batch = BLM_BATCH_LARGE,
+	.splits = true, .add_within = add_within,
 	.cells_in_words = true,
 	.every_family = true,
 };

@@ -428,5 +428,5 @@ const struct blm_kind blm_kind_cuckoo = {
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
 	.contains_many = contains_many, .describe = describe,
-	.fills = true,
+	.fills = true, .splits = true,
 };

@@ -265,6 +265,7 @@ const struct blm_kind blm_kind_golomb = {
 	.summary = "coded distances of hashes: small at any rate, built from all keys at once",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.splits = true,
 	.fit = fit, .build = build, .roomy = true,
 	.counts_keys = counts_keys, .merged = merged, .merge = merge,
 	.contains_many = contains_many, .describe = describe,

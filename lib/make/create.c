@@ -35,9 +35,9 @@ static int check_params(const struct blm_params *p)
 		return blm_fail(-EINVAL, "mode %o has bits other than permissions", p->mode);
 	if (p->split_parts > BLM_SPLIT_MAX || p->split_part > p->split_parts
 	    || (p->split_parts && p->split_part == p->split_parts))
-		return blm_fail(-EINVAL, "part %u of %u: parts are numbered from 0 (split_part), "
-				"and there are at most %d (split_parts)", p->split_part,
-				p->split_parts, BLM_SPLIT_MAX);
+		return blm_fail(-EINVAL, "part %u of %u: there are 1 to %d parts "
+				"(blm_params.split_part)", p->split_part + 1, p->split_parts,
+				BLM_SPLIT_MAX);
 	return 0;
 }
 
@@ -295,10 +295,22 @@ BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_
 
 /* ---- Creating ---- */
 
+/* Parts are made one by one, so what is random for each would keep them apart. */
+static int check_shared(const struct blm_params *p, bool random, const char *what)
+{
+	return random && p->split_parts
+		? blm_fail(-EINVAL, "part %u of %u: all parts of a filter have the same %s: give "
+			   "one", p->split_part + 1, p->split_parts, what) : 0;
+}
+
 static int set_seeds(struct blm_template_fields *t, const struct blm_family *family,
 		     const struct blm_params *p, uint32_t count)
 {
-	int r = count && !p->seed_count ? blm_random(t->seeds, 8 * count,
+	int r = check_shared(p, count && !p->seed_count, "seed (blm_params.seeds)");
+
+	if (r < 0)
+		return r;
+	r = count && !p->seed_count ? blm_random(t->seeds, 8 * count,
 						     "the seeds of a new filter") : 0;
 
 	if (r < 0)
@@ -321,9 +333,10 @@ static int set_family(struct blm_spec *spec, const struct blm_family *family,
 	r = set_seeds(t, family, p, family_seeds(family, spec->whole.probes));
 	if (r < 0 || !family->keyed)
 		return r;
+	r = check_shared(p, !p->secret, "secret (blm_params.secret)");
 	if (p->secret)
 		blm_secret_copy(secret, p->secret);
-	else
+	else if (r == 0)
 		r = blm_random(secret, BLM_SECRET_BYTES, "the secret of a new filter");
 	if (r < 0)
 		return r;

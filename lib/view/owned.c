@@ -39,8 +39,8 @@ int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, 
 	for (size_t i = 0; i < count; i++)
 		if (!blm_view_owns(view, &hashes[i]))
 			return blm_fail(-EREMOTE, "part %u of %u of a filter, and a key belongs to "
-					"part %u: ask or add it there (blm_part_owners()), or join "
-					"the parts (blm_join_begin())", split->part + 1,
+					"part %u: ask or add it there, or join the parts "
+					"(blm_join_begin())", split->part + 1,
 					split->parts, blm_split_owner(&view->whole, split->parts,
 								      &hashes[i]) + 1);
 	return 0;
