@@ -13,8 +13,8 @@
  *		fetch(url);
  *	blm_close(f);
  *
- * The groups, in this order: one key at a time; many keys; keys by their hashes; a whole filter;
- * parameters and sizes; creating and building; templates and algebra; what a filter says of itself;
+ * The groups, in this order: one key at a time; many keys; keys by their hashes; parts of a filter,
+ * for many machines; a whole filter; parameters and sizes; creating and building; templates and algebra; what a filter says of itself;
  * estimates; stores; lists of false positives; exchange; checking; banks; what there is; the
  * process. A program that adds and asks needs the first one, and blm_create().
  *
@@ -250,9 +250,10 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  * answer
  *
  * A key that is twice in one batch is new at most once. blm_contains_many() fails with -EREMOTE
- * only, where f is a part of a split filter and a key belongs to another part. If the others fail, some of the keys may have been added, and ret_bits is written all the same: it says
- * which keys changed the filter, or were claimed, before the failure. No other caller can claim
- * those. The same holds for blm_remove_many(), blm_put_many() and the other forms below.
+ * only, where f is a part of a split filter and a key belongs to another part. If the others fail,
+ * some of the keys may have been added, and ret_bits is written all the same: it says which keys
+ * changed the filter, or were claimed, before the failure. No other caller can claim those. The
+ * same holds for blm_remove_many(), blm_put_many() and the other forms below.
  * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
  */
 BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
@@ -461,7 +462,7 @@ BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash);
 BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash);
 
-/* ---- Parts of a filter, for many machines ---- */
+/* ---- Parts of a filter: for many machines ---- */
 
 enum { BLM_SPLIT_MAX = 65536 };		/* parts of a filter */
 
@@ -501,7 +502,7 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
  * @f:                  the filter, or any of its parts
  * @part, @parts:       the part, from 0, of how many
  * @ret_at, @ret_bytes: the range, as for blm_data_read(); multiples of 64, and of 64 KiB (but for
- *                      the end of the data) where the data have that many bytes for each part. The
+ *                      the end of the data) where the data have at least 1 MiB for each part. The
  *                      ranges follow each other; one may be empty.
  *
  * Return: 0, or a negative errno: -EOPNOTSUPP for kinds that are not split (BLM_CAN_SPLIT).
@@ -776,7 +777,8 @@ struct blm_params {
 	 * describes, see blm_part_owners(); split_parts up to BLM_SPLIT_MAX; 0: the whole filter.
 	 * A part needs seeds, or the secret, if its hash takes any, and it is always sparse
 	 */
-	uint32_t split_part, split_parts;
+	uint32_t split_part;
+	uint32_t split_parts;
 };
 
 /* With its size set: in C BLM_PARAMS(.capacity = 1000000, .rate = 0.001), in C++ BLM_PARAMS() */

@@ -1,6 +1,6 @@
 /*
- * split.c - filters in parts: whose keys are whose, parts that are built, split and joined, and what
- * is refused of them
+ * split.c - filters in parts: whose keys are whose, parts that are built, split and joined, and
+ * what is refused of them
  */
 #include "suite.h"
 

@@ -17,7 +17,9 @@
 #include "table.h"
 #include "values.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static double rate = 0.01;
 static bool stats;
@@ -215,6 +217,19 @@ static int make_of_parts(int count, char **operands)
 	return DONE;
 }
 
+/* A filter has no rows; who gives one has forgotten -o. */
+static bool is_filter(const char *name)
+{
+	char begin[8] = "";
+	int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	bool yes = fd >= 0 && pread(fd, begin, sizeof(begin), 0) == sizeof(begin)
+		&& !memcmp(begin, "BLOOMERY", sizeof(begin));
+
+	if (fd >= 0)
+		close(fd);
+	return yes;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { 0 };
@@ -224,6 +239,9 @@ static int run(int count, char **operands)
 
 	if (output)
 		return make_of_parts(count, operands);
+	if (is_filter(operands[0]))
+		return misuse("join: %s is a filter, not a table; give -o F to join the parts of a "
+			      "split filter", operands[0]);
 	for (int i = 1; i < count || i == 1; i++)
 		if (!strcmp(operands[0], "-") && (count == 1 || !strcmp(operands[i], "-")))
 			return misuse("join: only one of the tables can be standard input");

@@ -9,8 +9,7 @@ static uint64_t parts;
 static const char *output;
 static const struct opt own_options[] = {
 	{ 0, "into", "N", "how many parts", set_number, &parts, 1, BLM_SPLIT_MAX },
-	{ 'o', "output", "PREFIX", "the parts are PREFIX.part-I-of-N (default: F)", set_text,
-	  &output },
+	{ 'o', "output", "G", "the parts are G.part-I-of-N (default: F)", set_text, &output },
 	{ 0 }
 };
 

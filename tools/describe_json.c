@@ -92,6 +92,14 @@ static void json_facts(const struct blm_filter *f)
 	json_close_object();
 }
 
+static void json_part(const struct blm_info *i)
+{
+	if (!i->split_parts)
+		return;
+	json_count("part", i->split_part + 1);
+	json_count("parts", i->split_parts);
+}
+
 void describe_json(const struct description *d)
 {
 	const struct blm_info *i = d->info;
@@ -100,10 +108,7 @@ void describe_json(const struct description *d)
 	json_text("name", *i->name ? i->name : NULL);
 	json_text("path", *i->path ? i->path : NULL);
 	json_text("kind", i->kind);
-	if (i->split_parts) {
-		json_count("part", i->split_part + 1);
-		json_count("parts", i->split_parts);
-	}
+	json_part(i);
 	json_text("options", *i->options ? i->options : NULL);
 	json_text("hash", i->hash);
 	json_text("scheme", i->scheme);

@@ -110,6 +110,8 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 	if (r == 0)
 		r = check_struck(c, 0);
 	if (r == 0)
+		blm_tally_narrow(new, tally, 1);
+	if (r == 0)
 		r = judge(c, new, tally);
 	if (r == 0) {
 		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, tally));
@@ -239,6 +241,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	if (held)
 		blm_operands_let_go_of_into(c);
 	if (r == 0) {
+		blm_tally_narrow(view, tally, 1);
 		keys = blm_keys_of_parts(view, tally);
 		counted = blm_counted_keys(view);
 		blm_count_keys(view, keys > counted ? keys - counted : 0);

@@ -75,6 +75,13 @@ static int check_data(const struct blm_filter *f, const struct blm_view *view, u
 		return r;
 	if (view->parts > 1 || !part->kind->unite)
 		return blm_cannot(view, f, "take raw data", BLM_CAN_UNION);
+	if (view->split.parts && bytes && (at < view->split.from
+					   || at + bytes > view->split.to))
+		return blm_fail(-EREMOTE, "%s: part %u of %u of a filter owns bytes %llu to %llu "
+				"of the data, and takes no others", f->place.display,
+				view->split.part + 1, view->split.parts,
+				(unsigned long long)view->split.from,
+				(unsigned long long)view->split.to);
 	if (in_padding(part, at, data, bytes))
 		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells",
 				f->place.display, (unsigned long long)part->shape.cells);

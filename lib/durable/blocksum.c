@@ -383,6 +383,8 @@ void blm_blocksum_fill(struct blm_view *view, const struct blm_damage *damage)
 	for (size_t i = 0; i < (damage->to - damage->from) / 8; i++) {
 		uint64_t bit = first + 64 * i, mask = bit + 64 <= end ? UINT64_MAX : 0;
 
+		if (view->split.parts && !split_owns(&view->split, bit / 8))
+			continue;
 		for (uint64_t j = 0; bit + 64 > end && j < 64; j++)
 			mask |= (uint64_t)!is_padding(part, bit + j) << j;
 		if (mask)

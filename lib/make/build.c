@@ -89,8 +89,8 @@ static int check_way(struct blm_build *b)
 		return blm_fail(-EOPNOTSUPP, "%s: %s", b->place.display, kind->build
 				? "a kind that is made from all its keys at once is not built in "
 				"parts: build it whole, then split it (blm_split())"
-				: "all parts of a filter are of one size: say for how many keys the "
-				"whole filter is to be (blm_params.capacity)");
+				: "all parts of a filter are of one size: say for how many keys "
+				"the whole filter is to be (blm_params.capacity)");
 	if (b->spec.split_parts && !kind->place && !kind->add_within)
 		return blm_fail(-EOPNOTSUPP, "%s: no %s filter is built in parts, because where a "
 				"key goes depends on the keys before it: build it whole, then "

@@ -29,6 +29,9 @@ struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm
 	double cells = fmin(cells_read(part, c), (double)part->shape.cells);
 	struct blm_value keys = { 0 };
 
+	*ret_saturated = false;
+	if (cells <= 0)		/* of a part of a split filter that owns nothing */
+		return keys;
 	*ret_saturated = (double)c->ones >= cells && !part->kind->exact;
 	/* as many as all cells but one would say: the least that it can be */
 	if (*ret_saturated)
@@ -113,10 +116,9 @@ static void add_bounds(const struct blm_part *part, const struct blm_tally *c,
 	to->rate.error = hypot(to->rate.error, rate);
 }
 
-static void add_part(const struct blm_view *view, unsigned i, const struct blm_tally *c,
-		     struct blm_estimate *to)
+static void add_part(const struct blm_view *view, unsigned i, const struct blm_part *part,
+		     const struct blm_tally *c, struct blm_estimate *to)
 {
-	const struct blm_part *part = &view->part[i];
 	int counts = blm_part_counts(view, i);
 	double cells = (double)part->shape.cells, read = fmin(cells_read(part, c), cells);
 	double fill = (double)c->ones / read, fill_error = sample_error(part, c, fill, 1), aside,
@@ -127,7 +129,8 @@ static void add_part(const struct blm_view *view, unsigned i, const struct blm_t
 	/* the sample's own error on top: how far the answer moves when the fill does */
 	aside = fill_error > 0 && fill + fill_error < 1
 		? part->kind->keys_of(&part->shape, fill + fill_error, &ignored) - keys.value : 0;
-	to->sampled_bytes += c->bytes;
+	/* a part of a split filter has nothing outside its range */
+	to->sampled_bytes += c->bytes < part->shape.bytes ? c->bytes : view->part[i].shape.bytes;
 	if (!counts)
 		return;
 	to->keys.value += counts * keys.value;
@@ -153,8 +156,10 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 	if (!tally)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
-		const struct blm_part *part = &view->part[i];
+		const struct blm_part owned = blm_owned_part(view, i), *part = &owned;
 
+		if (!part->shape.bytes)
+			continue;
 		if (!part->kind->tally)
 			r = blm_cannot(view, f, "tell how many keys they hold", BLM_CAN_ESTIMATE);
 		else if (exact || part->kind->exact || part->shape.bytes <= SAMPLE_BYTES)
@@ -162,7 +167,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 		else
 			sample(part, &tally[i]);
 		if (r == 0) {
-			add_part(view, i, &tally[i], &e);
+			add_part(view, i, part, &tally[i], &e);
 			cells += blm_part_counts(view, i) ? (double)part->shape.cells : 0;
 		}
 	}
@@ -174,7 +179,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 			e.fill.value /= cells;
 			e.fill.error /= cells;
 		}
-		e.rate.value = blm_rate_of_parts(view, tally);
+		e.rate.value = cells > 0 ? blm_rate_of_parts(view, tally) : 0;
 		*ret = e;
 	}
 	free(tally);
@@ -218,6 +223,7 @@ static int add_pair(const struct blm_view *const view[2], unsigned i, struct blm
 		    struct blm_comparison *to, double ones[3])
 {
 	const struct blm_view *one = i < view[0]->parts ? view[0] : view[1];
+	const struct blm_part part = blm_owned_part(one, i);
 	struct blm_value *sizes[3] = { &to->a, &to->b, &to->both };
 	int r;
 
@@ -229,7 +235,7 @@ static int add_pair(const struct blm_view *const view[2], unsigned i, struct blm
 
 		if (!tally[which].bytes || !blm_part_counts(one, i))
 			continue;
-		keys = blm_keys_of_tally(&one->part[i], &tally[which], &saturated);
+		keys = blm_keys_of_tally(&part, &tally[which], &saturated);
 		sizes[which]->value += blm_part_counts(one, i) * keys.value;
 		sizes[which]->error = hypot(sizes[which]->error, keys.error);
 		ones[which] += (double)tally[which].ones;

@@ -65,6 +65,17 @@ int blm_info_end(struct blm_info *ours, struct blm_info *callers, int r)
 	return r;
 }
 
+/* Where keys belong to parts, each of N parts has its keys in 1/N of the data. */
+static void set_rates(struct blm_info *ret, const struct blm_kind *kind,
+		      const struct blm_shape *shape)
+{
+	uint64_t keys = ret->split_parts && kind->place ? ret->keys * ret->split_parts : ret->keys;
+	bool valid = kind->valid(shape);
+
+	ret->rate_at_capacity = valid ? kind->rate_at(shape, ret->capacity) : 1;
+	ret->rate_at_keys = valid ? kind->rate_at(shape, keys) : 1;
+}
+
 int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_entry *entry)
 {
 	const struct blm_constant *c = &entry->constant;
@@ -123,8 +134,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		ret->can &= AS_A_SOURCE;
 	if (ret->split_parts)
 		ret->can &= kind->place ? AS_A_PART : 0;
-	ret->rate_at_capacity = kind->valid(&shape) ? kind->rate_at(&shape, ret->capacity) : 1;
-	ret->rate_at_keys = kind->valid(&shape) ? kind->rate_at(&shape, ret->keys) : 1;
+	set_rates(ret, kind, &shape);
 	return 0;
 }
 

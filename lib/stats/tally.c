@@ -43,12 +43,31 @@ static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint
 	return 0;
 }
 
+/* What is outside the range was counted as zeros, block by block. */
+void blm_tally_narrow(const struct blm_view *view, struct blm_tally *tally, unsigned count)
+{
+	uint64_t outside = view->part[0].shape.bytes - (view->split.to - view->split.from);
+	_Alignas(64) static const uint8_t zeros[64];
+	struct blm_tally line = { 0 };
+
+	if (!view->split.parts)
+		return;
+	view->whole.kind->tally(&view->whole, zeros, sizeof(zeros), &line);
+	for (unsigned i = 0; i < count; i++) {
+		tally[i].bytes -= outside;
+		tally[i].blocks[0] -= outside / 64 * line.blocks[0];
+	}
+}
+
 int blm_union_tally(const struct blm_view *const *views, size_t count, unsigned i,
 		    struct blm_tally *to)
 {
-	return blm_scan(&(struct blm_scan){ .views = views, .count = count, .part = i, .tallies = 1,
-					    .most = BLM_PIECE,
-					    .piece = count == 1 ? count_one : count_or }, to);
+	int r = blm_scan(&(struct blm_scan){ .views = views, .count = count, .part = i,
+					     .tallies = 1, .most = BLM_PIECE,
+					     .piece = count == 1 ? count_one : count_or }, to);
+
+	blm_tally_narrow(views[0], to, r == 0);
+	return r;
 }
 
 static int count_both(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
@@ -68,8 +87,11 @@ static int count_both(const struct blm_scan *scan, struct blm_worker *worker, ui
 
 int blm_pair_tally(const struct blm_view *const views[2], unsigned i, struct blm_tally to[3])
 {
-	return blm_scan(&(struct blm_scan){ .views = views, .count = 2, .part = i, .tallies = 3,
-					    .most = BLM_PIECE, .piece = count_both }, to);
+	int r = blm_scan(&(struct blm_scan){ .views = views, .count = 2, .part = i, .tallies = 3,
+					     .most = BLM_PIECE, .piece = count_both }, to);
+
+	blm_tally_narrow(views[0], to, r == 0 ? 3 : 0);
+	return r;
 }
 
 uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *tally)
@@ -77,9 +99,12 @@ uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *
 	double keys = 0;
 	bool saturated;
 
-	for (unsigned i = 0; i < view->parts; i++)
+	for (unsigned i = 0; i < view->parts; i++) {
+		const struct blm_part part = blm_owned_part(view, i);
+
 		keys += blm_part_counts(view, i)
-			* blm_keys_of_tally(&view->part[i], &tally[i], &saturated).value;
+			* blm_keys_of_tally(&part, &tally[i], &saturated).value;
+	}
 	return (uint64_t)llround(fmax(keys, 0));
 }
 

@@ -46,6 +46,28 @@ int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, 
 	return 0;
 }
 
+/*
+ * Cells are in words one after the other, or in units; those behind the last one are in no part's
+ * range but the last one's.
+ */
+struct blm_part blm_owned_part(const struct blm_view *view, unsigned i)
+{
+	struct blm_part part = view->part[i];
+	const struct blm_split *split = &view->split;
+	uint64_t first = split->from * 8, bits = (split->to - split->from) * 8;
+
+	if (!split->parts)
+		return part;
+	part.bytes += split->from;
+	part.marks = NULL;
+	part.shape.bytes = split->to - split->from;
+	/* else each range is a sample of all keys */
+	if (part.kind->place)
+		part.shape.cells = first >= part.shape.cells ? 0 : part.shape.cells - first < bits
+			? part.shape.cells - first : bits;
+	return part;
+}
+
 int blm_check_whole(const struct blm_view *view, const char *display)
 {
 	return view->split.parts

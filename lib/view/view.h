@@ -181,6 +181,11 @@ int blm_view_set_split(struct blm_view *view, const char *display);
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash);
 int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, size_t count);
 int blm_check_whole(const struct blm_view *view, const char *display);
+/*
+ * The range of the i-th part of the data that the file owns, as a part: all of it, if the file is
+ * no part. It may have no bytes. Its cells are those whose keys belong to it.
+ */
+struct blm_part blm_owned_part(const struct blm_view *view, unsigned i);
 
 /* Where the last of its parts ends in the file. */
 uint64_t blm_view_end(const struct blm_view *view);

@@ -270,6 +270,61 @@ static int merge(struct world *w)
 			 (const struct blm_filter *const[]){ w->f, w->g }, 2, 0600);
 }
 
+/* One part owns all keys, so it can be asked for them. */
+static int split(struct world *w)
+{
+	const char *names[] = { new_name(w) };
+	int r = blm_split(w->f, 1, w->store, names, 0600);
+
+	return r < 0 ? r : blm_open(&w->made, w->store, names[0], 0);
+}
+
+static int build_part(struct world *w)
+{
+	static const uint64_t seed[] = { 1 };
+	const struct blm_params params = BLM_PARAMS(.kind = "blocked", .capacity = 600,
+						    .rate = 1e-6, .seeds = seed, .seed_count = 1,
+						    .split_parts = 1);
+	struct blm_build *b;
+	int r = blm_build_begin(&b, w->store, new_name(w), &params, NULL);
+
+	if (r < 0)
+		return r;
+	r = gather(b, false, 0, KEYS);
+	if (r == 0)
+		return blm_build_finish(b, &w->made);
+	blm_build_cancel(b);
+	return r;
+}
+
+static void with_a_part(struct world *w)
+{
+	const char *names[] = { "part" };
+	struct blm_filter *f;
+
+	FIXTURE(blm_open(&f, w->store, "a", 0));
+	FIXTURE(blm_split(f, 1, w->store, names, 0600));
+	blm_close(f);
+}
+
+static int join(struct world *w)
+{
+	struct blm_filter *part = NULL;
+	struct blm_join *j;
+	int r = blm_join_begin(&j, w->store, new_name(w), 0600, false);
+
+	if (r < 0)
+		return r;
+	r = blm_open(&part, w->store, "part", 0);
+	if (r == 0)
+		r = blm_join_part(j, part);
+	blm_close(part);
+	if (r == 0)
+		return blm_join_finish(j, &w->made);
+	blm_join_cancel(j);
+	return r;
+}
+
 /* What only "a" has goes, and what only "b" has comes. */
 static int update(struct world *w)
 {
@@ -382,6 +437,9 @@ const struct one_case built_cases[] = {
 	{ "scalable-build-keyed", IN_PATH, build_scalable_keyed, NULL, 0, SECOND },
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
 	{ "golomb-open-read", IN_PATH | IN_STORE, open_to_read, as_golomb, 0, 0 },
+	{ "split", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, split, NULL, 0, FIRST },
+	{ "build-part", EVERYWHERE, build_part, NULL, 0, FIRST },
+	{ "join", IN_PATH | IN_STORE, join, with_a_part, 0, FIRST },
 	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
 	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0,
 	  BOTH },

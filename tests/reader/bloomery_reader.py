@@ -1622,7 +1622,7 @@ def check_kind(c, parts):
 
 def split_range(size, part, parts):
 	"""The bytes of the data that a part of a split filter owns: from, to."""
-	unit = BLOCK if size >= BLOCK * parts else 64
+	unit = BLOCK if size >= 16 * BLOCK * parts else 64
 	units = -(-size // unit)
 	return tuple(min(-(-i * units // parts) * unit, size) for i in (part, part + 1))
 

@@ -23,6 +23,7 @@ GROUPS = {
     "Ranges of keys": "ranges",
     "When keys were seen": "when",
     "Keys by their hashes": "hashes",
+    "Parts of a filter": "parts",
     "A whole filter": "filter",
     "Parameters and sizes": "params",
     "Creating and building": "build",

@@ -1,11 +1,12 @@
 /* split.c - the ranges of data that the parts of a split filter own */
 #include "kind/common/split.h"
 
-enum { LINE = 64, BLOCK = 64 << 10 };	/* format-spec.md, "Parts of a split filter" */
+/* Of fewer blocks one part could have much more than another. format-spec.md has these numbers. */
+enum { LINE = 64, BLOCK = 64 << 10, BLOCKS_OF_A_PART = 16 };
 
 uint64_t blm_split_unit(uint64_t bytes, uint32_t parts)
 {
-	return bytes / BLOCK >= parts ? BLOCK : LINE;
+	return bytes / (BLOCKS_OF_A_PART * BLOCK) >= parts ? BLOCK : LINE;
 }
 
 static uint64_t units_of(uint64_t bytes, uint32_t parts)
