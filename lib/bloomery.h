@@ -13,10 +13,10 @@
  *		fetch(url);
  *	blm_close(f);
  *
- * The groups, in this order: one key at a time; many keys; keys by their hashes; parts of a filter,
- * for many machines; a whole filter; parameters and sizes; creating and building; templates and algebra; what a filter says of itself;
- * estimates; stores; lists of false positives; exchange; checking; banks; what there is; the
- * process. A program that adds and asks needs the first one, and blm_create().
+ * The groups, in this order: one key at a time; many keys; keys by their hashes; parts of a filter;
+ * a whole filter; parameters and sizes; creating and building; templates and algebra; what a filter
+ * says of itself; estimates; stores; lists of false positives; exchange; checking; banks; what
+ * there is; the process. A program that adds and asks needs the first one, and blm_create().
  *
  * Conventions, for every function below:
  *   - 0 or a positive answer is success; a failure is a negative errno value (-ENOENT, ...).

@@ -445,6 +445,23 @@ static void combine_with_template(struct blm_filter *f)
 	remove_path(path);
 }
 
+/* A filter that may be a part, perhaps the only one. */
+static void join_of(const struct blm_filter *f)
+{
+	struct blm_filter *whole;
+	struct blm_join *j;
+	uint64_t at, bytes;
+
+	if (blm_part_range(f, 1, 3, &at, &bytes) == 0)
+		must(at % 64 == 0);
+	if (blm_join_begin(&j, NULL, NULL, 0, true) < 0)
+		return;
+	if (blm_join_part(j, f) < 0)
+		blm_join_cancel(j);
+	else if (blm_join_finish(j, &whole) == 0)
+		blm_close(whole);
+}
+
 /* What is made of filters without their keys: two of it, into one; and Bitcoin's file of it. */
 static void make_of(const struct blm_filter *f)
 {
@@ -457,6 +474,7 @@ static void make_of(const struct blm_filter *f)
 		ask(other);
 		blm_close(other);
 	}
+	join_of(f);
 	if (blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &count) == 0)
 		blm_free(bytes);
 }

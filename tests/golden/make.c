@@ -64,6 +64,9 @@ static const struct golden goldens[] = {
 	{ "blocked-xxh3",
 	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 500, .rate = 0.02), .seed = 7,
 	  .more = 500 },
+	{ "blocked-part", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 300,
+				     .rate = 0.01, .split_part = 1, .split_parts = 3),
+	  .seed = 9 },
 	{ "blocked-20-probes",
 	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20,
 		     .sparse = true),
@@ -279,8 +282,10 @@ static bool holds_values(const struct golden *g)
 
 static void give(struct blm_filter *f, const struct golden *g, const uint8_t *key, size_t len)
 {
-	must(holds_values(g) ? blm_put(f, key, len, value_of(key, len)) : blm_add(f, key, len),
-	     g->name);
+	int r = holds_values(g) ? blm_put(f, key, len, value_of(key, len)) : blm_add(f, key, len);
+
+	/* a part does not take the keys of the other parts */
+	must(r == -EREMOTE && g->params.split_parts ? 0 : r, g->name);
 }
 
 static size_t more_at(const struct golden *g, unsigned i, uint8_t ret[4096])
@@ -422,6 +427,9 @@ static void tell_fields(FILE *to, const struct blm_filter *f, const struct golde
 	fprintf(to, "keys_given %u\n", ADDED + g->more);
 	fprintf(to, "keys_estimated %d\nsparse %d\nsealed %d\ndirty %d\n", info.keys_estimated,
 		info.sparse, info.sealed, info.dirty);
+	if (info.split_parts)
+		fprintf(to, "split_part %u\nsplit_parts %u\n", (unsigned)info.split_part,
+			(unsigned)info.split_parts);
 	if (info.origin)
 		fprintf(to, "origin %s\n", info.origin);
 	fprintf(to, "synced %llu\ndata_bytes %llu\n", (unsigned long long)info.synced,
@@ -442,6 +450,12 @@ static void tell_value(FILE *to, const struct blm_filter *f, const struct golden
 	put_hex(to, word, key, len);
 }
 
+/* Does the key belong to another part of the filter, which this is a part of? */
+static bool is_remote(const struct blm_filter *f, const uint8_t *key, size_t len)
+{
+	return blm_contains_many(f, &(struct blm_key){ key, len }, 1, NULL) == -EREMOTE;
+}
+
 static void tell_answers(FILE *to, const struct blm_filter *f, const struct golden *g)
 {
 	unsigned positives = 0, absent = 0;
@@ -450,7 +464,7 @@ static void tell_answers(FILE *to, const struct blm_filter *f, const struct gold
 	for (unsigned i = 0; i < ADDED; i++) {
 		size_t len = key_at(g, i, key);
 
-		put_hex(to, "added", key, len);
+		put_hex(to, is_remote(f, key, len) ? "remote" : "added", key, len);
 		if (holds_values(g))
 			tell_value(to, f, g, key, len);
 	}
@@ -460,6 +474,8 @@ static void tell_answers(FILE *to, const struct blm_filter *f, const struct gold
 		size_t len = question_at(g, i, key);
 		bool found = blm_contains(f, key, len);
 
+		if (is_remote(f, key, len))
+			continue;
 		if (found ? positives++ < FALSE_POSITIVES : absent++ < ABSENT)
 			put_hex(to, found ? "yes" : "no", key, len);
 	}

@@ -312,6 +312,7 @@ static void robbed(const struct blm_kind *kind, size_t member, unsigned can,
 	*less = *kind;
 	memset((char *)less + member, 0,
 	       member == offsetof(struct blm_kind, fold_bits) ? sizeof(less->fold_bits)
+	       : member == offsetof(struct blm_kind, splits)  ? sizeof(less->splits)
 							      : sizeof(void (*)(void)));
 	current_view(f)->part[0].kind = current_view(f)->whole.kind = less;
 	ck_assert_uint_eq(blm_kind_can(less) & can, 0);
@@ -341,6 +342,13 @@ static int try_fold(struct blm_filter *f)
 	struct blm_filter *folded;
 
 	return blm_fold(&folded, NULL, a_path(), f, 1, 0);
+}
+
+static int try_split(struct blm_filter *f)
+{
+	const char *name = a_path();
+
+	return blm_split(f, 1, NULL, &name, 0);
 }
 
 static int try_union(struct blm_filter *f)
@@ -373,6 +381,7 @@ START_TEST(what_a_kind_cannot_do_it_refuses)
 	       try_intersection);
 	if (kind_of(_i)->fold_bits)
 		robbed(kind_of(_i), offsetof(struct blm_kind, fold_bits), BLM_CAN_FOLD, try_fold);
+	robbed(kind_of(_i), offsetof(struct blm_kind, splits), BLM_CAN_SPLIT, try_split);
 	robbed(kind_of(_i), counting, BLM_CAN_ESTIMATE, try_estimate);
 	robbed(kind_of(_i), counting, BLM_CAN_ESTIMATE, try_compare);
 }

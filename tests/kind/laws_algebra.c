@@ -405,6 +405,69 @@ START_TEST(the_estimated_overlap_of_two_filters_is_theirs_within_4_standard_erro
 }
 END_TEST
 
+static struct blm_hash hash_of(const struct blm_filter *f, uint64_t i)
+{
+	struct blm_hash hash;
+
+	OK(blm_hash_many(f, &(struct blm_key){ key(f, i), 8 }, 1, &hash));
+	return hash;
+}
+
+/* So the part of a split filter that owns the line owns the key. */
+START_TEST(a_key_of_a_kind_with_places_changes_the_line_of_its_place)
+{
+	struct blm_filter *f = make(kind_of(_i));
+	struct blm_part *part = &current_view(f)->part[0];
+	uint8_t *before = malloc(part->shape.bytes);
+
+	ck_assert(kind_of(_i)->splits);
+	for (uint64_t i = 0; i < 100; i++) {
+		struct blm_hash hash = hash_of(f, i);
+		uint64_t place = kind_of(_i)->place(part, &hash), changed = 0;
+
+		ck_assert_uint_lt(place, part->shape.bytes);
+		memcpy(before, part->bytes, part->shape.bytes);
+		OK(blm_add(f, key(f, i), 8));
+		for (uint64_t at = 0; at < part->shape.bytes; at++)
+			if (part->bytes[at] != before[at]) {
+				ck_assert_uint_eq(at / 64, place / 64);
+				changed++;
+			}
+		ck_assert(changed || i);	/* a later one may be a false positive */
+	}
+	free(before);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(cells_that_are_added_by_ranges_are_those_of_an_add)
+{
+	struct blm_filter *f = make(kind_of(_i)), *g = make(kind_of(_i));
+	struct blm_part *part = &current_view(g)->part[0];
+	uint64_t third = part->shape.bytes / 3 / 64 * 64, counted = 0;
+	const uint64_t ends[] = { 0, third, 2 * third, part->shape.bytes };
+
+	ck_assert(kind_of(_i)->splits);
+	for (uint64_t i = 0; i < 2000; i++) {
+		struct blm_key one = { key(f, i), 8 };
+		struct blm_hashed hashed = { .key = &one, .by = &current_view(g)->hasher };
+
+		if (!wants_keys(hashed.by))
+			hashed.hash = hash_of(f, i);
+		OK(blm_add(f, one.bytes, one.len));
+		for (int r = 0; r < 3; r++)
+			counted += (uint64_t)kind_of(_i)->add_within(part, &hashed, ends[r],
+								     ends[r + 1]);
+	}
+	ck_assert_int_eq(memcmp(current_view(f)->part[0].bytes, part->bytes, part->shape.bytes), 0);
+	/* each where its first cell is, unless a false positive hides it */
+	ck_assert_uint_le(counted, 2000);
+	ck_assert_uint_ge(counted, 1000);
+	blm_close(f);
+	blm_close(g);
+}
+END_TEST
+
 START_TEST(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys)
 {
 	static const uint64_t factors[] = { 1, 2, 3, 4, 5, 8, 120 };
@@ -504,6 +567,10 @@ static void add_laws_of_families(TCase *tc, int i)
 	LAW(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_named,
 	    BLM_CAN_ADD | BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE, 0);
 	LAW(filters_of_different_kinds_do_not_combine_and_both_are_named, BLM_CAN_UNION, 0);
+	if (kind_of(i)->place)
+		LAW(a_key_of_a_kind_with_places_changes_the_line_of_its_place, BLM_CAN_ADD, 0);
+	if (kind_of(i)->add_within)
+		LAW(cells_that_are_added_by_ranges_are_those_of_an_add, BLM_CAN_ADD, 0);
 	LAW(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys,
 	    BLM_CAN_ADD | BLM_CAN_FOLD, 0);
 	LAW(a_folded_filter_of_few_keys_is_the_small_one_of_them, BLM_CAN_ADD | BLM_CAN_FOLD, 0);

@@ -10,7 +10,7 @@ class Golden:
 	def __init__(self, folder, name):
 		self.name = name
 		self.path = os.path.join(folder, name + '.blm')
-		self.fields, self.answers, self.values, self.got, self.ranges = {}, [], {}, {}, []
+		self.fields, self.answers, self.values, self.got, self.ranges, self.remote = {}, [], {}, {}, [], []
 		with open(self.path, 'rb') as f:
 			self.image = f.read()
 		with open(os.path.join(folder, name + '.txt'), encoding='utf-8') as f:
@@ -19,6 +19,8 @@ class Golden:
 			word, value = line.split(' ', 1)
 			if word in ('added', 'yes', 'no'):
 				self.answers.append((b'' if value == '-' else bytes.fromhex(value), word != 'no'))
+			elif word == 'remote':
+				self.remote.append(bytes.fromhex(value))
 			elif word in ('value', 'got'):
 				value, key = value.split(' ')
 				(self.values if word == 'value' else self.got)[b'' if key == '-' else bytes.fromhex(key)] = int(value)

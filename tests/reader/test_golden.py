@@ -31,6 +31,16 @@ def answers(g):
 	return wrong + ['%s: %s, not %s' % (key.hex() or '-', f.value(key), want) for key, want in g.got.items() if f.value(key) != want]
 
 
+def remote_keys_are_refused(g):
+	f, wrong = g.open(), []
+	for key in g.remote:
+		try:
+			wrong.append('%s: %s' % (key.hex(), key in f))
+		except reader.Refused as why:
+			wrong += [] if why.error == 'EREMOTE' else [str(why)]
+	return wrong
+
+
 def added_keys_make_the_bytes(g):
 	"""Files whose list names every key: the part is exactly the bits of those."""
 	f = g.open()
@@ -139,6 +149,8 @@ tap.ok(len(files) >= 8, 'there are golden files')
 tap.ok(all(stat.S_ISREG(os.stat(g.path).st_mode) and len(g.image) <= 40960 for g in files), 'each is small')
 for g in files:
 	tap.run('%s: %d answers' % (g.name, len(g.answers)), answers, g)
+	if g.remote:
+		tap.run('%s: keys of other parts are neither found nor denied' % g.name, remote_keys_are_refused, g)
 	if g.added == int(g.fields['keys_given']):
 		tap.run('%s: its bits are those of its keys' % g.name, added_keys_make_the_bytes, g)
 	tap.run('%s: nothing is found' % g.name, lambda: g.open().findings())
