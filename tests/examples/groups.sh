@@ -13,6 +13,7 @@ a key from 990 to 1010: 1, from 2000 to 2010: 0
 seen within two hours: 1
 due after 30 days: 1
 by hash: 2 of 3 in one, 1 in the other
+joined: 3 of 3 found
 sealed: no more keys
 classic: 9600 bits, 7 probes, 9.60 bits a key
 built: 3 of 3 found

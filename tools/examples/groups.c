@@ -121,6 +121,27 @@ static void by_hashes(void)
 	blm_close(f);
 }
 
+/* ---- Parts of a filter ---- */
+static void parts(void)
+{
+	static const char *const names[] = { "./part-1.blm", "./part-2.blm" };
+	struct blm_filter *f = in_memory(NULL, NULL), *part, *whole;
+	struct blm_join *j;
+
+	must(blm_add_many(f, words, WORDS, NULL));
+	must(blm_split(f, 2, NULL, names, 0));		/* a file for each of two machines */
+	must(blm_join_begin(&j, NULL, "./whole.blm", 0, false));
+	for (int i = 0; i < 2; i++) {
+		must(blm_open(&part, NULL, names[i], 0));
+		must(blm_join_part(j, part));
+		blm_close(part);
+	}
+	must(blm_join_finish(j, &whole));
+	printf("joined: %" PRId64 " of 3 found\n", must(blm_contains_many(whole, words, WORDS, NULL)));
+	blm_close(whole);
+	blm_close(f);
+}
+
 /* ---- A whole filter ---- */
 static void whole_filter(void)
 {
@@ -325,6 +346,7 @@ int main(int argc, char **argv)
 	ranges();
 	when_seen();
 	by_hashes();
+	parts();
 	whole_filter();
 	sizes();
 	building();
