@@ -1,5 +1,6 @@
 """test_build.py - bloomery_build(): all keys of a group, in a filter that appears whole or not at all"""
 import os
+import resource
 import sqlite3
 
 from database import NUMBERS, Case
@@ -79,6 +80,27 @@ class Build(Case):
         with self.assertRaisesRegex(sqlite3.OperationalError, 'interrupted'):
             self.ask(NUMBERS.format(1000) + "SELECT bloomery_build('b', stop(x)) FROM numbers")
         self.assertEqual(self.names(), ['seen'])
+
+    def test_a_statement_that_a_progress_handler_ends_makes_no_filter(self):
+        calls = []
+
+        def end():
+            calls.append(1)
+            return len(calls) > 20
+        self.db.set_progress_handler(end, 1000)
+        with self.assertRaisesRegex(sqlite3.OperationalError, 'interrupted'):
+            self.ask(NUMBERS.format(10000) + "SELECT bloomery_build('b', x) FROM numbers")
+        self.db.set_progress_handler(None, 0)
+        self.assertEqual(self.names(), ['seen'])
+
+    def test_a_full_disk_makes_no_filter(self):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, limits[1]))
+        self.refused('^b .*allows no file of', NUMBERS.format(100000) + "SELECT bloomery_build('b', x) FROM numbers")
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        self.assertEqual(self.names(), ['seen'])
+        self.assertEqual(self.ask("SELECT bloomery_build('b', 'a')"), 1)
 
     def test_a_store_is_made_where_there_is_none(self):
         os.environ['BLOOMERY_STORE'] = f'{self.folder}/new'

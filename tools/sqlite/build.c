@@ -2,9 +2,9 @@
  * build.c - bloomery_build(name, key [, rate]): a filter of all keys of a group
  *
  * SQLite ends an aggregate by the same call whether all rows came or the statement failed half-way.
- * This file forgets the filter if one of its own steps failed. It also forgets the filter if the
- * connection was interrupted or has no memory, because then no other statement runs either. Other
- * failures cannot be seen here. So a filter is never put in the place of another one.
+ * This file forgets the filter if one of its own steps failed. It also forgets the filter if no
+ * other statement runs: the connection was interrupted, has no memory, or a progress handler ends
+ * all statements. Other failures cannot be seen here, so a filter never replaces another one.
  */
 #include "arguments.h"
 
@@ -161,11 +161,16 @@ static void step(sqlite3_context *ctx, int count, sqlite3_value **values)
 
 /* ---- The end ---- */
 
-/* Runs another statement, which fails where the connection was interrupted or has no memory. */
+/*
+ * Runs another statement, which fails where the connection was interrupted or has no memory. It has
+ * some thousand steps, so a progress handler that ends all statements ends this one.
+ */
 static bool goes_on(sqlite3 *db)
 {
+	static const char loop[] = "WITH n AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), "
+		"(9)) SELECT count(*) FROM n AS a, n AS b, n AS c";
 	sqlite3_stmt *probe = NULL;
-	bool ret = sqlite3_prepare_v2(db, "SELECT 1", -1, &probe, NULL) == SQLITE_OK
+	bool ret = sqlite3_prepare_v2(db, loop, -1, &probe, NULL) == SQLITE_OK
 		&& sqlite3_step(probe) == SQLITE_ROW;
 
 	sqlite3_finalize(probe);

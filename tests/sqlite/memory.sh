@@ -1,0 +1,6 @@
+#!/bin/bash
+# memory.sh - runs memory.c in a folder of its own: memory.sh PROGRAM EXTENSION
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$1" "$2" "$folder/store"
