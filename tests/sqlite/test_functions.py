@@ -46,6 +46,21 @@ class Functions(Case):
             self.assertEqual(self.bloomery('test', 'seen', '--hex', '--key', digits), digits + '\n')
         self.assertEqual(self.bloomery('test', 'seen', '--hex', '--key', '2a000000'), '')
 
+    def test_keys_are_those_of_the_package_of_Python(self):
+        try:
+            import bloomery
+        except ImportError:
+            self.skipTest('the package of Python is not built')
+        path = self.bloomery('info', 'seen', '--json').split('"path":"')[1].split('"')[0]
+        keys = 'ä', '', b'\0\xff', 0, 42, -2, 2**63 - 1, -2**63
+        with bloomery.Filter.open(path) as seen:
+            for key in keys[:4]:
+                seen.add(key)
+            for key in keys[4:]:
+                self.ask("SELECT bloomery_add('seen', ?)", key)
+            for key in keys:
+                self.assertEqual((self.ask("SELECT bloomery_test('seen', ?)", key), key in seen), (1, True), key)
+
     def test_NULL_gives_NULL_and_adds_nothing(self):
         for name in 'test', 'add', 'claim':
             self.assertIsNone(self.ask(f"SELECT bloomery_{name}('seen', NULL)"))

@@ -57,7 +57,7 @@ static bool rate_from(sqlite3_context *ctx, sqlite3_value *value, double *ret)
 static bool begin(sqlite3_context *ctx, struct group *g, const char *name, sqlite3_value *rate)
 {
 	struct blm_params params = BLM_PARAMS();
-	struct blm_store *store;
+	struct blm_store *store = NULL;
 	struct connection *c = sqlite3_user_data(ctx);
 	int r = 0;
 
