@@ -1,5 +1,8 @@
 """test_extension.py - the extension of PostgreSQL: each function by types, rights, transactions, filters that change, many sessions"""
+import fcntl
 import os
+import re
+import struct
 import threading
 import unittest
 
@@ -184,6 +187,18 @@ class Rights(Case):
         self.ask('RESET bloomery.paths')
         self.refused('42501', 'bloomery.paths', f"SELECT bloomery_test('{path}', 'a')")
 
+    def test_the_steps_of_the_manual_work(self):
+        with open(f'{self.cluster.source}/tools/man/bloomery-sql.7', encoding='utf-8') as manual:
+            steps = re.search('^CREATE EXTENSION.*?(?=^[.]Ed)', manual.read(), re.M | re.S)[0]
+        self.assertEqual(steps.count(';'), 4)
+        self.ask('DROP EXTENSION bloomery; CREATE ROLE crawler LOGIN')
+        new = self.session()
+        for step in steps.replace('/var/lib/postgresql/filters', self.cluster.store).split(';'):
+            new(step)
+        self.assertEqual(self.session('crawler')("SELECT bloomery_claim('seen', 'a')"), 't')
+        self.session()("LOAD 'bloomery'; ALTER SYSTEM RESET bloomery.store")
+        self.ask('DROP OWNED BY crawler; DROP ROLE crawler')
+
     def test_a_superuser_changes_the_store(self):
         self.ask("SELECT bloomery_add('seen', 'a')")
         self.ask(f"SET bloomery.store = '{self.cluster.folder}/run/other'")
@@ -258,6 +273,16 @@ class Filters(Case):
             file.seek(64)
             file.write(b'\xff' * 64)
         self.refused('XX001', 'blm', "SELECT bloomery_test('seen', 'a')")
+
+    def test_a_wait_for_a_lock_is_cancelled(self):
+        self.bloomery('create', 'moving', '-n', '1k', '--kind', 'cuckoo')
+        self.assertEqual(self.ask("SELECT bloomery_add('moving', 'a')"), 't')
+        path = self.bloomery('info', 'moving', '--json').split('"path":"')[1].split('"')[0]
+        with open(path, 'r+b') as file:    # the lock WRITE of format-spec.md, by F_OFD_SETLK
+            fcntl.fcntl(file, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 2**62 + 4, 1, 0))
+            self.refused('57014', 'timeout', "SET statement_timeout = 200; SELECT bloomery_add('moving', 'b')")
+        self.ask('RESET statement_timeout')
+        self.assertEqual(self.ask("SELECT bloomery_add('moving', 'b')"), 't')
 
     def test_two_sessions_claim_each_key_exactly_once(self):
         wins = []
