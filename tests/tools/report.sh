@@ -156,6 +156,22 @@ the_page_is_replaced_in_one_step() {
 	bloomery drop a b; bloomery report -o page.html; read_page page.html; holds 'j["filters"] == {} and j["cards"] == {}' < page.json
 }
 
+the_page_of_2000_filters_is_less_than_2_mb() {
+	for i in {1001..3000}; do echo "crawl-of-2026-11-26-$i"; done > names
+	bloomery create --names-from names -n 1000 -p 0.001
+	bloomery ls --json | python3 -c '
+import json, sys, time
+now = int(time.time())
+for line in sys.stdin:
+    f = json.loads(line)
+    for i in range(30):
+        print(now - 86400 * (30 - i), f["uuid"], 33 * i, 1000, "%.9g" % (0.001 * (i / 30) ** 9), f["bytes"], f["name"])' > history
+	bloomery report -o page.html --history history
+	[ "$(stat -c %s page.html)" -lt 2000000 ]
+	read_page page.html
+	holds 'len(j["filters"]) == 2000 and len(j["cards"]) == 12' < page.json
+}
+
 a_browser_shows_it_without_errors() {
 	command -v chromium > /dev/null || { echo '# SKIP chromium is not installed; `.ci/run --long` installs it'; return 0; }
 	few
