@@ -89,6 +89,34 @@ static unsigned usual_mode(void)
 	return 0666 & ~mask;
 }
 
+struct page {
+	char *text;
+	size_t bytes;
+};
+
+static void print_page(FILE *out, const void *context)
+{
+	const struct page *page = context;
+
+	fwrite(page->text, 1, page->bytes, out);
+}
+
+/* In memory first: a signal during the long work finds no file that is half-made. */
+static int write_page(const struct report *report)
+{
+	struct page page = { 0 };
+	FILE *out = open_memstream(&page.text, &page.bytes);
+	int code;
+
+	if (!out)
+		return broken("out of memory");
+	print_report(out, report);
+	code = fclose(out) ? broken("out of memory") : overwrite_file(file, usual_mode(),
+								      print_page, &page);
+	free(page.text);
+	return code;
+}
+
 static int make_page(struct report *report)
 {
 	int code = report_gather(report);
@@ -96,7 +124,7 @@ static int make_page(struct report *report)
 	if (code == DONE && (full || report->data_bytes <= REPORT_BUDGET))
 		code = verify(report);
 	if (code == DONE)
-		code = overwrite_file(file, usual_mode(), print_report, report);
+		code = write_page(report);
 	if (code == DONE && history)
 		code = add_to_history(report->store, report->pattern);
 	report_free(report);

@@ -83,7 +83,7 @@ void sort_by_urgency(const struct report *report, const struct entry **ret);
 
 /* ---- The page ---- */
 
-void print_report(FILE *out, const void *report);	/* report_page.c */
+void print_report(FILE *out, const struct report *r);	/* report_page.c */
 void print_cards(FILE *out, const struct report *report);	/* report_cards.c */
 void print_overlaps(FILE *out, const struct report *report);	/* report_overlap.c */
 extern const char report_style[], report_script[];	/* report_style.c */

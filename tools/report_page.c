@@ -349,10 +349,8 @@ static void print_findings(FILE *out, const struct report *r)
 	fputs("</section>\n", out);
 }
 
-void print_report(FILE *out, const void *context)
+void print_report(FILE *out, const struct report *r)
 {
-	const struct report *r = context;
-
 	print_head(out, r);
 	print_tiles(out, r);
 	if (r->damaged)

@@ -123,7 +123,7 @@ the_units_of_systemd_are_right() {
 	command -v systemd-analyze > /dev/null || { echo '# SKIP systemd is not installed'; return 0; }
 	mkdir units
 	for unit in "$TOOLS"/examples/systemd/*; do sed "s|/usr/bin/bloomery|$BLOOMERY|g; s/^Documentation=.*//" "$unit" > "units/${unit##*/}"; done
-	[ "$(ls units | wc -l)" -ge 7 ]
+	[ "$(ls units | wc -l)" -ge 9 ]
 	cp units/bloomery-rotate@.service units/bloomery-rotate@seen.service
 	cp units/bloomery-rotate@.timer units/bloomery-rotate@seen.timer
 	systemd-analyze verify --man=no units/*[a-z].service units/*[a-z].timer > said 2>&1 || { cat said; return 1; }
@@ -146,6 +146,10 @@ the_commands_of_the_units_do_their_work() {
 	exits 2 env BLOOMERY_STORE="$PWD/none" sh -c "$line"
 	BLOOMERY_STORE=$PWD/empty bloomery create gone -n 1; BLOOMERY_STORE=$PWD/empty bloomery drop gone
 	BLOOMERY_STORE=$PWD/empty sh -c "$line"
+	line=$(sed -n 's|^ExecStart=/usr/bin/bloomery ||p' "$TOOLS/examples/systemd/bloomery-report.service")
+	# shellcheck disable=SC2086
+	bloomery ${line//\$\{STATE_DIRECTORY\}/$PWD}
+	grep -q '^<title>Bloomery: ' report.html; same "$(grep -c ' seen$' history)" 1
 	for line in "$(sed -n 's|^ExecStart=/usr/bin/bloomery ||p' "$TOOLS/examples/systemd/bloomery-verify.service")" \
 		"$(sed -n 's|^ExecStart=/usr/bin/bloomery \(.*\) %i|\1 w|p' "$TOOLS/examples/systemd/bloomery-rotate@.service")"; do
 		[ -n "$line" ]
