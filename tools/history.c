@@ -219,20 +219,22 @@ static void print_moment(FILE *out, const struct moment *m)
 		m->capacity, m->predicted, m->bytes, m->name);
 }
 
-/* Only if it changed since its last line. */
+/* Only if it changed since its last line, or that is old. */
 static void print_look(FILE *out, const struct history *before, const struct look *look,
 		       bool *ret_many)
 {
 	char name[BLM_ESCAPED_MOST * sizeof(look->name) + 1], uuid[sizeof(look->file)];
 	struct moment now = { .when = time(NULL), .uuid = uuid, .name = name, .keys = look->keys,
 		.capacity = look->capacity, .predicted = look->predicted, .bytes = look->bytes };
-	const struct moment *first;
+	const struct moment *first, *last;
 	size_t count;
 
 	blm_escape(name, sizeof(name), look->name, strlen(look->name), "");
 	snprintf(uuid, sizeof(uuid), "%.36s", look->file);
 	first = history_of(before, name, &count);
-	if (first && first[count - 1].keys == now.keys && !strcmp(first[count - 1].uuid, uuid))
+	last = first ? &first[count - 1] : NULL;
+	if (last && last->keys == now.keys && !strcmp(last->uuid, uuid)
+	    && now.when - last->when < HISTORY_STALE)
 		return;
 	*ret_many |= count >= HISTORY_MOST;
 	print_moment(out, &now);

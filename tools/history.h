@@ -3,9 +3,12 @@
  *
  * A line has the time in seconds since 1970, the uuid of the filter's file, its keys, its capacity,
  * the rate predicted for these keys, the bytes of the file, and the name, with spaces between them.
- * The name is escaped as in messages. A look adds a line for each filter whose keys or file changed
- * since the filter's line before. If a filter has more than HISTORY_MOST lines, every second line
- * is left out, but not the first one and the last one. Other lines are passed over.
+ * The name is escaped as in messages.
+ *
+ * A look adds a line for each filter whose keys or file changed since the filter's last line, or
+ * whose last line is HISTORY_STALE seconds old. So it is known to a day when keys came. If a filter
+ * has more than HISTORY_MOST lines, every second line is left out, but not the first one and the
+ * last one. Other lines are passed over.
  *
  * Writers hold an exclusive flock(2) on the file. Readers hold none: the last line that a reader
  * finds may be cut short, and then has no newline.
@@ -17,7 +20,7 @@
 
 #include <time.h>
 
-enum { HISTORY_MOST = 128 };
+enum { HISTORY_MOST = 128, HISTORY_STALE = 24 * 3600 };
 
 struct moment {
 	time_t when;

@@ -87,6 +87,9 @@ a_history_has_a_line_for_each_change() {
 	done
 	same "$(grep -c ' b c$' history)" 3; same "$(grep -c ' a$' history)" 1
 	same "$(awk '/ b c$/ { print $3 }' history | xargs)" '0 1 2'
+	# one that did not change has a line a day, so that it is known when keys came
+	moment a 90000 0 0 > history; moment 'b c' 80000 3 0 >> history
+	bloomery watch --history history; same "$(grep -c ' a$' history)" 2; same "$(grep -c ' b c$' history)" 1
 	exits 64 bloomery watch; says --history
 	exits 2 bloomery watch --history .; exits 2 bloomery watch --history none/history; says none/history
 	ln -s history link; exits 2 bloomery watch --history link; says 'link: is a device, a pipe or a link'
