@@ -256,6 +256,13 @@ static bool read_map(struct map *map, const struct blm_filter *f, const struct e
 	return true;
 }
 
+/* Do its keys spread over all pieces? Not over levels or slots, and not if they are numbers. */
+static bool is_even(const struct entry *e)
+{
+	return has_one_array(e) && !(e->can & (BLM_CAN_ADVANCE | BLM_CAN_ROTATE | BLM_GROWS
+					       | BLM_EXACT));
+}
+
 /*
  * Far from the others, by eight standard deviations: those of all pieces, for blocks differ more
  * than bits do, and those of independent bits, for few pieces may agree by chance.
@@ -331,13 +338,15 @@ static void print_map(FILE *out, const struct map *map, const struct entry *e)
 		(map->count + ACROSS - 1) / ACROSS, 10 * across);
 	for (int level = 0; level < LEVELS; level++)
 		print_level(out, map, level, low, high);
-	if (e->parts == 1)
+	if (is_even(e))
 		crosses = print_crosses(out, map);
 	fputs("</svg>\n", out);
 	print_key(out, low, high);
 	if (e->parts > 1)
-		fprintf(out, "<p class=\"d\">It has %u parts, which fill up one after the other."
+		fprintf(out, "<p class=\"d\">It has %u parts, and each has keys of its own."
 			"</p>\n", e->parts);
+	else if (!is_even(e))
+		fputs("<p class=\"d\">Its keys do not spread evenly.</p>\n", out);
 	else if (crosses)
 		fprintf(out, "<p>! %zu of %zu pieces (with a cross) are far from the others, more "
 			"than chance explains.</p>\n", crosses, map->count);
@@ -352,7 +361,7 @@ static void print_bits(FILE *out, const struct report *r, const struct entry *e)
 	int err;
 
 	if (e->cell_bits != 1 || !(e->can & BLM_CAN_ESTIMATE)) {
-		fprintf(out, "<p class=\"d\">A %s filter has no bits of keys to map.</p>\n",
+		fprintf(out, "<p class=\"d\">The kind %s has no bits of keys to map.</p>\n",
 			e->kind);
 		return;
 	}

@@ -260,7 +260,7 @@ static void print_spark(FILE *out, const struct entry *e, time_t now)
 
 static void print_states(FILE *out, const struct entry *e)
 {
-	static const char *const words[] = { "cannot be read", "damaged", "sync failed",
+	static const char *const words[] = { "cannot be read", "see findings", "sync failed",
 		"older copy", "sealed" };
 	const bool is[] = { e->unread, e->found && !e->unread, e->suspect, e->older, e->sealed };
 

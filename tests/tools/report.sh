@@ -137,7 +137,7 @@ with open(sys.argv[1], "r+b") as f:
     f.write(b"\xff" * 1024)' "$file"
 	bloomery report -o page.html; read_page page.html
 	holds '"large" in j["findings"] and "large" in j["cards"] and j["cards"]["large"]["lines"].count("x") == 1' < page.json
-	holds 'list(j["cards"])[0] == "large" and "! damaged" in j["filters"]["large"][0] and "! damaged" not in j["filters"]["seen"][0]' < page.json
+	holds 'list(j["cards"])[0] == "large" and "! see findings" in j["filters"]["large"][0] and "! see findings" not in j["filters"]["seen"][0]' < page.json
 	holds '"are far from the others" in j["cards"]["large"]["text"] and "are far from the others" not in j["cards"]["seen"]["text"]' < page.json
 	rm "$(bloomery info seen --json | json 'j["path"]')"
 	bloomery report -o page.html; read_page page.html
