@@ -23,7 +23,7 @@ const char report_style[] =
 	"font:15px/1.45 system-ui,sans-serif}\n"
 	"h1{font-size:1.4rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:0}\n"
 	"h1,h3,th,small,code{overflow-wrap:anywhere}\n"
-	"nav a{color:inherit;margin-right:1rem}\n"
+	"nav{margin-bottom:1rem}nav a{color:inherit;margin-right:1rem;display:inline-block}\n"
 	"code{background:var(--panel)}.d{color:var(--dim);font-size:.87rem}\n"
 	".tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;"
 	"margin:0}\n"
