@@ -279,6 +279,25 @@ static int split(struct world *w)
 	return r < 0 ? r : blm_open(&w->made, w->store, names[0], 0);
 }
 
+static int ask_for_owners(struct world *w)
+{
+	const struct blm_key key = { "key", 3 };
+	struct blm_hash hash;
+	uint64_t at, bytes;
+	uint32_t owner;
+	int r = blm_hash_many(w->f, &key, 1, &hash);
+
+	if (r == 0)
+		r = blm_part_owners(w->f, blm_hash_id(w->f), &hash, 1, 4, &owner);
+	return r < 0 ? r : blm_part_range(w->f, owner, 4, &at, &bytes);
+}
+
+/* A thread's first call makes it known. */
+static void known_before(struct world *w)
+{
+	holds(w->f, 0, 1);
+}
+
 static int build_part(struct world *w)
 {
 	static const uint64_t seed[] = { 1 };
@@ -437,6 +456,8 @@ const struct one_case built_cases[] = {
 	{ "scalable-build-keyed", IN_PATH, build_scalable_keyed, NULL, 0, SECOND },
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
 	{ "golomb-open-read", IN_PATH | IN_STORE, open_to_read, as_golomb, 0, 0 },
+	{ "owners", EVERYWHERE | OPEN_F | NO_CALLS, ask_for_owners, known_before, 0,
+	  0 },
 	{ "split", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, split, NULL, 0, FIRST },
 	{ "build-part", EVERYWHERE, build_part, NULL, 0, FIRST },
 	{ "join", IN_PATH | IN_STORE, join, with_a_part, 0, FIRST },
