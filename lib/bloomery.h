@@ -250,7 +250,8 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  * answer
  *
  * A key that is twice in one batch is new at most once. blm_contains_many() fails with -EREMOTE
- * only, where f is a part of a split filter and a key belongs to another part. If the others fail,
+ * only, where f is a part of a split filter and a key belongs to another part. Then ret_bits says
+ * yes to all keys, because the part cannot deny those of another part. If the other calls fail,
  * some of the keys may have been added, and ret_bits is written all the same: it says which keys
  * changed the filter, or were claimed, before the failure. No other caller can claim those. The
  * same holds for blm_remove_many(), blm_put_many() and the other forms below.

@@ -278,6 +278,7 @@ START_TEST(a_key_belongs_to_one_part_which_answers_for_it)
 	char **names = names_of(PARTS);
 	struct blm_filter **f = create_parts(&p, PARTS, names);
 	uint32_t *owners = owners_of(f[3], PARTS, hashes), seen[PARTS] = { 0 };
+	uint64_t bits[2];
 
 	for (size_t i = 0; i < KEYS; i += 2) {
 		struct blm_filter *mine = f[owners[i]], *other = f[(owners[i] + 1) % PARTS];
@@ -301,6 +302,9 @@ START_TEST(a_key_belongs_to_one_part_which_answers_for_it)
 	}
 	for (int i = 0; i < PARTS && strcmp(owned[_i], "bitmap"); i++)
 		ck_assert_uint_gt(seen[i], 0);
+	memset(bits, 0, sizeof(bits));
+	ck_assert_int_eq(blm_contains_many(f[6], keys, 70, bits), -EREMOTE);
+	ck_assert(bits[0] == UINT64_MAX && bits[1] == 63);	/* nor here */
 	ck_assert_int_eq(blm_contains_many(f[6], keys, KEYS, NULL), -EREMOTE);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "part 7 of 7"));
 	free(owners);

@@ -69,7 +69,9 @@ static int hash_and_ask(struct batch *batch, void *context)
 		r = blm_contains_hashes(job->f, batch->hash_id, batch->hashes, batch->count,
 					batch->bits);
 	if (r < 0)
-		blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
+		r = blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
+	if (r < 0)
+		return fail(r);
 	/* those are to be claimed */
 	r = blm_allowlist_filter(job->f, batch->keys, batch->count, batch->bits);
 	if (r < 0)

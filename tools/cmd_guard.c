@@ -40,8 +40,9 @@ static int ask_filter(struct batch *batch, void *context)
 {
 	const struct job *job = context;
 
-	blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
-	return DONE;
+	int64_t r = blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
+
+	return r < 0 ? fail(r) : DONE;
 }
 
 /*

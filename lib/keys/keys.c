@@ -2,14 +2,29 @@
 #include "keys/change.h"
 #include "view/readahead.h"
 
-/* Questions of yes or no fail only where a part of a split filter is asked for another's keys. */
+/* No key is denied. */
+static void say_maybe(uint64_t *ret_bits, size_t count)
+{
+	memset(ret_bits, 0xff, (count + 63) / 64 * sizeof(*ret_bits));
+	if (count % 64)
+		ret_bits[count / 64] = (UINT64_C(1) << count % 64) - 1;
+}
+
+/*
+ * Questions of yes or no fail only where a part of a split filter is asked for another's keys. A
+ * caller who does not look gets the answer that is never wrong about an added key.
+ */
 static int64_t ask_all(const struct blm_filter *f, const struct blm_view *view,
 		       const struct blm_input *in, uint64_t *ret_bits)
 {
 	int64_t yes;
 	int r = blm_input_run((struct blm_view *)view, in, BLM_ASK, ret_bits, &yes);
 
-	return r < 0 ? blm_change_word(f, view, r) : yes;
+	if (r >= 0)
+		return yes;
+	if (ret_bits)
+		say_maybe(ret_bits, in->count);
+	return blm_change_word(f, view, r);
 }
 
 int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, uint64_t *ret_bits)

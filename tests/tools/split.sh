@@ -56,6 +56,17 @@ a_part_takes_its_own_keys_and_refuses_others() {
 	bloomery join ./p.? -o ./whole; same "$(printf '%s\n' a b c d e f g h | bloomery test -c ./whole)" 8
 }
 
+a_command_stops_at_a_key_of_another_part() {
+	bloomery create ./p.1 --partition 1/2 -n 100k --seed 4; bloomery create ./p.2 --partition 2/2 -n 100k --seed 4
+	for i in 1 2; do seq 100000 | bloomery build ./p.$i --partition $i/2 -n 100k --seed 4 --force; done
+	for i in 1 2; do
+		seq 100000 | exits 2 bloomery claim ./p.$i; says "belongs to part $((3 - i))"
+		seq 100000 | exits 2 bloomery add ./p.$i; says "belongs to part $((3 - i))"
+		seq 100000 | exits 2 bloomery test ./p.$i; says "belongs to part $((3 - i))"
+		seq 100000 | sort > all; exits 2 bloomery guard ./p.$i --exact all all; says "belongs to part $((3 - i))"
+	done
+}
+
 parts_that_do_not_fit_are_refused_and_no_file_appears() {
 	seq 1000 | bloomery build ./f -n 1k --seed 1; bloomery split ./f --into 3; bloomery split ./f --into 2 -o ./two
 	seq 1000 | bloomery build ./o -n 1k --seed 2; bloomery split ./o --into 3
