@@ -153,8 +153,8 @@ static int check_excluded(char **files, size_t count)
 	if (!params.kind)
 		params.kind = "exact";
 	if (!kind_can(params.kind, BLM_CAN_EXCLUDE))
-		return misuse("build: --not names keys that a filter denies, and the kind %s is "
-			      "told none; use --kind exact", params.kind);
+		return misuse("build: --not names keys that a filter denies, and the kind %s "
+			      "takes none; use --kind exact", params.kind);
 	if (!count && !given_keys.count) {
 		files = alone;
 		count = 1;

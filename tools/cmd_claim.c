@@ -54,8 +54,8 @@ static bool hash(struct batch *batch, const struct blm_filter *f)
 }
 
 /*
- * What is there already need not be claimed. To ask ahead costs more than it saves where new keys
- * are not few: what one core claims and another asks about goes from cache to cache.
+ * A key that is in the filter need not be claimed. Asking first costs more than it saves where many
+ * keys are new: cache lines that one core claims and another asks for move between the two.
  */
 static int hash_and_ask(struct batch *batch, void *context)
 {
@@ -99,7 +99,7 @@ static int claim_part(struct job *job, struct batch part)
 
 	failed = r < 0 ? fail((int)r) : DONE;
 	job->claimed += r < 0 ? 0 : (uint64_t)r;
-	/* also those that were claimed before it failed: nobody else prints them */
+	/* also the lines that were claimed before it failed: no other process prints them */
 	gather_lines(&part, true);
 	code = print_gathered(&part);
 	if (failed != DONE)
@@ -267,7 +267,7 @@ const struct command cmd_claim = {
 	"there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Of all processes that claim one new key, exactly one prints it. Answers are "
+	.notes = "If several processes claim one new key, exactly one prints it. Answers are "
 	"written before the next batch is\nclaimed, so a process that is killed takes at most one "
 	"batch with it. If F is there already, its own size, kind, hash,\nseed and mode hold, and "
 	"a warning names the options that say otherwise; then --create needs no -n.\nA recent "

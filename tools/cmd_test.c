@@ -54,7 +54,7 @@ static int run(int count, char **operands)
 		keys_are_ranges();
 	code = choose_from(&choice, operands[0]);
 	if (code == DONE && choice.prefixes_end && answers_ranges(choice.f))
-		code = misuse("--prefix: %s is a range filter, which has no prefixes beside its "
+		code = misuse("--prefix: %s is a range filter, which has no prefixes of its "
 			      "keys; ask for the range of those keys, test --range", operands[0]);
 	if (code != DONE)
 		return code;

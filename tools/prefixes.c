@@ -1,4 +1,4 @@
-/* prefixes.c - the prefixes of a key up to each delimiter, in a filter beside the key */
+/* prefixes.c - the prefixes of a key up to each delimiter, in the filter of the key */
 #include "prefixes.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * prefixes.h - the prefixes of a key up to each delimiter, in a filter beside the key
+ * prefixes.h - the prefixes of a key up to each delimiter, in the filter of the key
  *
  * The prefixes of "https://example.org/a/b?c" are "", "https:", "https://example.org",
  * "https://example.org/a" and "https://example.org/a/b". In the filter a zero byte stands behind

@@ -79,7 +79,7 @@ void progress_of(const char *phase, uint64_t done, uint64_t total)
 	progress_now(done, done);
 }
 
-/* What stays on the terminal: what was done, from the beginning of the first phase. */
+/* The line that stays on the terminal: the work done since the first phase began. */
 static void show_all(void)
 {
 	double seconds = now() - p.begun;

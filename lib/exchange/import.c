@@ -291,7 +291,7 @@ static int import_from(struct blm_filter **ret, struct blm_store *store, const c
 	return r;
 }
 static_assert((int)BLM_INCOMING_BLOCK >= (int)BLM_ORIGIN_BYTES,
-	      "what is kept of a file is read into the block");
+	      "the part of a file that is kept is read into the block");
 
 /* ---- Sources ---- */
 

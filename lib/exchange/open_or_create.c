@@ -118,7 +118,7 @@ static void compare_options(struct differences *d, const struct blm_params *para
 	}
 }
 
-/* How its file is, beside what is in it. */
+/* The state of its file, apart from the data. */
 static void compare_file(struct differences *d, const struct blm_params *p,
 			 const struct blm_info *i)
 {

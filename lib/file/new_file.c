@@ -367,7 +367,7 @@ int blm_new_file_park(struct blm_new_file *file, char ret_temporary[BLM_TEMPORAR
 {
 	int r = park(file, ret_temporary, ret_map);
 
-	return r < 0 ? blm_fail(r, "%s: cannot make its file beside the others: %s", path,
+	return r < 0 ? blm_fail(r, "%s: cannot create its file in the folder: %s", path,
 				strerror(-r)) : 0;
 }
 

@@ -189,7 +189,7 @@ static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
 
 	/* the file was another when its outline was taken */
 	if (r == 0 && 2 * (uint64_t)j.size - 1 != part->shape.cells)
-		r = blm_fail(-EBADMSG, "%s: its size is %lld by now", display, (long long)j.size);
+		r = blm_fail(-EBADMSG, "%s: its size is %lld now", display, (long long)j.size);
 	return r < 0 ? r : each_bit(&j, part, display);
 }
 

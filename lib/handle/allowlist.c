@@ -1,40 +1,42 @@
 /*
- * allowlist.c - keys that a filter is known to take for its own by mistake: a list of its own in
- * the catalog
+ * allowlist.c - keys that are known false positives of a filter: a list in the catalog
  *
- * A listed key that is given to the filter later must not be hidden by the list, and giving it
- * changes no bit, since all of its bits are set already. So who gives keys to a filter with a list
- * takes them off, and must know that there is one. The protocol, over the state word of replace.c:
+ * A listed key that is added to the filter later must not be hidden by the list. Adding it changes
+ * no bit, because all of its bits are set already. So a writer of a filter with a list takes its
+ * keys off the list, and must know that there is one. The protocol uses the state word of
+ * replace.c:
  *
  *   lister     takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state
  *              := REPLACING; full fence; puts the keys on the list, one transaction; state := LIVE;
  *              gives the lock back.
  *   adder      loads the state word, then asks the catalog whether there is a list, unless its view
- *              knows what it said under the same word. Sets its bits. Was there a list, it takes
- *              its keys off, one transaction. Full fence; looks at the state. The word under which
- *              it asked, and LIVE: no list has come since, or it will come after. Else it waits for
- *              the lister, dead or done, as for a replacer, and does all of it again. Word and
- *              answer are its own, and not the view's, which other threads ask again meanwhile.
- *   claimer,   and all who hold BLM_LOCK_REPLACE shared or are present (presence.h): no list comes
- *              while they do, so they ask, change, take off.
+ *              has the answer under the same word. Sets its bits. If there is a list, it takes its
+ *              keys off, one transaction. Full fence; looks at the state. If the word is the one
+ *              under which it asked, and LIVE: no list has come since, or it will come after. Else
+ *              it waits for the lister, dead or done, as for a replacer, and repeats all of it. The
+ *              word and the answer are its own: other threads refresh those of the view.
+ *   claimer,   and all holders of BLM_LOCK_REPLACE, shared or present (presence.h): no list comes
+ *              while they hold it, so they ask, change, take off.
  *   remover    does so too. It looks up which keys are listed, and leaves those: they are not in
- *              it, and taking out their cells takes others'.
- *   reader     asks the filter first, the list then. It finds a key listed only if no call that
- *              gave it has returned by then.
+ *              the filter, and removing their cells would remove other keys.
+ *   reader     asks the filter first, then the list. It finds a key listed only if no call that
+ *              added the key had returned before.
  *
- * Who opens a filter of a store to change it has the catalog in hand, and asks there and then: so
- * no change of a filter that nobody lists for waits for the catalog.
+ * Opening a filter of a store for changes asks the catalog at once, because it has the catalog
+ * open. So changes of a filter without a list never wait for the catalog.
  *
- * Of all that claim one listed key, the one whose transaction took it off is told "new". The filter
- * says that it has the key, so a claim alone puts nothing in: where an add does, of a kind that
- * counts, removes or forgets, it is added, too. That is within the transaction, before it ends: who
- * dies there leaves the key listed and maybe added, never off the list and not in; and who lost
- * adds nothing. A list lies under the uuid of the file; what takes its place takes over, in the
- * same transaction, what of the list still holds (allowlist_carry.h). So an adder whose file was
- * replaced finds its keys on the new list, and takes them off that. Unions, and what else brings
- * keys that nobody can name, take all off. Keys that come as hashes are refused, since they cannot
- * be told from those on the list. Who dies before its keys are off the list has not returned. The
- * catalog's lock is the innermost, as everywhere.
+ * If several callers claim one listed key, the caller whose transaction took it off gets "new". The
+ * filter has the key already, so a claim alone changes nothing. Where an add does change something,
+ * in kinds that count, remove or forget, the key is added too, within the transaction and before it
+ * ends. A caller that dies there leaves the key listed and perhaps added, never off the list and
+ * missing. The callers that lost add nothing.
+ *
+ * A list is stored under the uuid of the file. A file that takes its place takes over, in the same
+ * transaction, the keys that are still false positives (allowlist_carry.h). So an adder whose file
+ * was replaced finds its keys on the new list, and takes them off. Unions, and other changes by
+ * keys without names, take all keys off. Keys that come as hashes are refused, because they cannot
+ * be compared with the list. A caller that dies before its keys are off the list has not returned.
+ * The catalog's lock is the innermost, as everywhere.
  */
 #include "handle/allowlist.h"
 #include "handle/allowlist_carry.h"
@@ -43,7 +45,7 @@
 
 enum { SOME = 256 };	/* keys looked up in one transaction */
 
-/* Of a view: the state word under which the catalog was asked last, and what it said. */
+/* In a view: the state word under which the catalog was asked last, and its answer. */
 enum { ASKED = BLM_ALLOW_ASKED, LISTED = BLM_ALLOW_LISTED };
 
 static int ask(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret)

@@ -8,8 +8,9 @@
 #include "handle/handle.h"
 
 /*
- * Has the filter a list, and under which state word was that so? Each change has its own answer: of
- * threads that share a view, one may ask before a list comes, and another after.
+ * Does the filter have a list, and under which state word was that true? Each change has an answer
+ * of its own: of two threads that share a view, one may ask before a list comes, and the other
+ * after.
  */
 struct blm_asked {
 	uint64_t state;
@@ -36,7 +37,8 @@ static inline bool blm_allow_has_none(const struct blm_filter *f, struct blm_vie
 /* Ask, within a change that will give keys or take some out. 0 or a negative errno, with words. */
 int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret);
 /*
- * After the end of a change that held off nobody: could a list have come since? Then do it again.
+ * After the end of a change that blocked no replacement: could a list have come since? Then do it
+ * again.
  */
 bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
 			const struct blm_asked *asked);

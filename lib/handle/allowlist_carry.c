@@ -2,12 +2,12 @@
  * allowlist_carry.c - which keys of a list of false positives go over to the file that takes a
  * filter's place
  *
- * While the new file is filled the list may change, so nobody can ask it once and be done. What is
- * on it when the filling begins is kept here as a table of hashes, each with a note whether that
- * key went by. The list itself goes over in the transaction that puts the new file in place
- * (catalog/catalog_allowlist.c), and of a key that came on it since then nothing is known but what
- * the new file says. Two keys of one hash are noted as one: then a key goes off that could have
- * stayed, and no false alarm worse comes of that.
+ * The list may change while the new file is filled, so one look at it is not enough. At the
+ * beginning its keys are stored here as a table of hashes, each with a note whether that key was
+ * given to the new file. The list itself goes over in the transaction that puts the new file in
+ * place (catalog/catalog_allowlist.c). If a key came on the list in between, only the new
+ * file's answer is known. Two keys of one hash are noted as one: then a key goes off the list that
+ * could have stayed, which costs a false positive at most.
  */
 #define XXH_INLINE_ALL
 #include "handle/allowlist_carry.h"
@@ -112,7 +112,7 @@ int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm
 	if (r == 0)
 		r = make(ret, place->store->catalog, entry->constant.uuid);
 	free(entry);
-	return r == -ENOENT || r == -EUCLEAN ? 0 : r;	/* who replaces it finds out, and says so */
+	return r == -ENOENT || r == -EUCLEAN ? 0 : r;	/* the replacing process reports it */
 }
 
 struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *carry)

@@ -8,19 +8,19 @@
 #include "handle/handle.h"
 
 /*
- * The list follows the name, but for keys that the new file may have been given: those would be
- * hidden. A key that it says no to was not given to it. Of one that it says yes to that is known
- * where all of its keys went by here, from before the first: then those of the list that did not
- * come by, are mistakes still. NULL: the keys did not go by, and what it says yes to goes off the
- * list.
+ * The list follows the name, except for keys that the new file may have been given: the list would
+ * hide those. A key that the new file denies was not given to it. If it says yes to a key, the
+ * record decides: where all keys of the new file were noted here, from the first one on, a listed
+ * key that was not noted is still a false positive and stays. NULL: the keys were not noted, and
+ * each listed key to which the new file says yes goes off the list.
  */
 struct blm_allowlist_carry;
 /* its keys are those of the old file, or some of them: all go over */
 extern const struct blm_allowlist_carry blm_allowlist_carry_all;
 
 /*
- * Of what lies at `place`. *ret NULL: there is no list, or nothing. 0 or a negative errno, with
- * words.
+ * For the filter at `place`. *ret NULL: there is no list, or no filter. 0 or a negative errno, with
+ * a message.
  */
 int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm_place *place);
 /* takes NULL; returns NULL */
@@ -28,8 +28,8 @@ struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *
 
 /*
  * Note keys that are given to the new file. Any thread may call this. note_unnamed() is for keys
- * that nobody can name. Keys of an ordered family are of this sort: a network stands for all of its
- * addresses, and a number has several spellings. If the carry is NULL, nothing is noted.
+ * whose bytes are not known. Keys of an ordered family are of this sort: a network stands for all
+ * of its addresses, and a number has several spellings. If the carry is NULL, nothing is noted.
  */
 void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys,
 			      size_t count);

@@ -1,11 +1,11 @@
 /*
- * handle.h - a handle from the inside: its view, which is the filter now, and changes to that
+ * handle.h - a handle from the inside: its view, which is the filter now, and changes to that view
  *
- * A handle has a view: one file, mapped, with its hasher and its parts, immutable once made. When
- * the file turns out to have been replaced, or to have grown, the thread that sees it makes a new
- * view and swaps it in. Other threads may be in the middle of a call on the old one, so it is freed
- * at a later swap that finds nobody inside who entered before it was replaced (reclaim.h), or when
- * the handle is closed.
+ * A handle has a view: one file, mapped, with its hasher and its parts. A view does not change
+ * after it is made. When the file was replaced or has grown, the first thread that notices makes a
+ * new view and swaps it in. Other threads may still be in a call on the old view. It is freed at a
+ * later swap, when all calls that began before its replacement have ended (reclaim.h), or when the
+ * handle is closed.
  */
 #ifndef BLM_HANDLE_H
 #define BLM_HANDLE_H
@@ -21,11 +21,13 @@ struct blm_filter {
 	_Atomic(struct blm_view *) view;
 	struct blm_place place;
 	bool write;
-	/* its view is another's (blm_staged_lend()), of a file that has no name yet */
+	/* its view belongs to another handle (blm_staged_lend()), and its file has no name yet */
 	bool lent;
-	/* then: what takes note of the keys (allowlist_carry.h), or NULL */
+	/* then: the record of the keys that were added (allowlist_carry.h), or NULL */
 	struct blm_allowlist_carry *carry;
-	/* that the caller gave, in memory that is not dumped; or NULL: look beside the file */
+	/*
+	 * given by the caller, in memory that is not dumped; NULL: read the secret next to the file
+	 */
 	uint8_t *secret;
 	pthread_mutex_t renewing;	/* held by the thread that makes a new view */
 	/* blm_load()'s flags, for every view to come; under `renewing` */
@@ -49,8 +51,8 @@ void blm_handle_begin(struct blm_filter *f, struct blm_view *view);
 void blm_handle_free(struct blm_filter *f);
 
 /*
- * Open what lies at `place`, one of our own files; the place then belongs to the handle, and if
- * that fails to the caller still.
+ * Open our own file at `place`. The handle then owns the place; if that fails the caller still
+ * does.
  */
 int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write,
 		    const uint8_t *secret);
@@ -58,7 +60,7 @@ int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write
 int blm_filter_open_at(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       bool write, const uint8_t *secret);
 
-/* What lies at the handle's place, unlocked; and a better view than this one, or this one. */
+/* The file at the handle's place, unlocked; and a better view than this one, or this one. */
 int blm_view_open(struct blm_view **ret, struct blm_filter *f);
 struct blm_view *blm_view_renew(const struct blm_filter *f, struct blm_view *view);
 
@@ -89,8 +91,8 @@ static inline struct blm_view *current_view(const struct blm_filter *f)
  */
 
 /*
- * -EBUSY where they are replaced again and again; the error of a filter that does not open any
- * more. A dropped one is what it last was.
+ * -EBUSY where the files are replaced again and again; the error of a filter that does not open any
+ * more. A dropped filter is what it last was.
  */
 int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *const *from,
 		      size_t count);
@@ -101,31 +103,33 @@ enum { BLM_TRIES = 1000 };	/* each fails only if a replacement ends within some 
 int blm_keep_moving(const struct blm_filter *f);	/* -EBUSY, with words, after that many */
 
 /*
- * A change to a filter that others may replace at any moment: between begin and end, change view's
- * data; if end() says -EAGAIN, the change may be lost with the old file, so do it again from
- * begin(). begin() fails as blm_may_change() does: with -EBADF for a read-only handle, -ESTALE for
- * a dropped filter, as opening does where what it became does not open.
+ * A change to a filter that others may replace at any moment. Between begin and end the caller
+ * changes the view's data. If end() returns -EAGAIN, the change may be lost with the old file, so
+ * the caller repeats it from begin(). begin() fails as blm_may_change() does: -EBADF for a
+ * read-only handle, -ESTALE for a dropped filter, and the error of opening where the new file does
+ * not open.
  */
 int blm_may_change(const struct blm_filter *f);
 int blm_change_begin(struct blm_filter *f, struct blm_view **ret);
 int blm_change_end(struct blm_filter *f, struct blm_view *view);
 
-/* The same, holding off replacements from begin to end, so that end never says "again". */
+/* The same, but no replacement can begin between begin and end, so end never says "again". */
 int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret);
 void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
- * By the one that fits the kind: a change that sets bits may be done twice, so it holds off nobody;
- * any other is done once. *ret_held is for end, which says "again" only of the first sort. It is
- * for changes that bring keys which nobody can name: all go off the list (allowlist.h).
+ * By the one that fits the kind. A change that sets bits may be done twice, so it blocks no
+ * replacement; any other change is done once. *ret_held is for end, which says "again" only of
+ * changes that may be done twice. These functions are for changes by keys without names: all keys
+ * of the list are taken off it (allowlist.h).
  */
 int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held);
 int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool held);
 
 /*
- * While a filter is read whole, to be copied, joined or sent: what moves keys or takes them away is
- * held off. Between the two the caller takes no other lock of it. End: was it the same all the
- * while? If not, a kind that minds cuts is torn in what was made of it.
+ * While a filter is copied, combined or sent, changes that move or remove keys wait. Between the
+ * two calls the caller takes no other lock of the filter. End returns whether the filter stayed the
+ * same. If not, the result is marked as torn, for kinds where that matters (torn.h).
  */
 struct blm_quiesced {
 	struct blm_view *view;
@@ -138,21 +142,21 @@ bool blm_quiesce_end(const struct blm_quiesced *quiesced);
 bool blm_quiesce_stands(const struct blm_quiesced *quiesced);
 
 /*
- * 0, or a negative errno with words: -ESTALE where the file of the handle was deleted, or another
- * one stands at its path; -ENOENT where it was moved. By others than us: a handle goes over to what
- * replaces its file by our protocol.
+ * 0, or a negative errno with a message: -ESTALE where the file of the handle was deleted, or
+ * another file is at its path; -ENOENT where it was moved. This is for other programs that do so:
+ * after a replacement by our protocol the handle uses the new file.
  */
 int blm_check_standing(const struct blm_filter *f);
 
 /*
- * The descriptor of a view's file, opened anew in a forked child; -ESTALE: replaced since,
- * current_view() is another now.
+ * The descriptor of a view's file, which a forked child opens anew. -ESTALE: the file was replaced
+ * since, and current_view() is another view now.
  */
 int blm_view_fd(struct blm_filter *f, struct blm_view *view);
 
 /*
- * blm_sync(), which returns 0 also where blocks have lost bits: those are in *ret_seen, which the
- * caller makes zero.
+ * As blm_sync(), but it returns 0 also where blocks have lost bits. *ret_seen, which the caller
+ * sets to zero, has those blocks.
  */
 struct blm_seen;
 int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen);
@@ -164,7 +168,7 @@ static inline bool blm_syncs_by_itself(struct blm_filter *f)
 		|| atomic_load_explicit(&f->sync_time, memory_order_relaxed);
 }
 
-/* Sync if it is time, after a change that added so many keys. */
+/* Sync if it is time, after a change that added this number of keys. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);
 
 /* -EOPNOTSUPP, with the names of the kinds that can. */
@@ -172,9 +176,10 @@ int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const ch
 	       unsigned can);
 
 /*
- * Lock what the handle's name leads to now, with the state as the lock's holder finds it;
- * lock_out() a file, whether it is that or not. Then nobody else replaces, drops or claims, until
- * blm_unlock_exclusive(). Fail with words.
+ * Lock the file that the handle's name leads to now, in the state that the holder of the lock
+ * finds. blm_lock_out() locks a given file, whether the name leads to it or not. Then no other
+ * process or thread replaces, drops or claims until blm_unlock_exclusive(). They fail with a
+ * message.
  */
 int blm_lock_current(struct blm_filter *f, struct blm_view **ret);
 int blm_lock_out(struct blm_view *view, int fd);

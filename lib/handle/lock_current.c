@@ -5,9 +5,9 @@
 #include "handle/handle.h"
 
 /*
- * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we
- * will wait for it, and then adders and claimers would wait for both. Whoever holds
- * BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
+ * No other process may change the file. A sync that is under way ends first: in a store the caller
+ * will wait for that sync, and adders and claimers would wait for both. A holder of
+ * BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so the other order is not allowed.
  */
 int blm_lock_out(struct blm_view *view, int fd)
 {
@@ -40,9 +40,9 @@ int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 		}
 		live = state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE;
 		blm_unlock_exclusive(&view->lock, fd);
-		/* nobody replaced ours, so looking again would find it again */
+		/* our file was not replaced, so looking again would find it again */
 		if (r == 0 && live)
-			return blm_fail(-ESTALE, "%s: another file has this name by now: open it "
+			return blm_fail(-ESTALE, "%s: another file has this name now: open it "
 					"anew", f->place.display);
 		if (r == -ENOENT)
 			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.display);

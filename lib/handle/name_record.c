@@ -43,8 +43,7 @@ int blm_write_record_to(struct blm_view *view, const char *name, const struct bl
 }
 
 /*
- * As the catalog has it, which wins where the two disagree. 1: the name leads to another file by
- * now.
+ * As the catalog has it, which wins where the two disagree. 1: the name leads to another file now.
  */
 static int write_current(struct blm_store *store, const char *name, struct blm_view *view)
 {

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 /*
- * A writer sets a state right that nobody alive stands behind. Returns whether the name still leads
- * to this file. While somebody is replacing it nothing is set and nobody is waited for: one who
- * replaces again and again would else win every race.
+ * A writer corrects a state if the process that set it is dead. Returns whether the name still
+ * leads to this file. While a living process replaces the file, nothing is set and the caller does
+ * not wait: a process that replaces again and again would win every race.
  */
 static int settle_state(struct blm_filter *f, struct blm_view *view)
 {
@@ -37,9 +37,9 @@ static int settle_state(struct blm_filter *f, struct blm_view *view)
 }
 
 /*
- * The file's last sync record is never behind the catalog, which is told of a sync last, and was
- * looked up first: so if it is, the file is an older copy. While others sync, a look at the two
- * records can miss the later one; the next looks see it.
+ * The file's last sync record is never behind the catalog, because a sync updates the catalog last.
+ * The caller looked the catalog up first. So if the record is behind, the file is an older copy.
+ * While others sync, a look at the two records can miss the later one; the next looks see it.
  */
 static void compare_told(struct blm_view *view, const struct blm_told *told)
 {
@@ -58,11 +58,12 @@ static void compare_told(struct blm_view *view, const struct blm_told *told)
 }
 
 /*
- * Open what lies at the handle's place, as a view that is the filter at this moment.
+ * Open the file at the handle's place, as a view that is the filter at this moment.
  *
- * A state other than LIVE in a file that was just found by its name is a replacement under way
- * (then the name may lead elsewhere by now: look again; if it does not, the view is good, and its
- * first call looks again), or was left by a process that died or by a copy, and means nothing.
+ * A file that was just found by its name can have a state other than LIVE. Either a replacement is
+ * under way: then the name may lead elsewhere now, so look again; if it does not, the view is good,
+ * and its first call looks again. Or a process that died, or a copy, left the state: then it means
+ * nothing.
  */
 static int open_live(struct blm_view **ret, struct blm_filter *f)
 {
@@ -152,8 +153,8 @@ static bool was_cut(const struct blm_view *view)
 }
 
 /*
- * Of kinds to which that matters, note it for good, on the disk, before the first change of this
- * boot hides it; or for this view.
+ * For kinds that mind: note it for good, on the disk, before the first change of this boot hides
+ * it; or for this view.
  */
 static int note_cut(struct blm_view *view, const char *display, bool write)
 {
@@ -178,9 +179,9 @@ static int note_cut(struct blm_view *view, const char *display, bool write)
 }
 
 /*
- * After a power cut; with all locks. The state sends those who read the image to look whether that
- * is still needed, from before the data is good until whoever restores it is done, or dead: so that
- * they see what others will change from then on.
+ * After a power cut, with all locks held. The state makes readers of the image look again whether
+ * they still need it. It is set before the data are good, until the restoring process is done or
+ * dead, so readers see later changes of others.
  */
 static int restore(struct blm_filter *f, struct blm_view *view)
 {
@@ -219,7 +220,7 @@ static void finish_rename(const struct blm_filter *f, const struct blm_view *vie
 		blm_write_record(f->place.store, name);
 }
 
-/* Of what is lent, which has grown: by its descriptor, as it has no name yet. */
+/* A lent view has grown: open it by its descriptor, because it has no name yet. */
 static int open_lent(struct blm_view **ret, const struct blm_filter *f)
 {
 	const struct blm_view *now = atomic_load(&f->view);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 _Thread_local struct blm_thread blm_thread;
-uint64_t blm_moment = 1;
+uint64_t blm_reclaim_epoch = 1;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows */
 static struct blm_thread *threads;
@@ -32,7 +32,7 @@ static void forget(void *thread)
 	t->gone = true;
 }
 
-/* In a forked child, where no other thread is, whatever they were at. */
+/* In a forked child no other thread of the parent exists. */
 static void forget_others(void)
 {
 	pthread_mutex_init(&mutex, NULL);
@@ -51,8 +51,8 @@ static void make_known(struct blm_thread *t)
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&mutex);
 	/*
-	 * one that calls us at its very end, after it was forgotten, might end without being so
-	 * again
+	 * a thread that calls the library at its very end, after it was unregistered, might end
+	 * without being unregistered again
 	 */
 	if (t->gone || !at_end_made || pthread_setspecific(at_end, t)) {
 		some_unknown = true;
@@ -62,7 +62,7 @@ static void make_known(struct blm_thread *t)
 		if (threads)
 			threads->previous = t;
 		threads = t;
-		__atomic_store_n(&t->entered, __atomic_load_n(&blm_moment, __ATOMIC_ACQUIRE),
+		__atomic_store_n(&t->entered, __atomic_load_n(&blm_reclaim_epoch, __ATOMIC_ACQUIRE),
 				 __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&mutex);
@@ -77,9 +77,9 @@ uint64_t blm_enter_slowly(void)
 	return blm_thread.entered ? BLM_OUTSIDE : 0;
 }
 
-uint64_t blm_pass_moment(void)
+uint64_t blm_advance_reclaim_epoch(void)
 {
-	return __atomic_fetch_add(&blm_moment, 1, __ATOMIC_SEQ_CST);
+	return __atomic_fetch_add(&blm_reclaim_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
 static bool fence_everywhere(void)
@@ -90,11 +90,11 @@ static bool fence_everywhere(void)
 		&& syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0;
 }
 
-uint64_t blm_oldest_moment(void)
+uint64_t blm_oldest_reclaim_epoch(void)
 {
 	uint64_t oldest = BLM_OUTSIDE;
 
-	pthread_mutex_lock(&mutex);	/* who becomes known after the fence gets the new view */
+	pthread_mutex_lock(&mutex);	/* a thread that comes later gets the new view */
 	if (some_unknown || !fence_everywhere())
 		oldest = 0;
 	for (const struct blm_thread *t = threads; oldest && t; t = t->next) {

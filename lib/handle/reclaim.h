@@ -1,19 +1,20 @@
 /*
- * reclaim.h - which threads are inside a call, so that nothing is freed that one of them may be
- * using
+ * reclaim.h - epoch-based reclamation: a replaced view is freed when no thread can be using it
  *
- * A call works on the view that its handle had when it began, or a later one (handle.h). Each
- * thread notes the moment at which it entered the library, and takes the note back when it leaves;
- * a moment passes when a view is replaced. So a view that was replaced at a moment before all those
- * that are noted is in nobody's hands.
+ * A call works on the view that its handle had when the call began, or on a later one (handle.h). A
+ * call is a critical section. Each thread announces the epoch in which it entered the section, and
+ * takes that back when it leaves. The epoch advances when a view is replaced. If all announced
+ * epochs are later than the replacement of a view, no thread uses that view. (The epoch of a file's
+ * syncs, in layout.h, is another one.)
  *
- *   a thread   notes the moment, then loads the handle's view. A plain store: nothing but the
+ *   thread     announces the epoch, then loads the handle's view. It uses a plain store: only the
  *              compiler is kept from swapping the two.
- *   a freer    puts the new view into the handle; lets a moment pass; membarrier(2), which makes
- *              every running thread pass a full fence; then looks at the notes. A thread whose note
- *              it does not see had not loaded the view before the fence, so it gets the new one.
+ *   reclaimer  puts the new view into the handle; advances the epoch; calls membarrier(2), which
+ *              makes every running thread pass a full fence; then looks at the announced epochs. A
+ *              thread that it does not see there had not loaded the view before the fence, so that
+ *              thread loads the new view.
  *
- * Where the system has no such barrier, nothing is freed before the handle is closed.
+ * Where the system has no such barrier, old views are kept until the handle is closed.
  */
 #ifndef BLM_INSIDE_H
 #define BLM_INSIDE_H
@@ -24,8 +25,8 @@
 
 struct blm_thread {
 	/*
-	 * the moment; BLM_OUTSIDE; 0: a thread that was never here. Written by the thread, read by
-	 * freers
+	 * the epoch; BLM_OUTSIDE; 0: the thread never made a call. Written by the thread, read by
+	 * reclaimers
 	 */
 	uint64_t entered;
 	bool gone;			/* its end has begun */
@@ -34,16 +35,16 @@ struct blm_thread {
 
 extern __attribute__((visibility("hidden"),
 		      tls_model("initial-exec"))) _Thread_local struct blm_thread blm_thread;
-extern __attribute__((visibility("hidden"))) uint64_t blm_moment;
+extern __attribute__((visibility("hidden"))) uint64_t blm_reclaim_epoch;
 
-/* Return: what to note when the call is over. */
+/* Return: the value that blm_leave() restores. */
 uint64_t blm_enter_slowly(void);
 
 static inline uint64_t blm_enter(void)
 {
 	if (__builtin_expect(blm_thread.entered != BLM_OUTSIDE, false))
 		return blm_enter_slowly();
-	__atomic_store_n(&blm_thread.entered, __atomic_load_n(&blm_moment, __ATOMIC_ACQUIRE),
+	__atomic_store_n(&blm_thread.entered, __atomic_load_n(&blm_reclaim_epoch, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return BLM_OUTSIDE;
@@ -55,8 +56,8 @@ static inline void blm_leave(const uint64_t *before)
 }
 
 /*
- * The same for a call of some nanoseconds, which keeps no register for what to note at its end.
- * False: nothing is done, and blm_enter() knows what to do.
+ * The same for a call of some nanoseconds, which keeps no register for the value to restore. False:
+ * nothing was done, and the caller uses blm_enter().
  */
 static inline bool blm_enter_quickly(void)
 {
@@ -71,7 +72,7 @@ static inline void blm_leave_quickly(void)
 	__atomic_store_n(&blm_thread.entered, BLM_OUTSIDE, __ATOMIC_RELEASE);
 }
 
-/* At the beginning of each call that touches a view: inside from here to the end of the block. */
+/* At the beginning of each call that touches a view: a critical section to the end of the block. */
 #define BLM_INSIDE __attribute__((cleanup(blm_leave), unused)) const uint64_t inside_ = blm_enter()
 
 static inline bool blm_is_inside(void)
@@ -79,10 +80,10 @@ static inline bool blm_is_inside(void)
 	return blm_thread.entered != BLM_OUTSIDE;
 }
 
-/* Let a moment pass; the one that did. */
-uint64_t blm_pass_moment(void);
+/* Advances the epoch. Return: the epoch that ended. */
+uint64_t blm_advance_reclaim_epoch(void);
 
-/* What was replaced before this moment may be freed. 0: nothing may. */
-uint64_t blm_oldest_moment(void);
+/* Views that were replaced before this epoch may be freed. 0: none may be. */
+uint64_t blm_oldest_reclaim_epoch(void);
 
 #endif

@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 /*
- * The state word is not the one that the name was last looked up under. Look it up again: the same
- * file (a replacement under way or left undone) goes on serving; another one takes its place. While
- * a living process is replacing or dropping, every call must look again, since the name can lead
- * elsewhere before the state says so, or nowhere; where none is, what the look-up says holds until
- * the state word changes, which seen_state then notes. So whether one lives is asked before the
- * look-up: after it, one that died in between would have been missed. behind: it is known that the
- * file is not what the view shows.
+ * The state word is not the one under which the name was last looked up. Look the name up again:
+ * the same file goes on serving (a replacement is under way, or was left undone); another file
+ * takes its place.
+ *
+ * While a living process replaces or drops the file, every call must look again, because the name
+ * can lead elsewhere before the state says so. Where no such process lives, the answer holds until
+ * the state word changes, which seen_state then records. Whether a process lives is asked before
+ * the name is looked up: after it, a process that died in between would be missed.
+ *
+ * behind: the file is known to differ from what the view shows.
  */
 static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, bool *ret_changed)
 {
@@ -39,10 +42,10 @@ static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, 
 	return r < 0 ? r : 0;
 }
 
-/* Of the views that were replaced before, those that nobody can be using any more. */
+/* Frees the views that no thread can be using any more. */
 static void free_older(struct blm_view *view)
 {
-	uint64_t oldest = view->older ? blm_oldest_moment() : 0;
+	uint64_t oldest = view->older ? blm_oldest_reclaim_epoch() : 0;
 
 	while (view->older) {
 		struct blm_view *older = view->older;
@@ -60,7 +63,7 @@ static void replace_view(struct blm_filter *f, struct blm_view *old, struct blm_
 {
 	new->older = old;
 	atomic_store(&f->view, new);
-	old->replaced = blm_pass_moment();
+	old->replaced = blm_advance_reclaim_epoch();
 	if (!f->lent)
 		free_older(old);
 }
@@ -83,7 +86,7 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 		r = look_again(f, now, behind, &changed);
 		if (r == 0 && changed)
 			r = blm_view_open(&fresh, f);
-		/* what is copied up, or made there, stays there */
+		/* a file that is copied up, or made there, stays there */
 		if (fresh && behind && now->image.fd >= 0) {
 			fresh->image.unsure = false;
 			set_seen(fresh, fresh->last_seen);

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Space that is gone from under the map, data and all, is not to be found out by writing back. */
+/* Writing back does not notice that the space of the map is gone, with its data. */
 static int check_size(const struct blm_filter *f, const struct blm_view *view)
 {
-	/* behind that lies what somebody began to append */
+	/* behind that are bytes that a writer began to append */
 	uint64_t end = has_checkpoint(view) ? view->image.bytes : blm_view_end(view);
 	struct stat st;
 
@@ -151,7 +151,7 @@ static int end_checkpoint(struct sync *s)
 	return r;
 }
 
-/* Nothing is on the disk that the last record does not say; so the next sync does all of it. */
+/* The disk has nothing that the last record does not say, so the next sync repeats all of it. */
 static void fail_to_write(struct sync *s, int err)
 {
 	if (has_checkpoint(s->view))
@@ -206,7 +206,10 @@ static int sync_file(struct sync *s)
 
 /* ---- The file and its name ---- */
 
-/* What is on the disk must be found there, too: once for each file that the name led to. */
+/*
+ * The name must be on the disk, too, so that the data can be found: once for each file that the
+ * name led to.
+ */
 static int flush_name(struct blm_filter *f, struct blm_view *view)
 {
 	int r = f->lent || atomic_load(&view->named) ? 0 : blm_place_flush(&f->place);
@@ -216,7 +219,7 @@ static int flush_name(struct blm_filter *f, struct blm_view *view)
 	return r;
 }
 
-/* All that is there is on the disk, and some of what was there is not. */
+/* All remaining data are on the disk, and some earlier data are gone. */
 static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 {
 	const struct blm_damage *d = &seen->first;

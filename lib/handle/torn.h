@@ -5,10 +5,11 @@
 #include "handle/handle.h"
 
 /*
- * A filter that is made of one that changed meanwhile, or was cut, is as after a power cut, if its
- * kind minds that (kind.h, BLM_OWN_CUT). So is what others are united with, from before the first
- * cell changes until all is done: who dies in the middle leaves it so. Was it torn before? Of kinds
- * that do not mind nothing happens.
+ * A filter is torn when its cells may come from several moments. Kinds with removals mind that
+ * (kind.h, BLM_OWN_CUT); for the others these functions do nothing. A copy of a filter that changed
+ * while it was read, or that was torn itself, is torn. A filter is torn while others are united
+ * with it, from before the first cell changes until all is done, so a death in the middle leaves it
+ * torn. Return: was it torn before?
  */
 static inline bool blm_tear(struct blm_view *view)
 {
@@ -29,8 +30,8 @@ static inline void blm_mend(struct blm_view *view)
 }
 
 /*
- * Between these two it is torn and mended, by nobody else: who takes keys out waits, and so does
- * who reads it whole, to whom a union that began and ended meanwhile would show in nothing.
+ * Between these two calls only the caller tears or mends the filter. Removals wait, and so do
+ * readers of the whole filter: a union that began and ended while they read would leave no trace.
  */
 static inline int blm_lock_torn(const struct blm_filter *f, struct blm_view *view)
 {

@@ -2,7 +2,7 @@
  * ordered_surt.c - no hash: a key is a URL, and its place is in the order of its host, reversed
  *
  * The place is the first 8 bytes of the Sort-friendly URI Reordering Transform, as web archives
- * have it: "https://www.example.org:8080/a" is "org,example,www)/a". The scheme, what is before an
+ * have it: "https://www.example.org:8080/a" is "org,example,www)/a". The scheme, the part before an
  * '@', and the port are dropped; ASCII letters of the host become small. A host that is a number,
  * or in brackets, is not reversed; one with a comma is reversed already.
  */

@@ -1,8 +1,8 @@
 /*
  * xxh3.c - XXH3, 128 bits, with a 64-bit seed: the default
  *
- * Fast and of good quality, and no protection: who knows or can find the seed can make keys that
- * collide. Keys that an adversary may choose want siphash.
+ * Fast and of good quality, and no protection: an attacker who knows or can find the seed can make
+ * keys that collide. Keys that an adversary may choose need siphash.
  */
 #include "hash/one_hash.h"
 #include "simd/simd.h"
@@ -45,8 +45,8 @@ static inline __attribute__((always_inline)) void hash_length(const struct blm_k
 }
 
 /*
- * The length of all, or SIZE_MAX. Keys of numbers have one; where they differ, to look is little
- * beside hashing.
+ * The length of all keys, or SIZE_MAX. Keys that are numbers have one length; where lengths differ,
+ * looking takes little time compared with hashing.
  */
 static size_t one_length(const struct blm_key *keys, size_t count)
 {
@@ -148,8 +148,8 @@ static void digest(const struct blm_hasher *by, const struct blm_key *pieces, un
 const struct blm_family blm_family_xxh3 = {
 	.id = 1,
 	.name = "xxh3",
-	.summary = "XXH3-128 with a random seed; the default, for keys that nobody chooses to do "
-	"harm",
+	.summary = "XXH3-128 with a random seed; the default, for keys that no attacker "
+	"chooses",
 	.bits = 128,
 	.seeds = 1,
 	.hash = hash, .hash_many = hash_many, .hash_fixed = hash_fixed,

@@ -7,7 +7,7 @@
 #include "keys/change.h"
 #include "keys/extend.h"
 
-/* What may be done to a kind that is no mere set of bits, and how it says that it cannot. */
+/* Can the kind do this? The message says which kinds can. */
 int blm_check_can(const struct blm_filter *f, const struct blm_view *view, enum blm_what what)
 {
 	static const struct { const char *does; unsigned can; } needs[] = {
@@ -23,8 +23,8 @@ int blm_check_can(const struct blm_filter *f, const struct blm_view *view, enum 
 }
 
 /*
- * Taking keys out and telling who was first look at several words and then change them: one at a
- * time, of processes and threads.
+ * Removing a key, and telling which caller was first, look at several words and then change them.
+ * So one thread of one process does it at a time.
  */
 static bool is_lone(const struct blm_view *view, enum blm_what what)
 {
@@ -181,10 +181,10 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 }
 
 /*
- * How many keys there is room for. A small part of what is left: whoever found that there is room
- * may be held up, and come with as many keys when others have filled it. (One that is a sixth too
- * full is wrong twice as often.) Where a slot ends by the clock a batch, after which the clock is
- * looked at again: what takes longer than a slot would never come to an end.
+ * How many keys there is room for, as a small part of the free space: a writer that found room may
+ * be held up, and come with as many keys when others have filled it. (A filter that is a sixth too
+ * full is wrong twice as often.) Where a slot ends by the clock it is one batch, after which the
+ * clock is looked at again: a change that takes longer than a slot would never end.
  */
 static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 {
@@ -198,10 +198,10 @@ static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 }
 
 /*
- * What is done twice to a set of bits is done once, so adding to one may be done again where the
- * file was replaced meanwhile. Where that comes to pass again and again before all keys are in,
- * hold it off, or it could go on for ever; and so where a change may not be done twice: what is no
- * set of bits, what tells who was first. What is not done before a failure is a no in the answer.
+ * Changes some keys. Setting a bit twice is setting it once, so an add to a set of bits is repeated
+ * if the file was replaced meanwhile. After three repetitions it blocks replacements, or it might
+ * never end. Changes that may not be done twice block them from the beginning: kinds that are no
+ * set of bits, and claims. Keys that were not changed before a failure have a no as their answer.
  *
  * Return: how many were changed of the first *count keys; *count: as many as there was room for.
  */

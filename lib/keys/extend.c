@@ -1,21 +1,21 @@
 /*
- * extend.c - a filter made ready for more keys: another part at the end of its file, or the next
+ * extend.c - a filter is made ready for more keys: another part at the end of its file, or the next
  * slot of its ring
  *
- * Who does it holds BLM_LOCK_GROW, so that nobody else does, and prepares what nobody looks at yet.
- * Then it takes BLM_LOCK_REPLACE exclusively for a moment, in which nobody claims, replaces or
- * drops, and makes it so with one store:
+ * A writer that extends holds BLM_LOCK_GROW, so it is the only one, and prepares a part that other
+ * processes do not look at yet. Then it takes BLM_LOCK_REPLACE exclusively for a short time, in
+ * which there are no claims, replacements or drops. One store makes the part valid:
  *
  *   growing  the space of the part, zeros; its entry in the part table; the file flushed with its
- *            length, which msync() does not promise, and without which nobody could open it; then
- *            `parts` + 1, under BLM_LOCK_SYNC as well, so that no sync takes what is in the new
- *            part for written back without having seen it.
+ *            length, which msync() does not promise, and without which the file does not open;
+ *            then `parts` + 1, under BLM_LOCK_SYNC as well, so that no sync records the new part as
+ *            written back before it has seen it.
  *   turning  the slot that will be the newest, cleared; flushed; then the kind's own word.
  *
- * Killed or cut off anywhere before the store it leaves a good filter, since what it prepared is
- * nobody's; the next who comes does it again from the beginning. After the store it is done. Of two
- * who want it the second finds it done: it counts keys, and looks at the number of parts, again
- * under the lock. Others go on meanwhile, in what was the last part, or the newest slot, before.
+ * A death at any point before the store leaves a good filter, because the prepared space belongs to
+ * no part; the next writer prepares it again from the beginning. After the store it is done. If two
+ * writers want to extend, the second finds it done: it counts keys, and looks at the number of
+ * parts, again under the lock. Meanwhile others continue in the last part or the newest slot.
  */
 #include "keys/extend.h"
 #include "file/mapping.h"
@@ -28,7 +28,7 @@
 
 /* ---- Growing ---- */
 
-/* What a grower that died left behind, or anybody, would be keys that nobody added. */
+/* Bytes that a dead writer, or another program, left there would be keys that were never added. */
 static int clear_rest(int fd, uint64_t from, const char *display)
 {
 	static const uint8_t zeros[64 << 10];
@@ -58,7 +58,7 @@ static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, c
 	if (fstat(fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", display, strerror(errno));
 	r = blm_allocate(fd, from, to - from, display);
-	/* else it stays longer than it need be, which harms nobody */
+	/* else it stays longer than necessary, which does no harm */
 	return r < 0 && ftruncate(fd, st.st_size) < 0 ? -ENOSPC : r;
 }
 
@@ -81,7 +81,7 @@ static int plan_next(struct blm_component *ret, const struct blm_view *view, con
 								    .probes = ret->shape.probes });
 }
 
-/* Into the table, where nobody looks before `parts` says so. */
+/* Into the table, where readers look only after `parts` says so. */
 static uint64_t write_entry(struct blm_view *view, const struct blm_component *next)
 {
 	struct blm_part_entry e;
@@ -135,10 +135,10 @@ static int show_part(struct blm_view *view)
 /* ---- Either ---- */
 
 /*
- * Is it still the filter? Who replaces or drops it says so in its state. While that is LIVE the
- * file has at most another name, or none, by other means, and whoever has it open goes on with it,
- * as with filters that need no room. (To wait for a state that never comes would be to wait for
- * ever.)
+ * Is it still the filter? A replacing or dropping process says so in the state. While the state is
+ * LIVE, another program may have given the file another name or none, and handles that have it open
+ * go on with it, as with filters that need no room. (Waiting for a state that never comes would
+ * never end.)
  */
 static int is_the_filter(const struct blm_filter *f, const struct blm_view *view)
 {
@@ -148,8 +148,8 @@ static int is_the_filter(const struct blm_filter *f, const struct blm_view *view
 }
 
 /*
- * What is prepared is seen by all from here on. 1: done. 0: this file is not the filter any more,
- * or somebody is replacing it.
+ * From here on all processes see the prepared part. 1: done. 0: this file is not the filter any
+ * more, or another process is replacing it.
  */
 static int make_it_so(struct blm_filter *f, struct blm_view *view)
 {
@@ -197,14 +197,15 @@ static int grow(struct blm_filter *f, struct blm_view *view)
 	return r;
 }
 
-/* more than so many times its keys, and so many more: no crowd of writers comes to that */
+/* more than this many times its keys, plus this many: more than a crowd of writers can add */
 enum { TIMES_FAR = 4, KEYS_FAR = 1 << 16 };
 
 /*
- * It grows by the count, and in a damaged file that can be any number: it would grow until the disk
- * is full. So where the count is far beyond what all parts are for, and the last of them nearly
- * empty, the count becomes what the bits say. True: that is done. For how many keys the parts are
- * is a number in the file, too: cells that cannot have so many do not bear it out.
+ * The filter grows by the count, which can be any number in a damaged file: then it would grow
+ * until the disk is full. So where the count is far beyond the capacity of all parts, and the last
+ * part is nearly empty, the count is set to the estimate from the bits. True: that was done. The
+ * capacity of the parts is a number in the file, too: cells that cannot hold that many keys
+ * contradict it.
  */
 static bool mend_count(struct blm_view *view)
 {

@@ -5,7 +5,10 @@
 #include "handle/handle.h"
 
 enum blm_room {
-	/* where its kind says that there is none; somebody may have made some in the meantime */
+	/*
+	 * where its kind says that there is no room; another caller may have made some in the
+	 * meantime
+	 */
 	BLM_ROOM_IF_FULL,
 	BLM_ROOM_IN_ANY_CASE,
 };

@@ -20,8 +20,8 @@ int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
 }
 
 /*
- * What a batch is made of where the caller did not give it: room for so many keys of this one, and
- * of the next.
+ * The hashes and keys of a batch where the caller did not give them: room for this batch and the
+ * next.
  */
 struct room {
 	size_t batch;

@@ -45,9 +45,9 @@ const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size
 				     struct blm_key *room);
 
 /*
- * All of them, one after the other. ret_bits: an answer each, in whole words; NULL: nobody asks.
- * *ret_yes: how many bits of the answers are set, also where it fails in the middle. Return: 0, or
- * what the kind failed with, without words; -EKEYREVOKED where some keys were refused.
+ * All keys, one after the other. ret_bits: an answer each, in whole words, or NULL. *ret_yes: how
+ * many bits of the answers are set, also where it fails in the middle. Return: 0, or the error of
+ * the kind, without a message; -EKEYREVOKED where some keys were refused.
  */
 int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what,
 		  uint64_t *ret_bits, int64_t *ret_yes);

@@ -66,9 +66,9 @@ static struct blm_input fixed_input(const void *keys, size_t width, size_t count
 }
 
 /*
- * Data of at most so many bytes are in a core's own caches as a rule, or near. There one loop that
- * hashes and asks is faster than to hash a batch, and ask for its lines, while another is looked at
- * (in tests/bench: "contains_fixed" of 1m keys and of 10m).
+ * Data of at most this size are usually in a core's own caches, or near. There one loop that hashes
+ * and asks is faster than hashing a batch, and asking for its lines, while another batch is looked
+ * at (in tests/bench: "contains_fixed" of 1m keys and of 10m).
  */
 enum { NEAR_BYTES = 2 << 20 };
 

@@ -2,7 +2,7 @@
 #include "handle/allowlist.h"
 #include "keys/change.h"
 
-/* Listed keys that are claimed, and which of them are in it by now. */
+/* Listed keys that are claimed, and which of them are in the filter now. */
 struct giving {
 	const struct blm_filter *f;
 	struct blm_view *view;
@@ -12,8 +12,8 @@ struct giving {
 };
 
 /*
- * Who claims cares not for how long a slot lasts, so what is set in one that is due to end is in
- * it.
+ * A claim does not depend on how long a slot lasts, so a key that is set in a slot that is about to
+ * end counts as added.
  */
 static int give(void *context, size_t i)
 {
@@ -36,8 +36,8 @@ static int give(void *context, size_t i)
 }
 
 /*
- * The filter says of listed keys that it has them, mostly, so the claim changed nothing for those,
- * unless to claim is to add.
+ * The filter already says yes to most listed keys, so the claim changed nothing for them, unless
+ * claiming is the same as adding.
  */
 static int claim_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 			const struct blm_key *keys, const uint64_t *listed,

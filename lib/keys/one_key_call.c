@@ -6,7 +6,7 @@
  * Then an add is what is here; else it is keys.c's. Every promise of keys.c holds here, too:
  *
  *   1. The handle may change the file, whose view else has no function for that (view.h), and its
- *      view is not another's (struct blm_filter). What is read in from another program's file could
+ *      view is not another's (struct blm_filter). A filter read from another program's file could
  *      be changed, but its handle is for reading.
  *   2. The state word is the one that the name was looked up under, and says LIVE.
  *   3. The catalog was asked for a list under that word, and there is none (allowlist.c).
@@ -128,7 +128,7 @@ static inline bool is_plain(struct blm_filter *f, struct blm_view *view, uint64_
 		&& blm_allow_has_none(f, view, state) && !blm_sigbus_hit_any();
 }
 
-/* What came in between is the whole change's to look after, whose end this is. */
+/* The whole change, whose end this is, looks after events in between. */
 static __attribute__((noinline)) int end_slowly(struct blm_filter *f, struct blm_view *view,
 						uint64_t state, int changed)
 {

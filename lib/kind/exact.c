@@ -49,7 +49,7 @@ static double resulting_first(const struct blm_shape *s)
 	return rate < 1 ? blm_ribbon_rate(&first) : 1;
 }
 
-/* Of the others, that pass the first level, on average. */
+/* How many of the others pass the first level, on average. */
 static uint64_t passing(const struct blm_shape *s)
 {
 	return (uint64_t)ceil((double)s->args[EXACT_OTHERS] * resulting_first(s));
@@ -353,7 +353,7 @@ static double log2_choices(double n, double others)
 		- 0.5 * log2(2 * M_PI * n * others / u);
 }
 
-/* Of a filter, or on paper. */
+/* For a filter, or on paper. */
 struct numbers {
 	uint64_t keys, others, both, passed, bytes[2], updates;
 	double first, rate;		/* of the first level, and of the whole */
@@ -405,7 +405,7 @@ static void fact_of_updates(const struct blm_part *part, uint64_t begin, struct 
 		 (unsigned long long)(part->shape.bytes - begin));
 }
 
-/* Of the first layer are the levels; of the last one, how many of the others are keys. */
+/* The levels of the first layer; and of the last layer, how many of the others are keys. */
 static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
 {
 	struct numbers n = { .keys = part->shape.capacity,

@@ -159,7 +159,7 @@ static inline struct look look_at(const struct blm_part *part, uint64_t word, ui
 	return l;
 }
 
-/* Of a stamp that is not 0, at the reader's time, in ticks. */
+/* The age of a stamp that is not 0, at the reader's time, in ticks. */
 static inline uint64_t age_of(const struct look *l, uint64_t stamp)
 {
 	uint64_t age = l->base >= stamp ? l->base - stamp : l->base + l->cycle - stamp;

@@ -57,9 +57,9 @@
 /*
  * Two words of a split block by one compare-and-swap of 128 bits, which takes hardly longer than an
  * atomic OR of one word: 25 ns for a new key instead of 29 (in tests/bench: "split-block add new").
- * Each pair of its words lacks a bit nearly always. Of a block of eight words most pairs lack one
- * or none, and there it took longer. Where others change the words meanwhile it is done again: the
- * bits go from 0 to 1 as ever, and nobody asks what was there before.
+ * Each pair of its words nearly always lacks a bit. Most pairs of a block of eight words lack one
+ * bit or none, and there it took longer. Where others change the words meanwhile it is repeated:
+ * the bits go from 0 to 1 as ever, and their values before are not needed.
  */
 #if defined(__x86_64__) && defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
 typedef unsigned __int128 __attribute__((may_alias)) two_words;

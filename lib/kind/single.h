@@ -5,7 +5,7 @@
  * kind finds the block, the instruction set looks at it. single.c has functions that do all of it,
  * for the pairs of family and kind that most filters are, compiled for each instruction set. They
  * answer, and change, bit for bit what the pointers do. A pair that is not in its table has none,
- * and nothing else knows the pairs: whoever adds a kind or a family needs no line here.
+ * and nothing else knows the pairs: a new kind or family needs no line here.
  */
 #ifndef BLM_KIND_SINGLE_H
 #define BLM_KIND_SINGLE_H
@@ -30,8 +30,8 @@ typedef bool blm_single_contains_hash(const struct blm_one *one, const struct bl
 typedef int blm_single_add_hash(const struct blm_one *one, const struct blm_hash *hash);
 
 /*
- * What such a call needs of a part and its hasher, what is needed most in the first cache line. The
- * numbers are copies, so whoever changes a part or a hasher makes this anew.
+ * The members of a part and its hasher that such a call needs, the most needed ones in the first
+ * cache line. The numbers are copies, so code that changes a part or a hasher makes this anew.
  */
 struct blm_one {
 	blm_single_contains *contains;	/* NULL: ask the kind */
@@ -40,7 +40,8 @@ struct blm_one {
 	uint64_t units;			/* blocks, or cells where the kind has none */
 	uint64_t prepared[2];		/* of the seed, for xxh3_16() */
 	uint32_t probes;
-	uint32_t lanes;			/* so many bits, the lowest, are set; of more than 31: 0 */
+	/* the lowest bits are set, one for each probe; for more than 31 probes: 0 */
+	uint32_t lanes;
 	struct blm_part *part;
 	/* the next line */
 	const struct blm_hasher *by;
@@ -64,7 +65,7 @@ struct blm_single {
 	blm_single_contains_fixed *contains_fixed;
 };
 
-/* Of an instruction set: one table, the last entry of which has no kind. */
+/* For an instruction set: one table, whose last entry has no kind. */
 struct blm_single_set {
 	const char *name;		/* of the set, as in struct blm_simd */
 	const struct blm_single *of;

@@ -33,7 +33,7 @@ struct blm_build {
 	bool gathers;
 	bool wants_values;
 	struct blm_sort sort;
-	/* kinds that are told what is not in the filter: `excluded` is in use */
+	/* kinds that also know keys that are not in the filter: `excluded` is in use */
 	bool excludes;
 	struct blm_sort excluded;
 	struct blm_others others;

@@ -18,14 +18,14 @@
  *              replaced under it. Taking the lock exclusively waits for both (presence.h).
  *   reader     loads the state word once a call. Changed: it looks the name up (view.c).
  *
- * Dropping is the same with DROPPED, and nothing put in place (drop.c); who lists false positives
- * plays the replacer, and leaves the file in its place (allowlist.c). In a store the commit also
+ * Dropping is the same with DROPPED, and nothing put in place (drop.c). A lister of false positives
+ * acts as the replacer, and leaves the file in its place (allowlist.c). In a store the commit also
  * notes which file it took out, so that after a kill or a power cut that kept the commit, and not
  * the deletion of that file, `verify` knows it for what it is (orphans.c).
  *
- * Whoever dies leaves its lock to the next; the state that it leaves means nothing once the lock is
- * free, as does that of a copied file. The word's upper bits count every change, so that no state
- * is taken for an earlier one.
+ * A process that dies leaves its lock to the next one. The state that it leaves means nothing once
+ * the lock is free, as does that of a copied file. The word's upper bits count every change, so
+ * that no state is taken for an earlier one.
  */
 #include "handle/allowlist_carry.h"
 #include "catalog/catalog.h"
@@ -44,8 +44,9 @@ static void unlock(struct blm_view *view)
 }
 
 /*
- * A rename that was cut short left another name in the file's record, and `verify` goes by that.
- * Under the lock that records are written under: whoever renames it right now writes after us.
+ * A rename that was cut short left another name in the file's record, which `verify` believes. This
+ * takes the lock under which records are written: a process that renames the file right now writes
+ * after us.
  */
 static void mend_name(const struct blm_place *place, struct blm_view *view)
 {
@@ -103,7 +104,9 @@ static void keep_record(struct blm_view *new, const struct blm_view *old)
 		blm_next_record(new->image.header, new->constant.uuid, &record);
 }
 
-/* What comes in the place of what: made while nobody adds to the old file, or made before. */
+/*
+ * The new file in the place of the old one: made while no one adds to the old file, or made before.
+ */
 struct replacing {
 	const uint8_t *secret;			/* of the old one; NULL: look where it lies */
 	const struct blm_spec *spec;	/* NULL: like the old one */
@@ -117,7 +120,7 @@ struct replacing {
 	const struct blm_allowlist_carry *carry;		/* what keys it has been given */
 };
 
-/* Of the list of false positives: those that are mistakes still. */
+/* The keys of the list that are still false positives. */
 struct keeping {
 	const struct blm_allowlist_carry *carry;
 	const struct blm_view *new;
@@ -186,8 +189,8 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 }
 
 /*
- * Its file goes, and its secret, if what took its place has another. Beside a path secrets stay:
- * copies and links of the file need them.
+ * Deletes its file, and its secret if the new file has another. The secret of a path stays: copies
+ * and links of the file need it.
  */
 static void forget(const struct blm_place *place, const struct blm_view *old,
 		   const struct replacing *with)
@@ -202,9 +205,9 @@ static void forget(const struct blm_place *place, const struct blm_view *old,
 }
 
 /*
- * Of a path flushing the folder may fail after the one step: who has just opened the old file would
- * else take it for the filter. In a store another may have the name by now, and this file a new
- * one.
+ * For a path, flushing the folder may fail after the one step: a process that has just opened the
+ * old file would else take it for the filter. In a store another filter may have the name now, and
+ * this file a new one.
  */
 static bool was_replaced(const struct blm_place *place, const struct blm_view *old)
 {
@@ -233,8 +236,8 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	if (r < 0)
 		blm_place_clear(&final);
 	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY)
-		return blm_fail_more(r, "; what does not open is not replaced: drop it, or remove "
-				     "the file, first");
+		return blm_fail_more(r, "; a file that does not open is not replaced: drop it, or "
+				     "remove the file, first");
 	if (r < 0)
 		return r;
 	r = blm_lock_current(f, &old);

@@ -80,10 +80,10 @@ int blm_store_new(struct blm_store *store, const char *name, unsigned mode,
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file,
 		  struct blm_header *header, const struct blm_handover *over);
 /*
- * store_batch.c: new filters that appear together. new: room for so many; NULL, with words. add:
- * the file is finished but for its sync, and is the batch's; end `file` then. publish: once, after
- * the last add. end: frees the batch, and deletes its files unless it was published. Signals that
- * end the process are held throughout (blm_hold_end()).
+ * store_batch.c: new filters that appear together. new: room for `count` filters; NULL, with a
+ * message. add: the file is finished but for its sync, and now belongs to the batch; then end
+ * `file`. publish: once, after the last add. end: frees the batch, and deletes its files unless it
+ * was published. Signals that end the process are blocked throughout (blm_hold_end()).
  */
 struct blm_store_batch;
 struct blm_store_batch *blm_store_batch_new(struct blm_store *store, size_t most);

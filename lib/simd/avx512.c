@@ -81,8 +81,8 @@ static void count_blocks(const void *data, size_t bytes, uint64_t histogram[513]
 }
 
 /*
- * Of 64 keys of one word of probes, and of the next batch as many, what is worked out of their
- * hashes, eight at once.
+ * Values computed from the hashes of 64 keys of one word of probes, and of as many keys of the next
+ * batch, eight at once.
  */
 enum { TOGETHER = 64 };
 struct together {

@@ -1,9 +1,9 @@
 /*
  * avx512_fixed.h - 64 keys of 8 or 16 bytes, hashed by XXH3 and asked of blocks, by AVX-512
  *
- * For a filter in the cache: nothing is asked for ahead, and no hash is stored. What is worked out
- * of eight keys is stored while the eight before them are looked at, as in avx512.c. There must be
- * fewer than 2^32 blocks.
+ * For a filter in the cache: nothing is asked for ahead, and no hash is stored. The values of eight
+ * keys are stored while the eight before them are looked at, as in avx512.c. There must be fewer
+ * than 2^32 blocks.
  */
 #ifndef BLM_SIMD_AVX512_FIXED_H
 #define BLM_SIMD_AVX512_FIXED_H

@@ -32,7 +32,7 @@ static inline uint16x8_t neon_probes(uint64_t probes_of_word)
 
 /*
  * Seven probes at a time: a probe's upper six bits choose one of the block's 64 bytes, its lower
- * three the bit. `left`: so many of them count, at most seven.
+ * three the bit. `left`: how many of them count, at most seven.
  */
 static inline bool neon_word_contains(uint8x16x4_t block, uint64_t probes_of_word, unsigned left)
 {

@@ -29,9 +29,9 @@ static void look_again(const struct blm_disk_use *use, bool soon)
 }
 
 /*
- * By so many waits all of the file would have been read several times over: it does not stay in
- * memory, of which others have much, or this process may use little. Then a miss should read no
- * more than it must.
+ * After this many waits the whole file would have been read several times: it does not stay in
+ * memory, because other processes use much, or this process may use little. Then a miss should read
+ * no more than it must.
  */
 static void count_waits(struct blm_view *view, uint64_t waits)
 {

@@ -4,7 +4,7 @@
 
 #include "view/view.h"
 
-enum { BLM_AHEAD = 1024 };	/* so many keys at once have their pages asked for */
+enum { BLM_AHEAD = 1024 };	/* keys whose pages are asked for at once */
 static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "whole batches");
 
 /*
@@ -18,9 +18,9 @@ static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "w
 bool blm_is_cold(struct blm_view *view, size_t keys);
 
 /*
- * Have the pages that these keys lie in read from the disk, all at once: at most BLM_AHEAD keys, or
- * hashes. changing: all of a key's pages; else those that a question comes to, which ends at the
- * first bit that is not set.
+ * Reads the pages of these keys from the disk, all at once: at most BLM_AHEAD keys, or hashes.
+ * changing: all pages of a key; else those that a question comes to, which ends at the first bit
+ * that is not set.
  */
 void blm_ask_ahead(const struct blm_view *view, const struct blm_batch *batch, bool changing);
 

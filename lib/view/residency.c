@@ -1,4 +1,4 @@
-/* residency.c - how a filter lies in memory: which pages, brought in beforehand, held there */
+/* residency.c - how a filter is in memory: which pages, read beforehand, locked there */
 #include "file/paging.h"
 #include "bloomery.h"
 #include "view/view.h"
@@ -36,7 +36,7 @@ static bool huge_pages(const struct blm_view *view, unsigned flags)
 	return !(le64toh(view->constant.flags) & BLM_FLAG_SPARSE) && !blm_pages_too_many(&image);
 }
 
-/* What lies before the first part has small pages in any case. */
+/* The bytes before the first part have small pages in any case. */
 static int bring(const struct blm_view *view, const char *display)
 {
 	const struct blm_image image = image_of(view);

@@ -107,7 +107,7 @@ int blm_check_parameters(const struct blm_view *a, const char *shown_a, const st
 				shown_a,
 				shown_b, why, kind_takes_keys(a->whole.kind)
 				? "blm_template() makes filters that combine"
-				: "what is to be merged is built with the same capacity, rate, "
+				: "build filters that are to be merged with one capacity, rate, "
 				"options and seed");
 	for (unsigned i = 0; i < a->parts && i < b->parts; i++)
 		if (a->part[i].shape.cells != b->part[i].shape.cells

@@ -37,8 +37,8 @@ static unsigned threads_for(uint64_t bytes)
 /* ---- Holes ---- */
 
 /*
- * Behind the end of a file that was cut there are no holes: what is not there any more is to be
- * missed, not to be zeros.
+ * Behind the end of a truncated file there are no holes: missing data must be noticed, and not read
+ * as zeros.
  */
 static bool ends_before(int fd, uint64_t bytes)
 {
@@ -96,10 +96,10 @@ struct run {
 	const struct blm_scan *scan;
 	uint64_t bytes;
 	pthread_mutex_t mutex;		/* for what follows */
-	/* the stretch of data that is being given out; at: the first byte that nobody has */
+	/* the stretch of data that is being given out; at: its first free byte */
 	uint64_t at, to;
 	uint64_t zeros;			/* of holes, so far */
-	/* what the first failure was, and its words, which lie in the thread that had it */
+	/* the first failure, and its message, which is stored in the thread that had it */
 	int failed;
 	char why[1024];
 };
@@ -133,7 +133,7 @@ static bool take(struct run *run, uint64_t *ret_from, uint64_t *ret_to)
 	return *ret_from < *ret_to;
 }
 
-/* Small pages are read one by one where nobody asks for more at once. */
+/* Small pages are read one by one unless more are asked for at once. */
 static void ask_for(const struct blm_scan *scan, uint64_t from, uint64_t to)
 {
 	for (size_t v = 0; v < scan->count; v++)

@@ -5,7 +5,7 @@
 #include "hash/scheme.h"
 #include "kind/common/options.h"
 
-/* A filter of one part is that part; what is composed of several says what each must be. */
+/* A filter of one part is that part. A composite kind says what each part must be. */
 static int check_parts(struct blm_view *view, const struct blm_contents *contents,
 		       const char *display)
 {

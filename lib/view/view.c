@@ -127,8 +127,8 @@ int blm_view_set_constant(struct blm_view *view, const struct blm_constant *cons
 /* ---- Secrets ---- */
 
 /*
- * Give a keyed view its secret: the one the handle was given, if it is the right one, else what
- * lies at the place.
+ * Gives a keyed view its secret: the one of the handle, if it is the right one, else the one at the
+ * place.
  */
 int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const uint8_t *given)
 {

@@ -44,12 +44,12 @@ struct blm_view {
 	/* keyed families: in memory that is not dumped; else NULL */
 	uint8_t *secret;
 	uint64_t hash_id;
-	bool holes;			/* the data may have holes, which the system can tell of */
+	bool holes;			/* the data may have holes, which the system reports */
 	/*
-	 * the flags of blm_load() that it lies in memory by; written under the handle's `renewing`
+	 * the flags of blm_load() that it is mapped by; written under the handle's `renewing`
 	 */
 	unsigned load;
-	_Atomic bool huge;		/* what comes into memory does so 2 MiB at a time */
+	_Atomic bool huge;		/* pages are read 2 MiB at a time */
 	_Atomic uint64_t waits;		/* for that, as far as they were counted */
 	struct blm_part part[BLM_PARTS_MAX];
 	unsigned parts;
@@ -60,17 +60,16 @@ struct blm_view {
 	struct blm_presence presence;	/* what threads do instead of sharing that lock */
 	/* BLM_LOCK_SYNC of this file, among this handle's threads */
 	pthread_mutex_t syncing;
-	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, likewise */
+	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, the same */
 	/*
 	 * a thread has that lock exclusively: for those who want to know, and not to wait; written
 	 * by who has it
 	 */
 	_Atomic bool syncs, writes;
-	pthread_mutex_t growing;	/* BLM_LOCK_GROW, likewise */
+	pthread_mutex_t growing;	/* BLM_LOCK_GROW, the same */
 	uint64_t last_seen;
 	/*
-	 * another program's file, whose bits do not lie as ours do: what is mapped is a copy in
-	 * memory
+	 * another program's file with its bits in another order: the map is a copy in memory
 	 */
 	bool read_in;
 	/*
@@ -118,7 +117,7 @@ static inline struct blm_live *live_of(const struct blm_view *view)
 	return &view->image.header->live;
 }
 
-/* Does nobody else see it yet? */
+/* Is this caller the only one that sees it? */
 static inline void set_alone(struct blm_view *view, bool alone)
 {
 	for (unsigned i = 0; i < view->parts; i++)
@@ -190,7 +189,7 @@ struct blm_part blm_owned_part(const struct blm_view *view, unsigned i);
 /* Where the last of its parts ends in the file. */
 uint64_t blm_view_end(const struct blm_view *view);
 
-/* How the view lies in memory: as blm_load() says, as far as it goes. */
+/* How the view is mapped: as blm_load() says, as far as possible. */
 int blm_view_load(struct blm_view *view, unsigned flags, const char *display);
 void blm_view_choose_pages(struct blm_view *view, bool huge);
 
@@ -202,8 +201,8 @@ int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image,
 			  const struct blm_contents *contents, const char *display);
 
 /*
- * Give a view, which nobody else has, another constant page: its checksum and ids are made, its
- * hasher is made anew.
+ * Gives a view that no other thread has another constant page: its checksum, its ids and its hasher
+ * are made anew.
  */
 int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant,
 			  const char *display);

@@ -314,7 +314,7 @@ START_TEST(a_file_that_changes_before_its_bits_are_read_is_refused)
 	      -ENODATA);
 	FAILS(js->fill(&part, (const uint8_t *)larger, strlen(larger), &BLM_EXCHANGE(), "file"),
 	      -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "file: its size is 65 by now") != NULL, "%s",
+	ck_assert_msg(strstr(blm_error_message(), "file: its size is 65 now") != NULL, "%s",
 		      blm_error_message());
 	ck_assert_uint_eq(words[0] | words[1], 0);
 	OK(js->fill(&part, (const uint8_t *)same, strlen(same), &BLM_EXCHANGE(), "file"));

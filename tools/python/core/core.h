@@ -59,7 +59,7 @@ int plain_format(const char *format);
 /* numpy shows the bytes of some types as if they were plain bytes. Is this of such a type? */
 int is_no_plain_numpy(PyObject *object);
 
-/* What is done with many keys. The order is that of _filter.py. */
+/* The operations on many keys. The order is that of _filter.py. */
 enum op { CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE };
 
 /* A filter or a builder, in use until the call ends. closing: NULL, or set by close(). */
