@@ -133,9 +133,9 @@ static int join_rows(struct job *job, const struct row *row, const struct blm_ke
 	}
 	row_parts_of(&parts, line);
 	to = put(job->out + job->used, &row->head);
-	if (!parts.first) {
+	if (!parts.first || parts.whole) {
 		*to++ = columns_end();
-		to = put(to, &parts.before);
+		to = put(to, parts.whole ? &parts.column : &parts.before);
 	}
 	to = put(to, &parts.after);
 	if (rows_end_in_cr())

@@ -1,5 +1,9 @@
-/* keys.c - the key in a line: all of it, a column of it, or what its hexadecimal digits say */
+/*
+ * keys.c - the key in a line: all of it, a column of it, a value of its JSON, or what its
+ * hexadecimal digits say
+ */
 #include "keys.h"
+#include "json_pointer.h"
 #include "numbers.h"
 #include "values.h"
 
@@ -7,14 +11,24 @@
 #include <errno.h>
 
 static struct {
-	bool null, hex, crlf, ranges;
+	bool null, hex, crlf, ranges, skip_bad;
 	uint64_t field;
+	struct json_pointer *json;	/* NULL: lines are not JSON */
+	char no_value[160], no_key[160];	/* messages about a line that lacks such a key */
 	char delimiter;
 	uint64_t value_field;
 } o = { .delimiter = '\t' };
 
 struct given given_keys = { .option = "--key" };
 const struct given no_keys = { 0 };
+
+static int set_json_key(const struct opt *opt, const char *text);
+
+#define JSON_ROWS \
+	{ 0, "json-key", "POINTER", "lines are JSON, and the key is the value that a JSON " \
+	  "Pointer names, like /metadata/url; lines are printed whole", set_json_key, NULL }, \
+	{ 0, "skip-bad", NULL, "leave out lines that have no key; a message counts them at the " \
+	  "end", set_flag, &o.skip_bad }
 
 #define LINE_ROWS \
 	{ '0', "null", NULL, "lines end in NUL, not in newline", set_flag, &o.null }, \
@@ -23,11 +37,13 @@ const struct given no_keys = { 0 };
 	  set_number, &o.field, 1, 1 << 20 }, \
 	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV " \
 	  "with quotes)", set_byte, &o.delimiter }, \
-	{ 0, "crlf", NULL, "lines end in CR LF: the CR is not part of the key", set_flag, &o.crlf }
+	{ 0, "crlf", NULL, "lines end in CR LF: the CR is not part of the key", set_flag, \
+	  &o.crlf }, \
+	JSON_ROWS
 
 const struct opt key_options[] = {
 	{ 0, "key", "KEY", "a key, before those of FILEs (repeatable); --hex holds for it, --field "
-	  "does not; with --crlf it keeps a CR, and is printed with CR LF",
+	  "and --json-key do not; with --crlf it keeps a CR, and is printed with CR LF",
 	  set_given, &given_keys },
 	LINE_ROWS,
 	{ 0 }
@@ -46,6 +62,7 @@ const struct opt row_options[] = {
 	  "quotes)", set_byte, &o.delimiter },
 	{ 0, "crlf", NULL, "rows end in CR LF: the CR is not part of the last column", set_flag,
 	  &o.crlf },
+	JSON_ROWS,
 	{ 0 }
 };
 
@@ -66,6 +83,23 @@ int set_given(const struct opt *opt, const char *text)
 		return broken("out of memory");
 	given->keys = keys;
 	keys[given->count++] = (struct given_key){ .text = text };
+	return DONE;
+}
+
+static int set_json_key(const struct opt *opt, const char *text)
+{
+	int r;
+
+	pointer_free(o.json);
+	o.json = NULL;
+	r = pointer_compile(text, &o.json);
+	if (r == -EINVAL)
+		return misuse("--%s %s: is not a JSON Pointer; " POINTER_FORM, opt->name, text);
+	if (r < 0)
+		return broken("out of memory");
+	snprintf(o.no_value, sizeof(o.no_value), "has no value at %.100s, or null", text);
+	snprintf(o.no_key, sizeof(o.no_key), "has an array or an object at %.60s; a key is a "
+		 "string, a number, true or false", text);
 	return DONE;
 }
 
@@ -94,6 +128,9 @@ int given_with_values(const char *command)
 {
 	const struct given_key *key = given_that(false);
 
+	if (o.json)
+		return misuse("%s: --json-key: JSON lines give keys without values; write columns, "
+			      "and use --field and --value-field", command);
 	return key ? misuse("%s: --key %s has no value; write --key %s --value V", command,
 			    key->text, key->text) : DONE;
 }
@@ -114,7 +151,7 @@ bool values_given(void)
 
 void keys_in_first_column(void)
 {
-	if (!o.field)
+	if (!o.field && !o.json)
 		o.field = 1;
 }
 
@@ -135,7 +172,12 @@ char line_end(void)
 
 bool keys_are_lines(void)
 {
-	return !o.hex && !o.crlf && !o.field && !o.ranges;
+	return !o.hex && !o.crlf && !o.field && !o.ranges && !o.json;
+}
+
+bool bad_lines_are_skipped(void)
+{
+	return o.skip_bad;
 }
 
 bool keys_are_hex(void)
@@ -145,13 +187,18 @@ bool keys_are_hex(void)
 
 bool keys_need_room(void)
 {
-	return o.hex || ((o.field || o.ranges) && o.delimiter == ',');
+	return o.hex || o.json || ((o.field || o.ranges) && o.delimiter == ',');
 }
 
 int keys_check(void)
 {
 	if (o.null && o.crlf)
 		return misuse("-0 and --crlf exclude each other: lines end in NUL or in CR LF");
+	if (o.json && (o.field || o.value_field))
+		return misuse("--json-key and the number of a column exclude each other: a line is "
+			      "JSON or has columns");
+	if (o.json && json_need())
+		return broken("--json-key: %s", json_need());
 	return DONE;
 }
 
@@ -221,6 +268,11 @@ void row_parts_of(struct row_parts *ret, const struct blm_key *line)
 
 	if (o.crlf && end > start && end[-1] == '\r')
 		end--;
+	if (o.json) {
+		*ret = (struct row_parts){ .first = true, .whole = true,
+					   .column = { start, (size_t)(end - start) } };
+		return;
+	}
 	for (uint64_t i = 1; i < o.field; i++)
 		at = column(&ignored, at, end, NULL) + 1;
 	behind = column(&ignored, at, end, NULL);
@@ -290,6 +342,14 @@ const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
 	return why;
 }
 
+static const char *from_hex(struct blm_key *key, uint8_t *room)
+{
+	if (!parse_hex(key->bytes, key->len, room))
+		return "is not a key in hexadecimal digits, two for each byte";
+	*key = (struct blm_key){ room, key->len / 2 };
+	return NULL;
+}
+
 static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field,
 			  uint8_t *room)
 {
@@ -300,12 +360,40 @@ static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint6
 		ret->len--;
 	if (field && (why = field_of(ret, field, room)))
 		return why;
-	if (!o.hex)
-		return NULL;
-	if (!parse_hex(ret->bytes, ret->len, room))
-		return "is not a key in hexadecimal digits, two for each byte";
-	*ret = (struct blm_key){ room, ret->len / 2 };
+	return o.hex ? from_hex(ret, room) : NULL;
+}
+
+/*
+ * A string is decoded, which makes it no longer. Every other value is a key as it is written: 1 and
+ * 1.0 are two keys, and "1" and 1 are one.
+ */
+static const char *json_key_in(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+			       struct json_reader **reader)
+{
+	const struct json_pointer *pointer = o.json;
+	struct json_value v;
+
+	if (!*reader)
+		*reader = json_reader_new(&pointer, 1);
+	if (!*reader)
+		return "is too long for the memory there is";
+	if (json_reader_find(*reader, line->bytes, line->len, &v))
+		return json_reader_error(*reader);
+	if (v.type == JSON_ABSENT || v.type == JSON_NULL)
+		return o.no_value;
+	if (v.type == JSON_ARRAY || v.type == JSON_OBJECT)
+		return o.no_key;
+	*ret = (struct blm_key){ v.text, v.length };
+	if (o.hex)
+		return from_hex(ret, room);
+	if (v.type == JSON_STRING)
+		ret->bytes = memcpy(room, v.text, v.length);
 	return NULL;
+}
+
+void key_reader_free(struct json_reader *reader)
+{
+	json_reader_free(reader);
 }
 
 static bool is_quoted(const char *at, const char *end)
@@ -339,8 +427,11 @@ static const char *range_in(struct blm_key *ret, uint64_t n, uint8_t *room)
 	return NULL;
 }
 
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+		   struct json_reader **reader)
 {
+	if (o.json)
+		return json_key_in(ret, line, room, reader);
 	if (o.ranges) {
 		*ret = *line;
 		if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')

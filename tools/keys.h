@@ -4,6 +4,8 @@
 
 #include "command.h"
 
+struct json_reader;
+
 extern const struct opt key_options[];
 /* the same without --key: of update, whose keys come in or go */
 extern const struct opt line_options[];
@@ -41,15 +43,19 @@ void keys_are_ranges(void);	/* of lines: in one column or in two (ranges.h) */
 char columns_end(void);
 char line_end(void);
 bool keys_are_lines(void);	/* is every key its whole line? */
+bool bad_lines_are_skipped(void);	/* --skip-bad: lines without a key are left out */
 bool keys_are_hex(void);	/* are keys written in hexadecimal digits? */
 bool keys_need_room(void);	/* are there keys that do not stand in their line as they are? */
 int keys_check(void);		/* do the options agree? Return: DONE or USAGE */
 
 /*
- * The key in a line. `room` has space for as many bytes as the line.
- * Return: NULL, or what is wrong with the line.
+ * The key in a line. `room` has space for as many bytes as the line. The reader of JSON is made on
+ * first use, if --json-key is given; it is for one thread.
+ * Return: NULL, or what is wrong with the line, in words that last until the reader reads again.
  */
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+		   struct json_reader **reader);
+void key_reader_free(struct json_reader *reader);
 
 /* The same of a key of the command line, which is no column of a line. */
 const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
@@ -67,6 +73,7 @@ struct row_parts {
 	struct blm_key column;
 	struct blm_key after;	/* those behind it, and the delimiter before each */
 	bool first;		/* is the key in the first column? */
+	bool whole;		/* the row is one column, a text of JSON that has the key in it */
 };
 
 /* The parts of a line that key_of() took by its column. */

@@ -52,7 +52,8 @@ void learn_key(struct learn *learn, const struct blm_key *key)
 {
 	const uint8_t *bytes = key->bytes;
 
-	if (!learn->to)
+	/* a value of JSON can have the end of a line in it, which the file cannot */
+	if (!learn->to || (!keys_are_hex() && memchr(bytes, line_end(), key->len)))
 		return;
 	if (!keys_are_hex())
 		fwrite(bytes, 1, key->len, learn->to);

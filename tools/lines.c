@@ -16,6 +16,7 @@ enum { BLOCK = LINES_BLOCK, LINES = BLOCK / 64 };
 void batch_free(struct batch *b)
 {
 	free(b->own_keys);
+	key_reader_free(b->reader);
 	free(b->lines);
 	free(b->bits);
 	free(b->hashes);
@@ -67,10 +68,24 @@ struct batch batch_part(const struct batch *batch, size_t from, size_t count)
 	return part;
 }
 
+/* How many lines of the batch come before one of those that are left? */
+static size_t lines_before(const struct batch *b, size_t i)
+{
+	const char *line = b->lines[i].bytes;
+	size_t n = 0;
+
+	if (!b->skipped)
+		return i;
+	for (const char *at = b->text; (at = memchr(at, line_end(), (size_t)(line - at))); at++)
+		n++;
+	return n;
+}
+
 int batch_refuse(struct batch *b, size_t good, const char *why)
 {
 	snprintf(b->message, sizeof(b->message), "%s", why);
 	b->wrong = b->message;
+	b->skipped = lines_before(b, good) - good;
 	b->count = b->read = good;
 	return DONE;
 }
@@ -168,12 +183,14 @@ bool batch_give(struct batch *b, const struct given *given)
 	return true;
 }
 
-const char *batch_where(char room[WHERE], const struct batch *b, uint64_t before, size_t i)
+const char *batch_where(char room[WHERE], const struct batch *b, size_t i)
 {
+	size_t before = i < b->count ? lines_before(b, i) : i + b->skipped;
+
 	if (b->given)
 		snprintf(room, WHERE, "%s %s", b->given->option, b->given->keys[i].text);
 	else
-		snprintf(room, WHERE, "%s: line %" PRIu64, b->source, before + i + 1);
+		snprintf(room, WHERE, "%s: line %" PRIu64, b->source, b->line + before + 1);
 	return room;
 }
 
@@ -204,22 +221,42 @@ static bool more_lines(struct batch *b)
 	return true;
 }
 
-/* Return: how many there are before one that is wrong. */
+static const char *find_key(struct batch *b, size_t i, struct blm_key *ret)
+{
+	const struct blm_key *line = &b->lines[i];
+	size_t at = (size_t)((const char *)line->bytes - b->text);
+	uint8_t *room = b->room_for_keys ? b->room_for_keys + at : NULL;
+
+	return b->given ? given_key_of(ret, line, room) : key_of(ret, line, room, &b->reader);
+}
+
+static void skip(struct batch *b, size_t i, const char *why)
+{
+	if (!b->skipped++) {
+		b->first_skipped = i;
+		snprintf(b->why_skipped, sizeof(b->why_skipped), "%s", why);
+	}
+}
+
+/* Return: how many lines with keys there are before one that is wrong. */
 static size_t find_keys(struct batch *b, const char **ret_wrong)
 {
-	for (size_t i = 0; i < b->read; i++) {
-		const struct blm_key *line = &b->lines[i];
-		size_t at = (size_t)((const char *)line->bytes - b->text);
-		uint8_t *room = b->room_for_keys ? b->room_for_keys + at : NULL;
-		const char *wrong = b->given ? given_key_of(&b->keys[i], line, room)
-			: key_of(&b->keys[i], line, room);
+	bool skips = bad_lines_are_skipped() && !b->given;
+	size_t good = 0;
 
-		if (wrong) {
+	for (size_t i = 0; i < b->read; i++) {
+		const char *wrong = find_key(b, i, &b->keys[good]);
+
+		if (!wrong) {
+			b->lines[good++] = b->lines[i];
+		} else if (skips) {
+			skip(b, i, wrong);
+		} else {
 			*ret_wrong = wrong;
-			return i;
+			break;
 		}
 	}
-	return b->read;
+	return good;
 }
 
 /*
@@ -238,7 +275,7 @@ const char *batch_split(struct batch *b)
 	const char *at = b->text, *end = b->text + b->used;
 	const char *wrong = NULL;
 
-	b->read = 0;
+	b->read = b->skipped = 0;
 	while (at < end) {
 		const char *next = line_from(b, at);
 

@@ -31,14 +31,25 @@ struct batch {
 	uint64_t taken;
 	bool first, last;	/* of its source; of all */
 	bool alone;		/* no other thread is at work, so that work ahead saves no time */
-	/* the fault of the line after the last good one, or NULL; static, or in `message` */
+	uint64_t line;		/* how many lines of the source come before it; in turn */
+	/*
+	 * the fault of the line after the last good one, or NULL; static, in `message`, or the
+	 * reader's
+	 */
 	const char *wrong;
+	/*
+	 * lines that were left out since they have no key: how many, the number of the first in
+	 * the batch, and what is wrong with that one
+	 */
+	size_t skipped, first_skipped;
+	char why_skipped[WHY];
 	int code;		/* of reading and working ahead; where it is not DONE: */
 	char message[MESSAGE];	/* what they had to say */
 
 	/* [0, used): whole lines; [used, end): the beginning of the next batch's first line */
 	char *text;
 	struct blm_key *own_keys;
+	struct json_reader *reader;	/* for key_of() */
 	/* as large as text: the key of a line, where it needs room, is at the same place */
 	uint8_t *room_for_keys;
 	size_t used, end, room, most;	/* bytes, bytes, bytes; lines that there is room for */
@@ -78,12 +89,9 @@ int batch_refuse(struct batch *batch, size_t good, const char *why);
  */
 bool batch_give(struct batch *batch, const struct given *given);
 
-/*
- * Where its i-th line stands, for a message; `before`: how many lines of its source come before the
- * batch.
- */
+/* Where its i-th line stands, for a message; in turn. */
 enum { WHERE = 512 };
-const char *batch_where(char room[WHERE], const struct batch *batch, uint64_t before, size_t i);
+const char *batch_where(char room[WHERE], const struct batch *batch, size_t i);
 
 /* The value of its i-th line. Return: as value_of(). */
 const char *batch_value(uint64_t *ret, const struct batch *batch, size_t i, char room[WHY]);

@@ -141,6 +141,9 @@ static int parse(const char *command, const struct opt *const *tables, int argc,
 		take_table(&p, help_option);
 	opterr = optind = 0;	/* begin anew */
 	while ((code = getopt_long(argc, argv, shorts, p.longs, NULL)) != -1) {
+		opt = code == ':' && optopt >= LONG_BASE ? by_code(&p, optopt) : NULL;
+		if (opt && command && refuse_anothers(command, opt, argv[optind - 1]))
+			return USAGE;
 		if (code == '?' || code == ':')
 			return wrong(&p, command, code, argv[optind - 1]);
 		opt = by_code(&p, code);

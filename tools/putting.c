@@ -29,7 +29,7 @@ static int bad_value(const struct putting *p, const struct batch *batch, size_t 
 
 	for (size_t i = 0; i < count; i++)
 		if (blm_put(p->f, batch->keys[i].bytes, batch->keys[i].len, p->values[i]) < 0)
-			return broken("%s: %s", batch_where(where, batch, p->line, i),
+			return broken("%s: %s", batch_where(where, batch, i),
 				      own_terms(blm_error_message()));
 	return fail(-ERANGE);
 }
@@ -45,8 +45,6 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 	*ret_changed = 0;
 	if (code != DONE)
 		return code;
-	if (batch->first)
-		p->line = 0;
 	while (good < batch->count && !(why = batch_value(&p->values[good], batch, good, room)))
 		good++;
 	r = blm_put_many(p->f, batch->keys, p->values, good, NULL);
@@ -55,8 +53,7 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 	if (r < 0)
 		return fail(r);
 	*ret_changed = (uint64_t)r;
-	p->line += good;
-	return why ? broken("%s %s", batch_where(where, batch, p->line - good, good), why) : DONE;
+	return why ? broken("%s %s", batch_where(where, batch, good), why) : DONE;
 }
 
 void putting_end(struct putting *p)

@@ -75,6 +75,8 @@ struct stream {
 	size_t running;
 
 	uint64_t keys, line;	/* of batches whose turn is over: all; in this source */
+	uint64_t skipped;	/* lines of theirs without a key */
+	char first_skipped[WHERE + WHY];
 };
 
 static struct slot *slot_of(struct stream *s, uint64_t number)
@@ -183,6 +185,15 @@ static void *run_ahead(void *stream)
 
 /* ---- In turn ---- */
 
+static void note_skipped(struct stream *s, const struct batch *b)
+{
+	if (b->skipped && !s->skipped)
+		snprintf(s->first_skipped, sizeof(s->first_skipped), "%.*s: line %llu %s",
+			 WHERE - 40, b->source,
+			 (unsigned long long)(b->line + b->first_skipped + 1), b->why_skipped);
+	s->skipped += b->skipped;
+}
+
 static int take_turn(struct stream *s, struct batch *b)
 {
 	char where[WHERE];
@@ -190,13 +201,15 @@ static int take_turn(struct stream *s, struct batch *b)
 
 	if (b->first)
 		s->line = 0;
+	b->line = s->line;
 	if (b->count && b->code == DONE)
 		/* also where a line after these is wrong */
 		code = s->work->in_turn(b, s->work->context);
 	if (b->wrong)
-		batch_where(where, b, s->line, b->read);
+		batch_where(where, b, b->read);
+	note_skipped(s, b);
 	s->keys += b->read;
-	s->line += b->read;
+	s->line += b->read + b->skipped;
 	progress_now(s->keys, b->taken);
 	if (code != DONE)
 		return code;
@@ -319,6 +332,9 @@ int each_batch(char **files, size_t count, const struct work *work)
 		code = each_turn(&s, threads);
 		progress_end();
 	}
+	if (s.skipped && code == DONE && !quiet)
+		say("%llu lines without a key were skipped; the first is %s",
+		    (unsigned long long)s.skipped, s.first_skipped);
 	if (s.open)
 		source_close(&s.source);
 	free_slots(&s);

@@ -14,7 +14,7 @@
 
 /* ---- In the place of the program's other files ---- */
 
-static struct options { char end; bool lines, room; } o;
+static struct options { char end; bool lines, room, skips; } o;
 /* given out in pieces of up to `most` */
 static struct input { char *text; size_t bytes, at; unsigned most; } in;
 
@@ -22,6 +22,8 @@ char line_end(void) { return o.end; }
 bool keys_are_lines(void) { return o.lines; }
 bool keys_need_room(void) { return o.room; }
 bool rows_end_in_cr(void) { return false; }
+bool bad_lines_are_skipped(void) { return o.skips; }
+void key_reader_free(struct json_reader *reader) { (void)reader; }
 bool stopping(void) { return false; }
 void stop_for(int signal) { (void)signal; }
 void say(const char *format, ...) { (void)format; }
@@ -31,11 +33,13 @@ int broken(const char *format, ...) { (void)format; return FAILED; }
  * A key is its line without its first byte, copied where it needs room; a line that begins with '!'
  * has none.
  */
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+		   struct json_reader **reader)
 {
 	const char *text = line->bytes;
 	size_t cut = line->len > 0;
 
+	(void)reader;
 	if (cut && *text == '!')
 		return "is wrong";
 	*ret = (struct blm_key){ text + cut, line->len - cut };
@@ -46,7 +50,7 @@ const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *roo
 
 const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
 {
-	return key_of(ret, line, room);
+	return key_of(ret, line, room, NULL);
 }
 
 const char *value_of(uint64_t *ret, const struct blm_key *line, char why[WHY])
@@ -251,6 +255,71 @@ START_TEST(the_lines_before_a_wrong_one_are_there)
 }
 END_TEST
 
+/* Lines come in batches of any size, so each is told by its number in the input. */
+START_TEST(skipped_lines_are_counted_and_no_number_is_wrong)
+{
+	static const char *const numbers[] = { "input: line 1", "input: line 3", "input: line 4",
+					       "input: line 7" };
+	struct batch slots[SLOTS] = { { 0 } }, *b;
+	struct source source = { .name = "input" };
+	size_t left_out = 0, found = 0, first = 0;
+	uint64_t line = 0;
+	char where[WHERE];
+	int more = 1;
+
+	srandom((unsigned)_i);
+	o = (struct options){ .end = '\n', .room = _i % 2, .skips = true };
+	free(in.text);
+	in = (struct input){ .text = strdup("ab\n!\nc\nd\n!\n!x\ne\n!\n"), .bytes = 18,
+			     .most = 1 + (unsigned)_i };
+	for (size_t n = 0; more > 0; n++) {
+		b = &slots[n % SLOTS];
+		more = batch_read(b, n ? &slots[(n - 1) % SLOTS] : NULL, &source);
+		b->source = "input";
+		b->line = line;
+		ck_assert_ptr_null(batch_split(b));
+		if (b->skipped && !left_out)
+			first = line + b->first_skipped + 1;
+		if (b->skipped)
+			ck_assert_str_eq(b->why_skipped, "is wrong");
+		for (size_t i = 0; i < b->count; i++)
+			ck_assert_str_eq(batch_where(where, b, i), numbers[found++]);
+		left_out += b->skipped;
+		line += b->read + b->skipped;
+		snprintf(where, sizeof(where), "input: line %d", (int)line + 1);
+		ck_assert_str_eq(batch_where((char[WHERE]){ 0 }, b, b->read), where);
+	}
+	ck_assert_uint_eq(found, 4);
+	ck_assert_uint_eq(left_out, 4);
+	ck_assert_uint_eq(first, 2);
+	for (size_t i = 0; i < SLOTS; i++)
+		batch_free(&slots[i]);
+}
+END_TEST
+
+START_TEST(a_refused_line_has_its_number_behind_skipped_ones)
+{
+	struct source source = { .name = "input" };
+	struct batch b = { 0 };
+	char where[WHERE];
+
+	o = (struct options){ .end = '\n', .skips = true };
+	free(in.text);
+	in = (struct input){ .text = strdup("!\nab\n!\nc\n!\n"), .bytes = 11, .most = 1 << 10 };
+	while (batch_read(&b, NULL, &source) == 1 && b.used < 11)
+		in.at = 0;
+	b.source = "input";
+	ck_assert_ptr_null(batch_split(&b));
+	ck_assert_uint_eq(b.count, 2);
+	ck_assert_uint_eq(b.skipped, 3);
+	batch_refuse(&b, 1, "is refused");
+	ck_assert_uint_eq(b.count, 1);
+	ck_assert_uint_eq(b.skipped, 2);
+	ck_assert_str_eq(batch_where(where, &b, b.read), "input: line 4");
+	batch_free(&b);
+}
+END_TEST
+
 START_TEST(given_keys_keep_the_ends_of_lines_in_them)
 {
 	char text[200];
@@ -273,7 +342,7 @@ START_TEST(given_keys_keep_the_ends_of_lines_in_them)
 		ck_assert_uint_eq(b.lines[i].len, strlen(keys[i].text));
 		ck_assert_mem_eq(b.lines[i].bytes, keys[i].text, b.lines[i].len);
 	}
-	ck_assert_str_eq(batch_where(where, &b, 0, 0), "--key a\nb");
+	ck_assert_str_eq(batch_where(where, &b, 0), "--key a\nb");
 	ck_assert_ptr_null(batch_value(&value, &b, 2, why));
 	ck_assert_uint_eq(value, 2);
 	b.bits[0] = 5;
@@ -292,6 +361,8 @@ int main(void)
 	tcase_add_loop_test(tc, every_line_is_found_whole_with_its_key_wherever_blocks_end, 0, 500);
 	tcase_add_loop_test(tc, what_is_gathered_is_what_a_loop_over_the_lines_prints, 0, 500);
 	tcase_add_loop_test(tc, the_lines_before_a_wrong_one_are_there, 0, 50);
+	tcase_add_loop_test(tc, skipped_lines_are_counted_and_no_number_is_wrong, 0, 50);
+	tcase_add_test(tc, a_refused_line_has_its_number_behind_skipped_ones);
 	tcase_add_loop_test(tc, given_keys_keep_the_ends_of_lines_in_them, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
