@@ -391,14 +391,7 @@ static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint6
 
 const struct blm_simd blm_simd_avx512 = {
 	.name = "avx512",
-	.runs_here = runs_here,
-	.or_words = or_words,
-	.and_words = and_words,
-	.next_missing = next_missing,
-	.count_ones = count_ones,
-	.count_common = count_common,
-	.count_blocks = count_blocks,
-	.blocks_contain = blocks_contain,
+	BLM_SIMD_LOOPS,
 	.blocks_set = blocks_set,
 	.block_contains = block_contains_here,
 	.blocks_missing = blocks_missing,

@@ -162,14 +162,7 @@ static uint64_t count_split_blocks_here(const void *data, size_t bytes, uint64_t
 
 const struct blm_simd blm_simd_neon = {
 	.name = "neon",
-	.runs_here = runs_here,
-	.or_words = or_words,
-	.and_words = and_words,
-	.next_missing = next_missing,
-	.count_ones = count_ones,
-	.count_common = count_common,
-	.count_blocks = count_blocks,
-	.blocks_contain = blocks_contain,
+	BLM_SIMD_LOOPS,
 	.blocks_missing = blocks_missing,
 	.block_contains = block_contains_here,
 	.split_blocks_contain = split_blocks_contain,

@@ -126,14 +126,7 @@ static void split_blocks_set(void *data, uint64_t blocks, const uint64_t *los, s
 
 const struct blm_simd blm_simd_scalar = {
 	.name = "scalar",
-	.runs_here = runs_here,
-	.or_words = or_words,
-	.and_words = and_words,
-	.next_missing = next_missing,
-	.count_ones = count_ones,
-	.count_common = count_common,
-	.count_blocks = count_blocks,
-	.blocks_contain = blocks_contain,
+	BLM_SIMD_LOOPS,
 	.blocks_set = blocks_set,
 	.block_contains = block_contains,
 	.blocks_missing = blocks_missing,

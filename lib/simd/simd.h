@@ -119,6 +119,13 @@ struct blm_simd {
 			     struct blm_hash *ret);
 };
 
+/* The functions that every set has, under the same names in its file. */
+#define BLM_SIMD_LOOPS \
+	.runs_here = runs_here, \
+	.or_words = or_words, .and_words = and_words, .next_missing = next_missing, \
+	.count_ones = count_ones, .count_common = count_common, .count_blocks = count_blocks, \
+	.blocks_contain = blocks_contain
+
 /* that this processor runs and $BLOOMERY_SIMD allows */
 const struct blm_simd *blm_simd_best(void);
 /* simplest first; NULL past the last that runs here */

@@ -4,6 +4,23 @@
 /* with so many more keys they go through a file where memory is at its least */
 enum { MORE = 5000, AT_ONCE = 250 };
 
+/* Finishes if all went well so far; else the error stays. */
+static int end_build(struct blm_build *b, int r, struct blm_filter **ret)
+{
+	if (r == 0)
+		return blm_build_finish(b, ret);
+	blm_build_cancel(b);
+	return r;
+}
+
+static int end_update(struct blm_update *u, int r)
+{
+	if (r == 0)
+		return blm_update_finish(u);
+	blm_update_cancel(u);
+	return r;
+}
+
 /* Keys, with values where the builder wants them. */
 static int gather(struct blm_build *b, bool values, int from, int to)
 {
@@ -42,10 +59,7 @@ static int build_kind(struct world *w, const char *name, struct blm_params param
 	r = gather(b, values, 1000, 1000 + more);
 	if (r == 0)
 		r = gather(b, values, from, to);
-	if (r == 0)
-		return blm_build_finish(b, ret);
-	blm_build_cancel(b);
-	return r;
+	return end_build(b, r, ret);
 }
 
 static int build_golomb(struct world *w)
@@ -101,10 +115,7 @@ static int build_of_lists(struct world *w, const char *name, int from, int to, b
 	r = gather(b, false, from, to);
 	if (r == 0)
 		r = blm_build_exclude_many(b, others(), MORE);
-	if (r == 0)
-		return blm_build_finish(b, ret);
-	blm_build_cancel(b);
-	return r;
+	return end_build(b, r, ret);
 }
 
 static int build_exact(struct world *w)
@@ -136,10 +147,7 @@ static int update_exact(struct world *w)
 		r = i < COMMON ? blm_update_remove_many(u, &key, 1)
 			       : blm_update_add_many(u, &key, 1);
 	}
-	if (r == 0)
-		return blm_update_finish(u);
-	blm_update_cancel(u);
-	return r;
+	return end_update(u, r);
 }
 
 static struct {
@@ -220,10 +228,7 @@ static int build_scalable_keyed(struct world *w)
 	if (r < 0)
 		return r;
 	r = gather(b, false, COMMON, 300);
-	if (r == 0)
-		return blm_build_finish(b, &w->made);
-	blm_build_cancel(b);
-	return r;
+	return end_build(b, r, &w->made);
 }
 
 static const struct blm_params counted_golomb = BLM_PARAMS(.kind = "golomb", .capacity = 600,
@@ -362,10 +367,7 @@ static int update(struct world *w)
 		if (r == 0)
 			r = blm_update_add_many(u, &(struct blm_key){ come, strlen(come) }, 1);
 	}
-	if (r == 0)
-		return blm_update_finish(u);
-	blm_update_cancel(u);
-	return r;
+	return end_update(u, r);
 }
 
 /* As many more come and go as memory has no room for. */
@@ -385,10 +387,7 @@ static int update_much(struct world *w)
 		if (r == 0)
 			r = blm_update_remove_many(u, &(struct blm_key){ key, strlen(key) }, 1);
 	}
-	if (r == 0)
-		return blm_update_finish(u);
-	blm_update_cancel(u);
-	return r;
+	return end_update(u, r);
 }
 
 static void as_large_golomb(struct world *w)
@@ -429,10 +428,7 @@ static int add_to_range(struct world *w)
 		key_of(i, key);
 		r = blm_update_add_many(u, &(struct blm_key){ key, strlen(key) }, 1);
 	}
-	if (r == 0)
-		return blm_update_finish(u);
-	blm_update_cancel(u);
-	return r;
+	return end_update(u, r);
 }
 
 static int ask_ranges(struct world *w)
