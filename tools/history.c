@@ -157,7 +157,7 @@ static int by_name(const void *name, const void *moment)
 
 const struct moment *history_of(const struct history *history, const char *name, size_t *ret_count)
 {
-	const struct moment *first, *end, *last = history->all + history->count;
+	const struct moment *first, *end, *last;
 
 	*ret_count = 0;
 	if (!history->count)
@@ -165,6 +165,7 @@ const struct moment *history_of(const struct history *history, const char *name,
 	first = bsearch(name, history->all, history->count, sizeof(*first), by_name);
 	if (!first)
 		return NULL;
+	last = history->all + history->count;
 	for (end = first; end < last && !strcmp(end->name, name); )
 		end++;
 	while (first > history->all && !strcmp(first[-1].name, name))
