@@ -19,7 +19,7 @@
 
 #define BLM_ZLIB_CALLS(F) \
 	F(inflateInit_) F(inflateInit2_) F(inflate) F(inflateReset) F(inflateEnd) \
-	F(deflateInit_) F(deflate) F(deflateEnd) F(zError) F(crc32_z)
+	F(deflateInit_) F(deflateInit2_) F(deflate) F(deflateEnd) F(zError) F(crc32_z)
 #define BLM_ZSTD_CALLS(F) \
 	F(ZSTD_createDCtx) F(ZSTD_DCtx_setParameter) F(ZSTD_decompressStream) F(ZSTD_freeDCtx) \
 	F(ZSTD_createCCtx) F(ZSTD_CCtx_setParameter) F(ZSTD_compressStream2) F(ZSTD_freeCCtx) \

@@ -79,10 +79,11 @@ an_option_means_the_same_in_each_command() {
 	for v in $(verbs); do
 		COLUMNS=100 bloomery help "$v" | sed -nE 's/^  (-(.),|   ) --([a-z0-9-]+)( ([A-Z][A-Z|=.]*))?( .*|$)/\3 value:\5 letter:\2/p'
 	done > all
-	sed 's/value:[CFG] letter:o/value:FILE letter:o/' all | sort -u > kinds
+	sed -E 's/value:([CFG]|DIR) letter:o/value:FILE letter:o/' all | sort -u > kinds
 	[ "$(wc -l < kinds)" -gt 80 ]
-	# these say how much is printed, with and without a letter where a command has another use for it
-	cut -d' ' -f1 kinds | uniq -d | grep -vxE 'count|list' > differ || :
+	# these say how much is printed, with and without a letter where a command has another use for it;
+	# the other two have in corpus the names that such tools give them
+	cut -d' ' -f1 kinds | uniq -d | grep -vxE 'count|list|by|key' > differ || :
 	same "$(< differ)" ''
 	sed -n 's/^\(.*\) .* letter:\(.\)$/\2 \1/p' kinds | sort -u | cut -d' ' -f1 | uniq -d > differ
 	same "$(< differ)" ''

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""corpus_reference.py - what `bloomery corpus dedup` must write, by sets
+
+usage: corpus_reference.py make DOCUMENTS FILE...            documents with planted copies, dealt to the files
+       corpus_reference.py expect MODE DIR FILE...           the files that one process writes into DIR
+       corpus_reference.py one-copy MODE DIR FILE...         fails unless DIR has one copy of what the files have
+       corpus_reference.py kill JOURNAL UNITS COMMAND...     kills it when the journal has so many units; says if it did
+
+MODE: document, url, paragraph, ngram-paragraph, ngram-document, ngram-both. N-grams are of 5 tokens with stride 2, the
+threshold is 0.8.
+"""
+import json
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+
+N, STRIDE, THRESHOLD = 5, 2, 0.8
+
+
+def quoted(text):
+	return json.dumps(text, ensure_ascii=False)
+
+
+def make(count, *names):
+	r = random.Random(3)
+	words = [''.join(r.choices('abcdefghijklmnopqrstuvwxyzé', k=r.randint(2, 9))) for _ in range(5000)]
+
+	def paragraph():
+		return ' '.join(r.choices(words, k=r.randint(1, 40))) + r.choice(['.', ' . ', '', ' "quoted"\t', '\\'])
+
+	documents, lines = [], []
+	for number in range(count):
+		text = '\n'.join(paragraph() if r.random() < .9 else '' for _ in range(r.randint(1, 6)))
+		url, kind = f'u{number}', r.random()
+		if documents and kind < .3:
+			other = r.choice(documents)
+			text, url = other['text'], other['url'] if r.random() < .5 else url
+			if kind < .1:	# one paragraph more, or some that another document has
+				text += '\n' + r.choice([paragraph(), r.choice(documents)['text']])
+		documents.append({'text': text, 'url': url})
+		string = json.dumps(text, ensure_ascii=r.random() < .5)
+		lines.append('{"id" : "d%d", "text":  %s ,"metadata":{"url":"%s", "n":[1, {"text":"no"}]}, "group": 1.50}' % (number, string, url))
+	for i, name in enumerate(names):
+		pathlib.Path(name).write_text(''.join(line + '\n' for line in lines[i::len(names)]), encoding='utf-8')
+
+
+def ngrams(text):
+	tokens = re.findall(r'[a-zé]+|[^\sa-zé]', text)
+	if len(tokens) < N:
+		return [tuple(tokens)] if tokens else []
+	return [tuple(tokens[i:i + N]) for i in range(0, len(tokens) - N + 1, STRIDE)]
+
+
+def is_seen(keys, seen):
+	hits = sum(key in seen for key in keys)
+	return hits > 0 and hits / len(keys) >= THRESHOLD
+
+
+def pieces(text):
+	"""The paragraphs, each with the end of its line."""
+	return re.findall(r'[^\n]*\n|[^\n]+$', text)
+
+
+def dedup_text(mode, text, seen):
+	"""What is left of it; None: nothing."""
+	if mode == 'ngram-document':
+		keys = ngrams(text)
+		if is_seen(keys, seen):
+			return None
+		seen.update(keys)
+		return text
+	if mode == 'ngram-both' and is_seen([key for piece in pieces(text) for key in ngrams(piece)], seen):
+		return None
+	left, added = '', []
+	for piece in pieces(text):
+		keys = ngrams(piece) if mode != 'paragraph' else [piece.rstrip('\n')] if piece.strip() else []
+		if (is_seen(keys, seen) if mode != 'paragraph' else keys and keys[0] in seen):
+			continue
+		left += piece
+		(added.extend if mode == 'ngram-both' else seen.update)(keys)
+	seen.update(added)
+	return left if left == text or left.strip() else None
+
+
+def dedup_line(mode, line, seen):
+	document = json.loads(line)
+	if mode in ('document', 'url'):
+		key = document['text'] if mode == 'document' else document['metadata']['url']
+		return None if key.strip() and (key in seen or seen.add(key)) else line
+	left = dedup_text(mode, document['text'], seen)
+	if left is None or left == document['text']:
+		return line if left is not None else None
+	at = line.index('"text":') + len('"text":  ')
+	_, end = json.JSONDecoder().raw_decode(line, at)
+	return line[:at] + quoted(left) + line[end:]
+
+
+def lines_of(names):
+	return [line for name in names for line in open(name, encoding='utf-8', newline='\n').read().splitlines(keepends=True)]
+
+
+def expect(mode, folder, *names):
+	seen = set()
+	pathlib.Path(folder).mkdir()
+	for name in names:
+		lines = [dedup_line(mode, line, seen) for line in lines_of([name])]
+		pathlib.Path(folder, pathlib.Path(name).name).write_text(''.join(line for line in lines if line is not None), encoding='utf-8', newline='\n')
+
+
+def keys_of(mode, line):
+	document = json.loads(line)
+	if mode == 'url':
+		return [document['metadata']['url']]
+	if mode == 'paragraph':
+		return [piece.rstrip('\n') for piece in pieces(document['text']) if piece.strip()]
+	return [document['text']] if document['text'].strip() else []
+
+
+def one_copy(mode, folder, *names):
+	want = {key for line in lines_of(names) for key in keys_of(mode, line)}
+	got = [key for line in lines_of(sorted(pathlib.Path(folder).glob('*'))) for key in keys_of(mode, line)]
+	twice = len(got) - len(set(got))
+	missing = len(want - set(got)) if not mode.startswith('ngram') else 0
+	if mode.startswith('ngram'):	# a text is kept, or one that is like it: then it is like what was kept
+		seen = {key for text in got for key in ngrams(text)}
+		missing = sum(text not in set(got) and not is_seen(ngrams(text), seen) for text in want)
+	assert not twice and not missing and set(got) <= want, f'{mode}: {twice} kept twice, {missing} lost'
+
+
+def units_in(journal):
+	try:
+		with open(journal, 'rb') as file:
+			return struct.unpack('<8xQ', file.read(16))[0] // 2
+	except (OSError, struct.error):
+		return -1
+
+
+def kill(journal, units, *command):
+	process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+	while process.poll() is None and units_in(journal) < int(units):
+		pass
+	process.kill()
+	print('killed' if process.wait() < 0 else 'finished')
+
+
+if sys.argv[1] == 'make':
+	make(int(sys.argv[2]), *sys.argv[3:])
+else:
+	{'expect': expect, 'one-copy': one_copy, 'kill': kill}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,311 @@
+/*
+ * ledger.c - processes that decide which units are kept, and die at every step of it: the program's
+ * corpus/ledger.c
+ */
+#include "corpus/ledger.h"
+#include "signals.h"
+
+#include "suite.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+
+/* ---- In the place of the program's other files ---- */
+
+#undef fail	/* Check's */
+bool quiet;
+bool stopping(void) { return false; }
+int stop_descriptor(void) { return -1; }
+int fail(int64_t err) { return broken("%s: %s", blm_strerror((int)err), blm_error_message()); }
+
+static char said[1000];
+
+int broken(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(said, sizeof(said), format, ap);
+	va_end(ap);
+	return FAILED;
+}
+
+/* Die at the n-th time that this step is reached. */
+static struct { int step, times; } death;
+
+void LEDGER_STEP(int n);
+
+void LEDGER_STEP(int n)
+{
+	if (n == death.step && --death.times == 0)
+		kill(getpid(), SIGKILL);
+}
+
+/* ---- Files of units: each is one key, and a file has none twice ---- */
+
+enum { UNITS = 24, GROUP = 4, STEPS = 10, KEYS = 40 };
+
+static char filter_path[600];
+
+/* File 0 has the keys 0 to 23, and file 1 the keys 16 to 39, each in an order of its own. */
+static uint64_t key_of_unit(int file, int unit)
+{
+	return file ? (uint64_t)(KEYS - 1 - unit * 7 % UNITS) : (uint64_t)(unit * 5 % UNITS);
+}
+
+static void journal_path(int file, char ret[700])
+{
+	snprintf(ret, 700, "%s.file%d.journal", filter_path, file);
+}
+
+/* What file 0 has, and file 1, from its journal: bit k is set where the key k was kept. */
+static uint64_t kept_of(struct ledger *l, int file)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	struct journal j;
+	char path[700];
+	uint64_t kept = 0;
+	bool busy;
+
+	journal_path(file, path);
+	ck_assert_int_eq(journal_open(&j, l, path, mark, false, &busy), DONE);
+	ck_assert_int_eq(j.units, UNITS);
+	for (int i = 0; i < UNITS; i++)
+		if (!journal_seen(&j, (uint64_t)i))
+			kept |= UINT64_C(1) << key_of_unit(file, i);
+	journal_close(&j, false);
+	return kept;
+}
+
+static int decide(struct ledger *l, struct journal *j, int file, int from)
+{
+	struct blm_hash hashes[GROUP], kept[GROUP];
+	uint32_t seen[GROUP];
+	uint64_t keys[GROUP], bits;
+	size_t many = 0;
+
+	for (int i = 0; i < GROUP; i++)
+		keys[i] = key_of_unit(file, from + i);
+	MUST(blm_hash_fixed(l->f, keys, sizeof(*keys), GROUP, hashes) == 0);
+	MUST(blm_contains_hashes(l->f, l->hash_id, hashes, GROUP, &bits) >= 0);
+	for (int i = 0; i < GROUP; i++) {
+		seen[i] = bits >> i & 1;
+		if (!seen[i])
+			kept[many++] = hashes[i];
+	}
+	return ledger_commit(l, j, seen, GROUP, kept, many);
+}
+
+/* All of a file, or the rest of it: two groups under one lock. */
+static int do_file(void *context)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	int file = *(int *)context;
+	struct blm_filter *f;
+	struct ledger l;
+	struct journal j;
+	char path[700];
+	bool busy;
+
+	journal_path(file, path);
+	MUST(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE) == 0);
+	MUST(ledger_open(&l, f) == DONE);
+	MUST(journal_open(&j, &l, path, mark, false, &busy) == DONE && !busy);
+	for (int at = (int)j.units; at < UNITS; at = (int)j.units) {
+		MUST(ledger_begin(&l, &j) == DONE);
+		MUST(decide(&l, &j, file, at) == DONE);
+		if (j.units % (2 * GROUP))
+			MUST(decide(&l, &j, file, at + GROUP) == DONE);
+		MUST(ledger_end(&l, DONE) == DONE);
+	}
+	journal_close(&j, false);
+	ledger_close(&l);
+	blm_close(f);
+	return 0;
+}
+
+static void begin_world(void)
+{
+	const struct blm_params params = BLM_PARAMS(.capacity = 1000, .rate = 1e-9,
+		.seeds = (const uint64_t[]){ 1 }, .seed_count = 1);
+	struct blm_filter *f;
+
+	snprintf(filter_path, sizeof(filter_path), "%s", a_path());
+	OK(blm_create(&f, NULL, filter_path, &params));
+	blm_close(f);
+}
+
+/* Of each key exactly one copy is kept, and the filter has it. */
+static void one_copy_of_each_is_kept(int step, int times)
+{
+	struct blm_filter *f;
+	struct ledger l;
+	uint64_t a, b, all = 0;
+
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	ck_assert_int_eq(ledger_open(&l, f), DONE);
+	a = kept_of(&l, 0);
+	b = kept_of(&l, 1);
+	for (int file = 0; file < 2; file++)
+		for (int i = 0; i < UNITS; i++) {
+			uint64_t key = key_of_unit(file, i);
+
+			all |= UINT64_C(1) << key;
+			ck_assert(blm_contains(f, &key, sizeof(key)));
+		}
+	ck_assert_msg((a & b) == 0, "step %d, time %d: two copies: %llx", step, times,
+		      (unsigned long long)(a & b));
+	ck_assert_msg((a | b) == all, "step %d, time %d: no copy: %llx", step, times,
+		      (unsigned long long)(all & ~(a | b)));
+	ledger_close(&l);
+	blm_close(f);
+}
+
+/* ---- The tests ---- */
+
+START_TEST(whichever_step_a_process_dies_at_one_copy_is_kept)
+{
+	int a = 0, b = 1, deaths = 0;
+
+	for (int step = 1; step <= STEPS; step++)
+		for (int times = 1; times <= UNITS / GROUP; times++) {
+			int code;
+
+			begin_world();
+			death.step = step;
+			death.times = times;
+			code = join(spawn(do_file, &a));
+			death.step = 0;
+			ck_assert(code == 0 || code == 1000 + SIGKILL);
+			deaths += code != 0;
+			/* the other file first, then the rest of this one; and the reverse */
+			ck_assert_int_eq(join(spawn(do_file, times % 2 ? &b : &a)), 0);
+			ck_assert_int_eq(join(spawn(do_file, times % 2 ? &a : &b)), 0);
+			one_copy_of_each_is_kept(step, times);
+		}
+	/* steps 1 to 3, 9, 10 are reached 3 times, the others 6 times */
+	ck_assert_int_eq(deaths, 5 * 3 + 5 * 6);
+}
+END_TEST
+
+START_TEST(a_process_that_completes_a_decision_may_die_as_well)
+{
+	int a = 0, b = 1;
+
+	for (int step = 4; step <= 8; step++)
+		for (int second = 1; second <= STEPS; second++) {
+			begin_world();
+			death.step = step;
+			death.times = 2;
+			ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
+			death.step = second;
+			death.times = 1;
+			ck_assert_int_eq(join(spawn(do_file, &b)), 1000 + SIGKILL);
+			death.step = 0;
+			ck_assert_int_eq(join(spawn(do_file, second % 2 ? &b : &a)), 0);
+			ck_assert_int_eq(join(spawn(do_file, second % 2 ? &a : &b)), 0);
+			one_copy_of_each_is_kept(step, second);
+		}
+}
+END_TEST
+
+START_TEST(an_output_that_was_deleted_does_not_stop_others)
+{
+	int a = 0, b = 1;
+	char path[700];
+
+	begin_world();
+	death.step = 6;
+	death.times = 1;
+	ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
+	death.step = 0;
+	journal_path(0, path);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(join(spawn(do_file, &b)), 0);
+}
+END_TEST
+
+START_TEST(a_journal_of_another_command_is_refused)
+{
+	static const uint8_t other[MARK] = { 2 };
+	struct blm_filter *f;
+	struct ledger l;
+	struct journal j;
+	char path[700];
+	bool busy;
+	int a = 0;
+
+	begin_world();
+	ck_assert_int_eq(join(spawn(do_file, &a)), 0);
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	ck_assert_int_eq(ledger_open(&l, f), DONE);
+	journal_path(0, path);
+	ck_assert_int_eq(journal_open(&j, &l, path, other, false, &busy), FAILED);
+	ck_assert_ptr_nonnull(strstr(said, "other options"));
+	ledger_close(&l);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_journal_is_taken_by_one_process)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	struct journal j, other;
+	char path[700];
+	bool busy;
+
+	begin_world();
+	journal_path(0, path);
+	ck_assert_int_eq(journal_open(&j, NULL, path, mark, false, &busy), DONE);
+	ck_assert(!busy);
+	ck_assert_int_eq(journal_open(&other, NULL, path, mark, false, &busy), DONE);
+	ck_assert(busy);
+	journal_close(&j, true);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	ck_assert_int_eq(journal_open(&other, NULL, path, mark, false, &busy), DONE);
+	ck_assert(!busy);
+	journal_close(&other, true);
+}
+END_TEST
+
+START_TEST(what_is_no_journal_is_refused_and_left)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	struct blm_filter *f;
+	struct journal j;
+	struct ledger l;
+	char path[700];
+	bool busy;
+	FILE *file;
+
+	begin_world();
+	journal_path(0, path);
+	file = fopen(path, "w");
+	ck_assert(file && fputs("somebody's\n", file) >= 0 && fclose(file) == 0);
+	ck_assert_int_eq(journal_open(&j, NULL, path, mark, false, &busy), FAILED);
+	ck_assert_ptr_nonnull(strstr(said, "no file of this program"));
+	snprintf(path, sizeof(path), "%s.claims", filter_path);
+	ck_assert_int_eq(symlink("elsewhere", path), 0);
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	ck_assert_int_eq(ledger_open(&l, f), FAILED);
+	ck_assert_ptr_nonnull(strstr(said, ".claims"));
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s;
+	TCase *t = tcase_create("ledger");
+
+	prefer_memory();
+	s = begin_suite("ledger");
+	tcase_add_test(t, whichever_step_a_process_dies_at_one_copy_is_kept);
+	tcase_add_test(t, a_process_that_completes_a_decision_may_die_as_well);
+	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
+	tcase_add_test(t, a_journal_of_another_command_is_refused);
+	tcase_add_test(t, a_journal_is_taken_by_one_process);
+	tcase_add_test(t, what_is_no_journal_is_refused_and_left);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}

@@ -1,0 +1,108 @@
+/* block.c - whole lines, in blocks that stay small unless a line is long */
+#include "../source.h"
+#include "corpus.h"
+
+#include <inttypes.h>
+
+enum { BLOCK = 256 << 10 };
+
+static bool make_room(struct block *b, size_t room)
+{
+	char *text = realloc(b->text, room + 1);	/* the last line may lack its end */
+
+	if (text) {
+		b->text = text;
+		b->room = room;
+	}
+	return text;
+}
+
+/* Bytes up to the end of a line that is too long, which begins the block. */
+static int leave_out(struct block *b, struct source *s)
+{
+	for (;;) {
+		const char *end = memchr(b->text, '\n', b->end);
+		ssize_t n;
+
+		if (end) {
+			size_t behind = (size_t)(end + 1 - b->text);
+
+			memmove(b->text, b->text + behind, b->end - behind);
+			b->end -= behind;
+			break;
+		}
+		n = source_read(s, b->text, b->room);
+		if (n < 0)
+			return FAILED;
+		b->end = (size_t)n;
+		b->ended = n == 0;
+		if (b->ended)
+			break;
+	}
+	b->too_long++;
+	b->line++;
+	return DONE;
+}
+
+/* The block is full and has no end of a line. */
+static int lengthen(struct block *b, struct source *s)
+{
+	if (b->room < LINE_MOST) {
+		if (make_room(b, b->room * 2))
+			return DONE;
+		return broken("%s: line %" PRIu64 ": out of memory for a line of more than %zu "
+			      "bytes", s->name, b->line + 1, b->end);
+	}
+	if (!corpus.skip_bad)
+		return broken("%s: line %" PRIu64 ": is longer than %d bytes; --skip-bad leaves it "
+			      "out", s->name, b->line + 1, LINE_MOST);
+	return leave_out(b, s);
+}
+
+static void count_lines(struct block *b)
+{
+	for (const char *at = b->text, *end = b->text + b->used; at < end; at++) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		b->line++;
+	}
+}
+
+int block_read(struct block *b, struct source *s)
+{
+	const char *last;
+	bool any = false;	/* end of a line in what was read */
+
+	if (!b->text && !make_room(b, BLOCK))
+		return broken("out of memory"), -1;
+	count_lines(b);		/* of the block before */
+	if (b->used)
+		memmove(b->text, b->text + b->used, b->end - b->used);
+	b->end -= b->used;
+	b->used = 0;
+	while (!b->ended && (!any || b->end < BLOCK / 2)) {
+		ssize_t n;
+
+		if (b->end == b->room && !any) {
+			if (lengthen(b, s) != DONE)
+				return -1;
+			any = memchr(b->text, '\n', b->end);
+		}
+		n = b->ended ? 0 : source_read(s, b->text + b->end, b->room - b->end);
+		if (n < 0)
+			return -1;
+		b->ended |= n == 0;
+		any |= n && memchr(b->text + b->end, '\n', (size_t)n);
+		b->end += (size_t)n;
+	}
+	if (b->ended && b->end && b->text[b->end - 1] != '\n')
+		b->text[b->end++] = '\n';
+	last = memrchr(b->text, '\n', b->end);
+	b->used = last ? (size_t)(last + 1 - b->text) : 0;
+	return b->used > 0;
+}
+
+void block_free(struct block *b)
+{
+	free(b->text);
+	*b = (struct block){ 0 };
+}

@@ -1,0 +1,142 @@
+/* corpus.h - what `bloomery corpus` is asked to do, and the documents that it has in hand */
+#ifndef BLOOMERY_CORPUS_H
+#define BLOOMERY_CORPUS_H
+
+#include "../command.h"
+#include "../json_pointer.h"
+#include "../tokens.h"
+
+enum by { BY_DOCUMENT, BY_PARAGRAPH, BY_NGRAM };
+enum judged { JUDGE_PARAGRAPHS, JUDGE_DOCUMENTS, JUDGE_BOTH };	/* by n-grams */
+
+/* What makes two runs decide alike, but for the filter. */
+struct corpus_options {
+	enum by by;
+	enum judged judged;
+	const char *key, *text, *id;	/* JSON Pointers */
+	const char *separator;
+	uint64_t ngram, stride, min_tokens;
+	double threshold;
+	bool skip_bad, dolma;
+	struct partition {
+		uint64_t part, count;	/* from 0; count 0: all keys */
+	} partition;
+	/* of the output alone */
+	bool annotate;
+	const char *attributes, *attribute, *dir;
+};
+
+extern struct corpus_options corpus;
+
+/*
+ * A piece of a text that is judged by its keys: a document, a paragraph, or one of them with its
+ * n-grams. A unit without keys is kept and has no place in the journal.
+ */
+struct unit {
+	size_t begin, end;	/* bytes of the text, the separator behind it included */
+	size_t body_end;	/* ... without the separator */
+	size_t first;		/* of its keys */
+	uint32_t asked, added;	/* keys: that are asked, of those that are added */
+	uint32_t seen;		/* of those that are asked */
+	bool blank;		/* has no token */
+	bool removed;
+};
+
+struct document {
+	const char *line;	/* without its end */
+	size_t length;
+	size_t text_begin, text_end;	/* bytes of the line: the string, with its quotes */
+	size_t id_begin, id_end;	/* ... the id; equal: it has none */
+	size_t text, text_length;	/* in the arena, decoded */
+	size_t first, count;	/* units */
+	bool removed;
+};
+
+/* A place in the arena. */
+struct span {
+	size_t at, length;
+};
+
+/* The documents of one block of lines, with their units, keys and hashes. */
+struct batch_of_documents {
+	struct document *documents;
+	struct unit *units;
+	struct span *keys;
+	struct blm_hash *hashes;	/* of the keys, for one filter */
+	char *arena;
+	size_t document_count, unit_count, key_count, used;
+	size_t document_room, unit_room, key_room, hash_room, arena_room;
+	uint64_t bad;		/* lines that were left out */
+	uint64_t bytes;		/* of all lines */
+};
+
+/* ---- block.c: lines ---- */
+
+enum { LINE_MOST = 64 << 20 };
+
+struct block {
+	char *text;
+	size_t used, end, room;	/* whole lines; bytes; bytes that there is room for */
+	uint64_t line;		/* number of the first line, from 0 */
+	uint64_t too_long;	/* lines that were left out */
+	bool ended;
+};
+
+struct source;
+
+/*
+ * block_read() - the next whole lines of a source, each with its end
+ *
+ * With --skip-bad longer lines than LINE_MOST are left out, else they are an error.
+ * Return: 1; 0: there are no more, or the program is to stop; -1 after a message.
+ */
+int block_read(struct block *block, struct source *source);
+void block_free(struct block *block);
+
+/* ---- units.c: documents to units and their keys ---- */
+
+struct cutter {
+	struct json_pointer *pointers[3];	/* text or key, id */
+	size_t count;
+	struct json_reader *reader;
+	struct tokens tokens;
+};
+
+/* Return: an exit code, with a message where it is not DONE; for all of these. */
+int cutter_open(struct cutter *ret);
+void cutter_close(struct cutter *cutter);
+/* The documents of a block. @name: of the source, for messages */
+int cut_block(struct cutter *cutter, const struct block *block, const char *name,
+	      struct batch_of_documents *ret);
+void batch_of_documents_free(struct batch_of_documents *batch);
+/* room for one more element, at least doubling it. Return: false: out of memory */
+bool more_room(void *array, size_t *room, size_t want, size_t bytes);
+
+/* The hashes of all keys, as a filter takes them. Return: an exit code, with a message */
+int hash_keys(struct batch_of_documents *batch, const struct blm_filter *f);
+
+/* ---- judge.c: which units are kept ---- */
+
+struct ledger;
+struct journal;
+
+/*
+ * judge_and_claim() - ask the filter for the units, and add those that are kept, in the ledger
+ * @next: how many units of the input were judged before; the journal knows the first of them
+ */
+int judge_and_claim(struct batch_of_documents *batch, struct ledger *ledger,
+		    struct journal *journal, uint64_t *next);
+/* ... of a filter that does not change. Answers are added to those of filters before. */
+int judge_only(struct batch_of_documents *batch, const struct blm_filter *f, uint64_t hash_id,
+	       uint64_t *ret_found);
+/* Sets `removed` of units and documents by their answers. */
+void judge(struct batch_of_documents *batch);
+
+/* ---- write.c: what becomes of the documents ---- */
+
+struct result;
+
+size_t code_points(const char *text, size_t bytes);
+int write_documents(const struct batch_of_documents *batch, struct result *result);
+
+#endif

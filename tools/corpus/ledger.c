@@ -1,0 +1,445 @@
+/* ledger.c - decisions that survive the process which makes them; the protocol is in ledger.h */
+#include "ledger.h"
+#include "../signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef LEDGER_STEP	/* the test of this file dies at each of them */
+void LEDGER_STEP(int n);
+#else
+#define LEDGER_STEP(n)
+#endif
+
+enum { HEAD = 8192, GROW = 64 << 10, BOOT = 40 };
+
+static const char intent_magic[8] = "blmintnt", journal_magic[8] = "blmclaim";
+
+struct intent_head {
+	char magic[8];
+	_Atomic uint64_t busy;
+	uint64_t hash_id, count;
+	char journal[PATH_MAX];
+};
+
+struct journal_head {
+	char magic[8];
+	_Atomic uint64_t commit;
+	uint8_t mark[MARK];
+	char boot[BOOT];
+};
+
+_Static_assert(sizeof(struct intent_head) <= HEAD, "hashes follow the head");
+
+static struct intent_head *intent_of(const struct ledger *l)
+{
+	return (struct intent_head *)l->intent.at;
+}
+
+static struct journal_head *head_of(const struct journal *j)
+{
+	return (struct journal_head *)j->file.at;
+}
+
+static uint32_t *answers_of(const struct journal *j)
+{
+	return (uint32_t *)(void *)(j->file.at + HEAD);
+}
+
+/* ---- Mapped files ---- */
+
+/* At least that many bytes, which are allocated: a full disk is an error here, not at a store. */
+static int map_bytes(struct mapped *m, size_t bytes)
+{
+	size_t want = (bytes + GROW - 1) / GROW * GROW;
+	void *at;
+	int err;
+
+	if (m->at && want <= m->bytes)
+		return DONE;
+	if (m->at && want < 2 * m->bytes)
+		want = 2 * m->bytes;
+	err = posix_fallocate(m->fd, 0, (off_t)want);
+	if (err)
+		return broken("%s: cannot take %zu bytes: %s", m->path, want, strerror(err));
+	at = m->at ? mremap(m->at, m->bytes, want, MREMAP_MAYMOVE)
+		: mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+	if (at == MAP_FAILED)
+		return broken("%s: cannot map %zu bytes: %s", m->path, want, strerror(errno));
+	m->at = at;
+	m->bytes = want;
+	return DONE;
+}
+
+static int map_file(struct mapped *m)
+{
+	struct stat st;
+
+	if (fstat(m->fd, &st) < 0)
+		return broken("%s: %s", m->path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return broken("%s: not a regular file; move it away", m->path);
+	return map_bytes(m, st.st_size > HEAD ? (size_t)st.st_size : HEAD);
+}
+
+static void unmap(struct mapped *m)
+{
+	if (m->at)
+		munmap(m->at, m->bytes);
+	if (m->fd >= 0)
+		close(m->fd);
+	free(m->path);
+	*m = (struct mapped){ .fd = -1 };
+}
+
+static int open_mapped(struct mapped *m, const char *path, mode_t mode)
+{
+	*m = (struct mapped){ .fd = -1, .path = strdup(path) };
+	if (!m->path)
+		return broken("out of memory");
+	m->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, mode);
+	if (m->fd < 0) {
+		broken("%s: %s", path, strerror(errno));
+		unmap(m);
+		return FAILED;
+	}
+	return DONE;
+}
+
+/* ---- Locks ---- */
+
+/* Locks the whole file. A lock dies with its process. Return: 0, or -1 with errno. */
+static int lock_now(int fd, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static int lock_intent(struct ledger *l)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int r;
+
+	do {
+		r = fcntl(l->intent.fd, F_OFD_SETLKW, &lock);
+	} while (r < 0 && errno == EINTR && !stopping());
+	if (r < 0 && stopping())
+		return FAILED;		/* main() dies of the signal */
+	return r < 0 ? broken("%s: cannot lock: %s", l->intent.path, strerror(errno)) : DONE;
+}
+
+/* Return: DONE, also where *ret_busy is set. */
+static int lock_journal(struct journal *j, bool wait, bool *ret_busy)
+{
+	struct pollfd stop = { .fd = stop_descriptor(), .events = POLLIN };
+
+	*ret_busy = false;
+	while (lock_now(j->file.fd, F_WRLCK) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			return broken("%s: cannot lock: %s", j->file.path, strerror(errno));
+		*ret_busy = !wait || stopping();
+		if (*ret_busy)
+			return DONE;
+		poll(&stop, 1, 50);
+	}
+	return DONE;
+}
+
+/* ---- The intent ---- */
+
+/*
+ * Next to a filter that has a path. A store takes every file in its folder of filters for a filter,
+ * so there it is in the folder `claims`. NULL after a message.
+ */
+static char *intent_path(const struct blm_info *info)
+{
+	const char *file = strrchr(info->path, '/'), *folder = file;
+	char *ret, *end;
+	int n;
+
+	while (folder && folder > info->path && *--folder != '/')
+		;
+	n = info->name[0] && folder ? asprintf(&ret, "%.*s/claims%s", (int)(folder - info->path),
+					       info->path, file)
+		: asprintf(&ret, "%s.claims", info->path);
+	if (n < 0) {
+		broken("out of memory");
+		return NULL;
+	}
+	if (info->name[0] && folder) {
+		end = strrchr(ret, '/');
+		*end = 0;
+		mkdir(ret, 0777);	/* where that fails, so does what opens the file */
+		*end = '/';
+	}
+	return ret;
+}
+
+int ledger_open(struct ledger *ret, struct blm_filter *f)
+{
+	struct blm_info info = BLM_INFO;
+	struct ledger l = { .f = f, .hash_id = blm_hash_id(f), .intent.fd = -1 };
+	char *path;
+	int r = blm_info(f, &info), code;
+	struct stat st;
+
+	*ret = l;
+	if (r < 0)
+		return fail(r);
+	path = intent_path(&info);
+	if (!path)
+		return FAILED;
+	code = open_mapped(&l.intent, path, 0600);
+	free(path);
+	*ret = l;
+	/* every user who may write the filter may write the intent */
+	if (code == DONE && stat(info.path, &st) == 0)
+		fchmod(l.intent.fd, st.st_mode & 0666);	/* of other users' files it fails */
+	if (code == DONE)
+		code = lock_intent(ret);
+	if (code == DONE)
+		code = map_file(&ret->intent);
+	if (code == DONE && !intent_of(ret)->magic[0])
+		memcpy(intent_of(ret)->magic, intent_magic, sizeof(intent_magic));
+	if (code == DONE && memcmp(intent_of(ret)->magic, intent_magic, sizeof(intent_magic)))
+		code = broken("%s: is no file of this program; move it away", ret->intent.path);
+	if (ret->intent.fd >= 0)
+		lock_now(ret->intent.fd, F_UNLCK);
+	return code;
+}
+
+void ledger_close(struct ledger *l)
+{
+	unmap(&l->intent);
+}
+
+static int add(struct ledger *l, const struct blm_hash *hashes, size_t count)
+{
+	int64_t r = count ? blm_add_hashes(l->f, l->hash_id, hashes, count, NULL) : 0;
+
+	return r < 0 ? fail(r) : DONE;
+}
+
+static const struct blm_hash *hashes_of(const struct ledger *l)
+{
+	return (const struct blm_hash *)(const void *)(l->intent.at + HEAD);
+}
+
+/*
+ * The journal of a process that died. If the journal is gone, no output waits for it.
+ */
+static int complete_journal(struct ledger *l, const char *path)
+{
+	struct journal j = { .file = { .fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW
+						  | O_NONBLOCK) } };
+	int code = DONE;
+
+	if (j.file.fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? DONE
+			: broken("%s: %s; a process that was killed has left it", path,
+				 strerror(errno));
+	j.file.path = strdup(path);
+	code = j.file.path ? map_file(&j.file) : broken("out of memory");
+	if (code == DONE && !memcmp(head_of(&j)->magic, journal_magic, sizeof(journal_magic))
+	    && head_of(&j)->commit & 1) {
+		code = map_bytes(&l->intent, HEAD + intent_of(l)->count * sizeof(struct blm_hash));
+		if (code == DONE)
+			code = add(l, hashes_of(l), intent_of(l)->count);
+		if (code == DONE)
+			head_of(&j)->commit--;
+	}
+	unmap(&j.file);
+	return code;
+}
+
+static int complete(struct ledger *l)
+{
+	struct intent_head *head = intent_of(l);
+	int code = DONE;
+
+	if (!head->busy)
+		return DONE;
+	head->journal[sizeof(head->journal) - 1] = 0;
+	if (head->hash_id == l->hash_id)
+		code = complete_journal(l, head->journal);
+	if (code == DONE)
+		head->busy = 0;
+	return code;
+}
+
+int ledger_begin(struct ledger *l, struct journal *j)
+{
+	struct intent_head *head;
+	int code = lock_intent(l);
+
+	if (code != DONE)
+		return code;
+	/* another process may have made it longer */
+	code = complete(l);
+	head = intent_of(l);
+	if (code == DONE && j) {
+		LEDGER_STEP(1);
+		head->hash_id = l->hash_id;
+		strcpy(head->journal, j->file.path);
+		LEDGER_STEP(2);
+		atomic_store_explicit(&head->busy, 1, memory_order_release);
+		LEDGER_STEP(3);
+	}
+	if (code != DONE)
+		lock_now(l->intent.fd, F_UNLCK);
+	return code;
+}
+
+/* Where a decision could not be completed, `busy` makes the next process complete it. */
+int ledger_end(struct ledger *l, int code)
+{
+	LEDGER_STEP(9);
+	if (code == DONE)
+		atomic_store_explicit(&intent_of(l)->busy, 0, memory_order_release);
+	LEDGER_STEP(10);
+	lock_now(l->intent.fd, F_UNLCK);
+	return code;
+}
+
+int ledger_commit(struct ledger *l, struct journal *j, const uint32_t *seen, size_t units,
+		  const struct blm_hash *hashes, size_t count)
+{
+	struct intent_head *head;
+	uint64_t decided;
+	int code;
+
+	if (!j)
+		return add(l, hashes, count);
+	code = map_bytes(&j->file, HEAD + (j->units + units) * sizeof(*seen));
+	if (code == DONE)
+		code = map_bytes(&l->intent, HEAD + count * sizeof(*hashes));
+	if (code != DONE)
+		return code;
+	head = intent_of(l);
+	memcpy(answers_of(j) + j->units, seen, units * sizeof(*seen));
+	LEDGER_STEP(4);
+	head->count = count;
+	if (count)
+		memcpy(l->intent.at + HEAD, hashes, count * sizeof(*hashes));
+	LEDGER_STEP(5);
+	decided = j->units + units;
+	atomic_store_explicit(&head_of(j)->commit, 2 * decided + 1, memory_order_release);
+	LEDGER_STEP(6);
+	code = add(l, hashes, count / 2);
+	LEDGER_STEP(7);
+	if (code == DONE)
+		code = add(l, hashes + count / 2, count - count / 2);
+	if (code != DONE)
+		return code;
+	atomic_store_explicit(&head_of(j)->commit, 2 * decided, memory_order_release);
+	LEDGER_STEP(8);
+	j->units = decided;
+	return DONE;
+}
+
+/* ---- The journal ---- */
+
+static void read_boot(char ret[BOOT])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, BOOT - 1);
+
+	ret[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The process that had it may have unlinked it while this one waited for the lock. */
+static bool is_at_its_path(const struct mapped *m)
+{
+	struct stat a, b;
+
+	return fstat(m->fd, &a) == 0 && stat(m->path, &b) == 0 && a.st_dev == b.st_dev
+		&& a.st_ino == b.st_ino;
+}
+
+static int begin_journal(struct journal *j, const uint8_t mark[MARK])
+{
+	struct journal_head *head = head_of(j);
+
+	memcpy(head->mark, mark, MARK);
+	read_boot(head->boot);
+	/* a process that dies before the magic has begun nothing */
+	atomic_signal_fence(memory_order_release);
+	memcpy(head->magic, journal_magic, sizeof(journal_magic));
+	return DONE;
+}
+
+static int continue_journal(struct journal *j, struct ledger *l, const uint8_t mark[MARK])
+{
+	struct journal_head *head = head_of(j);
+	char boot[BOOT];
+	int code;
+
+	if (memcmp(head->magic, journal_magic, sizeof(journal_magic)))
+		return broken("%s: is no file of this program; move it away", j->file.path);
+	if (memcmp(head->mark, mark, MARK))
+		return broken("%s: was begun with other options, another filter or another input; "
+			      "repeat that command, or remove this file", j->file.path);
+	read_boot(boot);
+	j->other_boot = strncmp(boot, head->boot, BOOT) != 0;
+	if (!l)
+		return DONE;
+	/* completes the last decision, if none did */
+	code = ledger_begin(l, NULL);
+	if (code == DONE)
+		lock_now(l->intent.fd, F_UNLCK);
+	j->units = head->commit / 2;
+	if (code == DONE && (head->commit & 1
+			     || j->units > (j->file.bytes - HEAD) / sizeof(uint32_t)))
+		code = broken("%s: is damaged, or its last decision was in %s, which is another "
+			      "file now; remove it, and begin with an empty filter",
+			      j->file.path, l->intent.path);
+	return code;
+}
+
+int journal_open(struct journal *ret, struct ledger *l, const char *path,
+		 const uint8_t mark[MARK], bool wait, bool *ret_busy)
+{
+	struct journal j = { 0 };
+	int code;
+
+	*ret_busy = false;
+	for (;;) {
+		code = open_mapped(&j.file, path, 0600);
+		if (code != DONE)
+			return code;
+		code = lock_journal(&j, wait, ret_busy);
+		if (code != DONE || *ret_busy || is_at_its_path(&j.file))
+			break;
+		unmap(&j.file);
+	}
+	if (code == DONE && !*ret_busy)
+		code = map_file(&j.file);
+	if (code == DONE && !*ret_busy)
+		code = head_of(&j)->magic[0] ? continue_journal(&j, l, mark)
+			: begin_journal(&j, mark);
+	if (code != DONE || *ret_busy)
+		unmap(&j.file);
+	*ret = j;
+	return code;
+}
+
+void journal_close(struct journal *j, bool done)
+{
+	if (done && j->file.path)
+		unlink(j->file.path);
+	unmap(&j->file);
+}
+
+uint32_t journal_seen(const struct journal *j, uint64_t unit)
+{
+	return answers_of(j)[unit];
+}

@@ -1,0 +1,89 @@
+/*
+ * ledger.h - which units of a file are kept, decided once, whatever process is killed
+ *
+ * Processes that share a filter decide one after the other, under a lock. Three files take part:
+ *
+ *	the filter
+ *	FILTER.claims	the intent: the hashes that are being added now, and the path of the
+ *			journal that they belong to. It is next to the filter, for all processes;
+ *			in a store it is STORE/claims/UUID.blm. Its lock makes decisions exclusive.
+ *	.NAME.claims	the journal: for each unit of the input NAME, in the order of the input,
+ *			how many of its keys were seen. It is next to the output. Its lock says
+ *			which process does NAME.
+ *
+ * The shared words, all written under the intent's lock:
+ *
+ *	intent.busy	1 while a process may have an unfinished decision
+ *	journal.commit	twice the number of decided units, plus 1 while the intent's hashes are
+ *			not all in the filter
+ *
+ * A decision:
+ *	1. Take the lock. If `busy` is 1, its holder died: if the journal that the intent names has
+ *	   an odd `commit`, add the hashes of the intent, and make `commit` even.
+ *	2. Write the journal's path to the intent. busy := 1.
+ *	3. Ask the filter.
+ *	4. Append the answers to the journal, behind the units that `commit` counts. Write the
+ *	   hashes of the units that are kept to the intent.
+ *	5. commit := 2 * (units + new units) + 1. The decision holds from here on.
+ *	6. Add the hashes to the filter.
+ *	7. commit := commit - 1. Go to 3 for the next units, or: busy := 0, give back the lock.
+ *
+ * Why exactly one copy is kept: between 3 and 7 no other process decides. A process that dies
+ * before 5 has decided nothing: no hash of these units is in the filter, and no output has them. A
+ * process that dies after 5 has decided, and step 1 of the next process completes the decision
+ * before that process asks. The process that does the file again takes the first commit / 2 answers
+ * from the journal and asks the filter for none of these units, so a document is never compared
+ * with itself.
+ *
+ * Both files are mapped, so their words outlive a kill, but not a power cut.
+ */
+#ifndef BLOOMERY_CORPUS_LEDGER_H
+#define BLOOMERY_CORPUS_LEDGER_H
+
+#include "../command.h"
+
+struct mapped {
+	int fd;
+	char *path;
+	uint8_t *at;
+	size_t bytes;
+};
+
+struct ledger {
+	struct blm_filter *f;
+	uint64_t hash_id;
+	struct mapped intent;
+};
+
+struct journal {
+	struct mapped file;
+	uint64_t units;		/* that are decided */
+	bool other_boot;	/* it was begun before the machine started */
+};
+
+enum { MARK = 32 };
+
+/* Return: an exit code, with a message where it is not DONE; for all of these. */
+int ledger_open(struct ledger *ret, struct blm_filter *f);
+void ledger_close(struct ledger *ledger);
+
+/*
+ * journal_open() - take a file for this process
+ * @path: absolute
+ * @mark: of what the decisions depend on: options, input, filter
+ * @wait: while another process has it; else *ret_busy says so
+ */
+int journal_open(struct journal *ret, struct ledger *ledger, const char *path,
+		 const uint8_t mark[MARK], bool wait, bool *ret_busy);
+void journal_close(struct journal *journal, bool done);	/* done: it is not needed any more */
+/* The answer of a unit that is decided. */
+uint32_t journal_seen(const struct journal *journal, uint64_t unit);
+
+/* Decisions are made between these. @journal: NULL: of no output that outlives the process */
+int ledger_begin(struct ledger *ledger, struct journal *journal);
+int ledger_end(struct ledger *ledger, int code);	/* Return: the code */
+/* Steps 4 to 7: of each unit how many of its keys were seen; the hashes of those that are kept. */
+int ledger_commit(struct ledger *ledger, struct journal *journal, const uint32_t *seen,
+		  size_t units, const struct blm_hash *hashes, size_t count);
+
+#endif

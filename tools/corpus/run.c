@@ -1,0 +1,341 @@
+/*
+ * run.c - the files of a run, one after the other
+ *
+ * A file that has its output is finished. Several processes can have the same files. Each takes a
+ * file that no other process has, by the lock of its journal. At the end it waits for the files of
+ * the others, and does those whose process died.
+ */
+#include "run.h"
+#include "../json.h"
+#include "../numbers.h"
+#include "../output.h"
+#include "../progress.h"
+#include "../signals.h"
+#include "../source.h"
+#include "result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct file {
+	const char *name;
+	char *place;		/* of its output; NULL: standard output */
+	bool busy;		/* another process has it */
+};
+
+/* ---- What was done ---- */
+
+static void count_batch(struct tally *t, const struct batch_of_documents *b)
+{
+	t->bytes += b->bytes;
+	t->bad += b->bad;
+	t->documents += b->document_count;
+	for (size_t i = 0; i < b->document_count; i++) {
+		const struct document *d = &b->documents[i];
+		bool shorter = false;
+
+		for (size_t n = d->first; n < d->first + d->count; n++) {
+			const struct unit *unit = &b->units[n];
+
+			t->units += unit->asked > 0;
+			t->keys += unit->asked;
+			t->removed += unit->removed;
+			shorter |= unit->removed;
+		}
+		t->kept += !d->removed;
+		t->shortened += shorter && !d->removed;
+	}
+}
+
+static void add_tally(struct tally *to, const struct tally *t)
+{
+	to->documents += t->documents;
+	to->kept += t->kept;
+	to->shortened += t->shortened;
+	to->bad += t->bad;
+	to->units += t->units;
+	to->removed += t->removed;
+	to->keys += t->keys;
+	to->bytes += t->bytes;
+	to->bytes_out += t->bytes_out;
+	to->by_mistake += t->by_mistake;
+}
+
+static const char *unit_name(void)
+{
+	return corpus.by == BY_DOCUMENT
+		|| (corpus.by == BY_NGRAM && corpus.judged == JUDGE_DOCUMENTS)
+		? "documents" : "paragraphs";
+}
+
+static void print_tally_json(const char *name, const struct tally *t)
+{
+	json_begin();
+	json_text("file", name);
+	json_count("documents", t->documents);
+	json_count("kept", t->kept);
+	json_count("shortened", t->shortened);
+	json_count("bad", t->bad);
+	json_count("units", t->units);
+	json_count("removed", t->removed);
+	json_count("keys", t->keys);
+	json_count("bytes", t->bytes);
+	if (corpus.by != BY_NGRAM) {
+		json_real("by_mistake", t->by_mistake);
+		json_real("by_mistake_error", sqrt(t->by_mistake));
+	}
+	json_end();
+}
+
+void print_tally(const char *name, const struct tally *t)
+{
+	const char *title = name ? name : "total";
+
+	if (json) {
+		print_tally_json(name, t);
+		return;
+	}
+	print_data(title, strlen(title));
+	printf("\t%llu documents, %llu kept", (unsigned long long)t->documents,
+	       (unsigned long long)t->kept);
+	if (t->shortened)
+		printf(", %llu of these shortened", (unsigned long long)t->shortened);
+	if (t->bad)
+		printf(", %llu lines bad", (unsigned long long)t->bad);
+	printf("\t%llu %s with %llu keys, %llu removed", (unsigned long long)t->units, unit_name(),
+	       (unsigned long long)t->keys, (unsigned long long)t->removed);
+	if (t->by_mistake > 0)
+		printf(" (by mistake: %.2g expected)", t->by_mistake);
+	putchar('\n');
+}
+
+/* ---- One file ---- */
+
+/*
+ * The rate at which new units are asked. It changes slowly, and it is computed from a sample of the
+ * filter, so it is computed now and then.
+ */
+static double rate_now(struct run *r, uint64_t bytes)
+{
+	enum { EVERY = 16 << 20 };
+	struct blm_info info = BLM_INFO;
+
+	if (!r->claims || corpus.by == BY_NGRAM)
+		return 0;
+	if (!r->rate_at || bytes + r->total.bytes >= r->rate_at) {
+		r->rate_at = bytes + r->total.bytes + EVERY;
+		r->rate = blm_info(r->filters[0], &info) < 0 ? 0 : info.rate_at_keys;
+	}
+	return r->rate;
+}
+
+static int do_batch(struct run *r, struct batch_of_documents *b, struct tally *t,
+		    struct result *result)
+{
+	double rate = rate_now(r, t->bytes);
+	int code = r->work(r, b);
+	uint64_t units, removed;
+
+	if (code != DONE)
+		return code;
+	judge(b);
+	units = t->units;
+	removed = t->removed;
+	count_batch(t, b);
+	if (rate > 0 && rate < 1)
+		t->by_mistake += (double)(t->units - units - (t->removed - removed)) * rate
+			/ (1 - rate);
+	return r->writes ? write_documents(b, result) : DONE;
+}
+
+static int do_blocks(struct run *r, struct source *source, struct result *result,
+		     struct tally *t)
+{
+	struct batch_of_documents batch = { 0 };
+	struct block block = { 0 };
+	int code = DONE, more;
+
+	while (code == DONE && !stopping() && (more = block_read(&block, source)) != 0) {
+		code = more < 0 ? FAILED : cut_block(&r->cutter, &block, source->name, &batch);
+		if (code == DONE)
+			code = do_batch(r, &batch, t, result);
+		progress_now(r->total.documents + t->documents, r->total.bytes + source->taken);
+	}
+	t->bad += block.too_long;
+	batch_of_documents_free(&batch);
+	block_free(&block);
+	return code;
+}
+
+static int do_file(struct run *r, const struct file *file, struct tally *ret)
+{
+	struct source source;
+	struct result result;
+	int code = source_open(&source, file->name, NULL);
+
+	if (code != DONE)
+		return code;
+	r->next = 0;
+	code = result_begin(&result, file->place, source.packing ? source.packing->name : NULL);
+	if (code == DONE) {
+		code = r->begin_file ? r->begin_file(r, file->name) : DONE;
+		if (code == DONE)
+			code = do_blocks(r, &source, &result, ret);
+		if (r->end_file)
+			code = r->end_file(r, stopping() ? FAILED : code);
+		/* the answers so far also where standard output gets them */
+		if ((code == DONE && !stopping()) || !file->place)
+			code = result_finish(&result) == DONE ? code : FAILED;
+		result_drop(&result);
+	}
+	source_close(&source);
+	return code;
+}
+
+/* ---- Whose a file is ---- */
+
+static void mark_of(const struct run *r, const struct stat *st, uint8_t ret[MARK])
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *all = open_memstream(&text, &bytes);
+
+	memset(ret, 0, MARK);
+	if (!all)
+		return;
+	fprintf(all, "%d %d %d %d %llu %llu %llu %a %lld %lld.%09ld", corpus.by, corpus.judged,
+		corpus.skip_bad, corpus.dolma, (unsigned long long)corpus.ngram,
+		(unsigned long long)corpus.stride, (unsigned long long)corpus.min_tokens,
+		corpus.threshold, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
+		st->st_mtim.tv_nsec);
+	fprintf(all, " %llu/%llu", (unsigned long long)corpus.partition.part,
+		(unsigned long long)corpus.partition.count);
+	fprintf(all, "%c%s%c%s%c%s%c", 0, corpus.key, 0, corpus.text, 0, corpus.separator, 0);
+	for (size_t i = 0; i < r->count; i++) {
+		struct blm_info info = BLM_INFO;
+
+		if (blm_info(r->filters[i], &info) == 0)
+			fwrite(info.uuid, sizeof(info.uuid), 1, all);
+	}
+	if (fclose(all) == 0)
+		crypto_generichash(ret, MARK, (const uint8_t *)text, bytes, NULL, 0);
+	free(text);
+}
+
+static bool is_finished(const struct file *file)
+{
+	struct stat st;
+
+	return file->place && lstat(file->place, &st) == 0;
+}
+
+static int take_file(struct run *r, struct file *file, bool wait)
+{
+	char *whole = absolute_place(file->place), *path = whole ? beside(whole, "claims") : NULL;
+	uint8_t mark[MARK];
+	struct stat st;
+	int code = path ? DONE : FAILED;
+
+	if (code == DONE && stat(file->name, &st) < 0)
+		code = broken("%s: %s", file->name, strerror(errno));
+	if (code == DONE) {
+		mark_of(r, &st, mark);
+		code = journal_open(&r->journal, r->claims ? &r->ledger : NULL, path, mark, wait,
+				    &file->busy);
+	}
+	r->journaled = code == DONE && !file->busy;
+	if (r->journaled && r->journal.other_boot && !quiet)
+		say("warning: %s: the machine was started anew in the middle of this file; keys of "
+		    "its last documents may be in the filter without a journal, and those are "
+		    "removed", file->name);
+	free(whole);
+	free(path);
+	return code;
+}
+
+/* A process can die after it renamed its output and before it unlinked its journal. */
+static int do_or_skip(struct run *r, struct file *file, bool wait)
+{
+	struct tally t = { 0 };
+	int code = file->place ? take_file(r, file, wait) : DONE;
+
+	if (code != DONE || file->busy)
+		return code;
+	if (is_finished(file)) {
+		r->finished++;
+	} else {
+		code = do_file(r, file, &t);
+		r->files++;
+		add_tally(&r->total, &t);
+		if (code == DONE && !stopping() && (file->place || !r->writes))
+			print_tally(file->name, &t);
+	}
+	if (r->journaled)
+		journal_close(&r->journal, code == DONE && is_finished(file));
+	r->journaled = false;
+	return code;
+}
+
+/* ---- All of them ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	return strcmp(((const struct file *)a)->place, ((const struct file *)b)->place);
+}
+
+static int find_places(struct run *r, struct file *files, char **names, size_t count)
+{
+	struct file *sorted;
+	int code = DONE;
+
+	for (size_t i = 0; i < count && code == DONE; i++) {
+		files[i].name = names[i];
+		if (r->writes && (corpus.dir || corpus.attributes))
+			code = output_place(names[i], &files[i].place);
+	}
+	if (code != DONE)
+		return code;
+	sorted = calloc(count + 1, sizeof(*sorted));
+	if (!sorted)
+		return broken("out of memory");
+	memcpy(sorted, files, count * sizeof(*sorted));
+	if (count && files[0].place)
+		qsort(sorted, count, sizeof(*sorted), by_place);
+	for (size_t i = 1; i < count && code == DONE && sorted[i].place; i++)
+		if (!strcmp(sorted[i - 1].place, sorted[i].place))
+			code = broken("%s, %s: both would become %s; put them into different runs",
+				      sorted[i - 1].name, sorted[i].name, sorted[i].place);
+	free(sorted);
+	return code;
+}
+
+int run_files(struct run *r, char **names, size_t count)
+{
+	static char dash[] = "-", *standard[] = { dash };
+	struct file *files;
+	int code;
+
+	names = count ? names : standard;
+	count = count ? count : 1;
+	files = calloc(count, sizeof(*files));
+	if (!files)
+		return broken("out of memory");
+	code = find_places(r, files, names, count);
+	progress_begin(source_total(names, count));
+	for (size_t i = 0; i < count && code == DONE && !stopping(); i++)
+		code = do_or_skip(r, &files[i], false);
+	for (size_t i = 0; i < count && code == DONE && !stopping(); i++)
+		if (files[i].busy)
+			code = do_or_skip(r, &files[i], true);
+	progress_end();
+	if (code == DONE && r->finished && !quiet && !stopping())
+		say("%s of %s files were finished before", show_count(r->finished),
+		    show_count(count));
+	for (size_t i = 0; i < count; i++)
+		free(files[i].place);
+	free(files);
+	return code;
+}

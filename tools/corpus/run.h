@@ -1,0 +1,56 @@
+/* run.h - a run of `bloomery corpus` over its files */
+#ifndef BLOOMERY_CORPUS_RUN_H
+#define BLOOMERY_CORPUS_RUN_H
+
+#include "corpus.h"
+#include "ledger.h"
+
+struct tally {
+	uint64_t documents, kept, shortened, bad;
+	uint64_t units, removed, keys;	/* units that have keys */
+	uint64_t bytes, bytes_out;
+	double by_mistake;	/* units of one key: how many a false positive removed, expected */
+};
+
+enum { FILTERS_MOST = 64, PARTS_MOST = 1024 };
+
+struct run {
+	/* the verb's work on a batch whose keys are found, before it is written */
+	int (*work)(struct run *run, struct batch_of_documents *batch);
+	/* around the blocks of a file; may be NULL. @code: of the blocks */
+	int (*begin_file)(struct run *run, const char *name);
+	int (*end_file)(struct run *run, int code);
+	void *context;
+	bool writes;		/* documents, to a file or standard output */
+	struct blm_filter *filters[FILTERS_MOST];
+	const char *names[FILTERS_MOST];
+	uint64_t found[FILTERS_MOST];	/* units of which the filter has a key */
+	size_t count;
+
+	struct ledger ledger;	/* of the first filter, where keys are claimed */
+	bool claims;
+	struct journal journal;
+	bool journaled;
+	uint64_t next;		/* unit of the file */
+	struct cutter cutter;
+	struct tally total;
+	uint64_t files, finished;	/* finished: by runs before */
+	double rate;			/* of the filter, the last time that it was computed */
+	uint64_t rate_at;		/* bytes of input at which it is computed again */
+};
+
+/* Return: an exit code, with a message where it is not DONE. */
+int run_files(struct run *run, char **names, size_t count);
+void print_tally(const char *name, const struct tally *tally);	/* name NULL: all files */
+
+/* merge.c: the folders of --part, and a run that reads them */
+extern const char *part_folders[PARTS_MOST];
+extern size_t part_count;
+int run_merge(struct run *run, char **names, size_t count);
+
+/* places.c: where the output of an input goes, with its folder made. Return: an exit code. */
+int output_place(const char *name, char **ret);
+/* A path that leads there from every folder. NULL after a message. */
+char *absolute_place(const char *name);
+
+#endif
