@@ -1,4 +1,6 @@
 /* cmd_corpus.c - bloomery corpus: documents in lines of JSON that were not seen before */
+#include "corpus/plan.h"
+#include "corpus/report.h"
 #include "corpus/run.h"
 #include "durable.h"
 #include "json.h"
@@ -21,6 +23,8 @@ static const char *filter;
 static const char *against[FILTERS_MOST];
 static size_t against_count;
 static bool create;
+static const char *report;
+static struct wishes wishes = { .sample = 256 << 20, .by_mistake = 0.001 };
 
 static int set_by(const struct opt *opt, const char *text)
 {
@@ -133,6 +137,12 @@ static const struct opt own_options[] = {
 	  set_partition, NULL },
 	{ 0, "part", "DIR", "merge: the attribute files of a partition; may be given again",
 	  set_from, NULL },
+	{ 0, "report", "FILE", "write a report to FILE: counts for each input, as JSON",
+	  set_text, &report },
+	{ 0, "sample", "SIZE", "plan: how many bytes of the files to read (default: 256Mi)",
+	  set_number, &wishes.sample, 1, UINT64_C(1) << 50 },
+	{ 0, "by-mistake", "SHARE", "plan: the share of new text that may be removed by mistake "
+	  "(default: 0.001)", set_rate, &wishes.by_mistake },
 	{ 0, "skip-bad", NULL, "leave out lines that cannot be read, and count them", set_flag,
 	  &corpus.skip_bad },
 	{ 0 }
@@ -265,6 +275,7 @@ static const struct verb {
 	{ "decontaminate", decontaminate, true, false, false, true, false },
 	{ "merge", count_only, true, false, false, false, true },
 	{ "count", count_only, false, false, false, false, false },
+	{ "plan", NULL, false, false, false, false, false },
 };
 
 static int check_partition(const struct verb *verb)
@@ -281,16 +292,28 @@ static int check_partition(const struct verb *verb)
 	return DONE;
 }
 
+static int check_plan(void)
+{
+	if (report)
+		return misuse("corpus plan: --report is of the other verbs; --json prints the plan "
+			      "as JSON");
+	if (params.capacity || params.cells)
+		return misuse("corpus plan: -n and -m do not go with it, which finds the size");
+	return params_finish();
+}
+
 static int check(const struct verb *verb)
 {
-	if (verb->filters != (filter != NULL))
+	bool plans = !verb->work;
+
+	if (!plans && verb->filters != (filter != NULL))
 		return misuse(filter ? "corpus %s: takes no -F" : "corpus %s: -F F is needed, the "
 			      "filter of what was seen", verb->name);
 	if (verb->sets != (against_count > 0))
 		return misuse(against_count ? "corpus %s: takes no --against" : "corpus %s: "
 			      "--against F is needed, a filter that 'bloomery corpus index' made",
 			      verb->name);
-	if (!verb->writes && (corpus.dir || corpus.attributes || corpus.annotate))
+	if (!verb->writes && ((corpus.dir && !plans) || corpus.attributes || corpus.annotate))
 		return misuse("corpus %s: writes no documents: -o, --attributes and --annotate do "
 			      "not go with it", verb->name);
 	if (check_partition(verb) != DONE)
@@ -299,7 +322,7 @@ static int check(const struct verb *verb)
 		return misuse("corpus: --annotate and --attributes exclude each other");
 	if (corpus.key && corpus.by != BY_DOCUMENT)
 		return misuse("corpus: --key is for --by document; --text names the text");
-	if (!create && params_given())
+	if (!create && !plans && params_given())
 		return misuse("corpus: the size and kind of a filter are given with --create only");
 	if (!corpus.key)
 		corpus.key = corpus.text;
@@ -307,7 +330,7 @@ static int check(const struct verb *verb)
 		corpus.min_tokens = !corpus.dolma;
 	if (!corpus.attribute)
 		corpus.attribute = corpus.attributes ? corpus.attributes : "duplicate_spans";
-	return DONE;
+	return plans ? check_plan() : DONE;
 }
 
 /* How much of the documents each test set has. */
@@ -331,6 +354,9 @@ static int run_verb(struct run *r, const struct verb *verb, int count, char **op
 	int code = cutter_open(&r->cutter);
 
 	catch_signals();
+	wishes.filter = filter;
+	if (code == DONE && !verb->work)
+		return plan_corpus(&r->cutter, operands, (size_t)count, &wishes);
 	if (code == DONE && (verb->filters || verb->sets))
 		code = take_filters(r, verb->filters);
 	if (code == DONE && verb->claims)
@@ -343,6 +369,8 @@ static int run_verb(struct run *r, const struct verb *verb, int count, char **op
 		: run_files(r, operands, (size_t)count);
 	if (verb->filters)
 		code = end_syncing(r->filters[0], code);
+	if (code == DONE && !stopping() && report)
+		code = report_write(report, verb->name, r);
 	if (code == DONE && !stopping() && (!verb->writes || corpus.dir || corpus.attributes)) {
 		if (r->files > 1)
 			print_tally(NULL, &r->total);
@@ -362,7 +390,8 @@ static int run(int count, char **operands)
 		if (!strcmp(operands[0], verbs[i].name))
 			verb = &verbs[i];
 	if (!verb)
-		return misuse("corpus: '%s' is none of dedup, index, decontaminate, merge, count",
+		return misuse("corpus: '%s' is none of dedup, index, decontaminate, merge, "
+			      "count, plan",
 			      operands[0]);
 	code = check(verb);
 	if (code != DONE)
@@ -372,6 +401,7 @@ static int run(int count, char **operands)
 	r.claims = verb->claims;
 	code = run_verb(&r, verb, count - 1, operands + 1);
 	ledger_close(&r.ledger);
+	report_free();
 	cutter_close(&r.cutter);
 	close_all(r.filters, r.count);
 	return code;
@@ -386,14 +416,15 @@ const struct command cmd_corpus = {
 	.name = "corpus",
 	.group = ON_FILTERS,
 	.summary = "remove what was seen before from documents in lines of JSON",
-	.operands = "dedup|index|decontaminate|merge|count [FILE...]",
+	.operands = "dedup|index|decontaminate|merge|count|plan [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "dedup keeps the first of equal documents, paragraphs, or texts of like n-grams, "
 	"and adds it to F. index adds all\nkeys to F and writes nothing. decontaminate removes "
 	"what is in a filter of --against, and adds nothing. merge\nremoves "
-	"what the partitions found. count reads and cuts only. Files may be packed with gzip or "
-	"zstd. Any number of\nprocesses share F and the files; with -o a run that was killed is "
-	"started again with the same command and loses no\ndocument.",
+	"what the partitions found. count reads and cuts only. plan says by a sample how many keys "
+	"there are, the size of\nF, and the time. Files may be packed with gzip or zstd. Any "
+	"number of processes share F and the files; with -o a run\nthat was killed is started "
+	"again with the same command and loses no document.",
 	.example = "bloomery corpus dedup -F docs --create -n 10m -p 1e-6 -o clean/ "
 	"raw/*.jsonl.zst",
 	.options = options,

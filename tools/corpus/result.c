@@ -102,6 +102,7 @@ int result_write(struct result *r, const void *bytes, size_t count)
 {
 	int code = DONE;
 
+	r->written += count;
 	if (count > ROOM - r->count)
 		code = flush(r, false);
 	if (code == DONE && count > ROOM)

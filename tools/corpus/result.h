@@ -12,6 +12,7 @@ struct result {
 	int fd;
 	char *bytes;		/* that are not written yet */
 	size_t count;
+	uint64_t written;	/* before it is packed */
 	const struct packer *packer;
 	void *state;
 	uint8_t *packed;

@@ -12,6 +12,7 @@
 #include "../progress.h"
 #include "../signals.h"
 #include "../source.h"
+#include "report.h"
 #include "result.h"
 
 #include <errno.h>
@@ -189,6 +190,7 @@ static int do_file(struct run *r, const struct file *file, struct tally *ret)
 		/* the answers so far also where standard output gets them */
 		if ((code == DONE && !stopping()) || !file->place)
 			code = result_finish(&result) == DONE ? code : FAILED;
+		ret->bytes_out = result.written;
 		result_drop(&result);
 	}
 	source_close(&source);
@@ -266,10 +268,13 @@ static int do_or_skip(struct run *r, struct file *file, bool wait)
 		return code;
 	if (is_finished(file)) {
 		r->finished++;
+		code = report_file(file->name, NULL);
 	} else {
 		code = do_file(r, file, &t);
 		r->files++;
 		add_tally(&r->total, &t);
+		if (code == DONE)
+			code = report_file(file->name, &t);
 		if (code == DONE && !stopping() && (file->place || !r->writes))
 			print_tally(file->name, &t);
 	}

@@ -1,0 +1,108 @@
+/* report.c - the counts of each input are kept until all are done, then written in one step */
+#include "report.h"
+#include "../json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+static struct entry {
+	const char *name;
+	struct tally tally;
+	bool before;
+} *entries;
+static size_t entry_count, entry_room;
+
+int report_file(const char *name, const struct tally *tally)
+{
+	if (!more_room(&entries, &entry_room, entry_count + 1, sizeof(*entries)))
+		return broken("out of memory for the report");
+	entries[entry_count++] = (struct entry){ name, tally ? *tally : (struct tally){ 0 },
+						 !tally };
+	return DONE;
+}
+
+void report_free(void)
+{
+	free(entries);
+	entries = NULL;
+	entry_count = entry_room = 0;
+}
+
+static void put_tally(const struct tally *t)
+{
+	json_count("documents", t->documents);
+	json_count("documents_kept", t->kept);
+	json_count("documents_removed", t->documents - t->kept);
+	json_count("documents_shortened", t->shortened);
+	json_count("lines_bad", t->bad);
+	json_count("units", t->units);
+	json_count("units_removed", t->removed);
+	json_count("keys", t->keys);
+	json_count("bytes", t->bytes);
+	json_count("bytes_written", t->bytes_out);
+	/* each mistake is an event of its own, so their number has the error of a Poisson law */
+	if (corpus.by != BY_NGRAM) {
+		json_real("by_mistake", t->by_mistake);
+		json_real("by_mistake_error", sqrt(t->by_mistake));
+	}
+}
+
+static void put_all(const char *verb, const struct run *run)
+{
+	static const char *const units[] = { "document", "paragraph", "ngram" };
+
+	json_begin();
+	json_text("verb", verb);
+	json_text("by", units[corpus.by]);
+	json_open("filters");
+	for (size_t i = 0; i < run->count; i++) {
+		json_open_object(NULL);
+		json_text("name", run->names[i]);
+		json_count("found", run->found[i]);
+		json_close_object();
+	}
+	json_close();
+	json_open("files");
+	for (size_t i = 0; i < entry_count; i++) {
+		json_open_object(NULL);
+		json_text("file", entries[i].name);
+		json_bool("finished_before", entries[i].before);
+		if (!entries[i].before)
+			put_tally(&entries[i].tally);
+		json_close_object();
+	}
+	json_close();
+	json_open_object("total");
+	json_count("files", run->files);
+	json_count("files_finished_before", run->finished);
+	put_tally(&run->total);
+	json_close_object();
+	json_end();
+}
+
+int report_write(const char *path, const char *verb, const struct run *run)
+{
+	FILE *was = stdout, *file;
+	char *part;
+	int code = DONE;
+
+	if (asprintf(&part, "%s.part", path) < 0)
+		return broken("out of memory for the report");
+	file = fopen(part, "we");
+	if (file) {
+		stdout = file;		/* where the writer of JSON puts it */
+		put_all(verb, run);
+		stdout = was;
+	}
+	if (!file || (fflush(file) | fsync(fileno(file))) != 0 || ferror(file))
+		code = broken("--report %s: %s", path, strerror(errno));
+	if (file && fclose(file) != 0 && code == DONE)
+		code = broken("--report %s: %s", path, strerror(errno));
+	if (code == DONE && rename(part, path) < 0)
+		code = broken("--report %s: %s", path, strerror(errno));
+	if (code != DONE && file)
+		unlink(part);
+	free(part);
+	return code;
+}

@@ -1,0 +1,14 @@
+/* report.h - the file of --report: counts for each input, as one object of JSON */
+#ifndef BLOOMERY_CORPUS_REPORT_H
+#define BLOOMERY_CORPUS_REPORT_H
+
+#include "run.h"
+
+/* Return: an exit code, with a message where it is not DONE; for both. */
+/* One more input; tally NULL: it was finished before this run. */
+int report_file(const char *name, const struct tally *tally);
+/* The file, in one step. @verb: of the command */
+int report_write(const char *path, const char *verb, const struct run *run);
+void report_free(void);
+
+#endif
