@@ -997,6 +997,27 @@ BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
  */
 BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *keys, size_t count);
 
+/* of blm_build_unite(): the count of keys is an estimate then */
+#define BLM_KEYS_UNKNOWN UINT64_MAX
+
+/**
+ * blm_build_unite() - unite the filter that is being built with raw data of filters of the same
+ * template
+ * @at, @data, @bytes: as blm_data_read() gives them; every range may come in pieces, and more than
+ *                     once
+ * @keys: how many keys come with these data and are not counted yet; BLM_KEYS_UNKNOWN: the number
+ *        is not known, so the count of the filter is estimated from its bits
+ *
+ * For a filter whose ranges were built by several programs or machines: it appears whole, and its
+ * count is exact if no two of them held one key. That the data are of the same template is the
+ * caller's care.
+ * Threads: no other call with b may be under way.
+ * Return: 0, or -EINVAL past the end or with a bit that is no cell's, -EOPNOTSUPP for kinds that
+ * make no unions, that have several parts, or whose keys are gathered.
+ */
+BLM_API int blm_build_unite(struct blm_build *b, uint64_t at, const void *data, size_t bytes,
+			    uint64_t keys);
+
 /** blm_build_hash_id() - blm_hash_id() of the filter that is being built */
 BLM_API uint64_t blm_build_hash_id(const struct blm_build *b);
 

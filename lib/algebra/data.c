@@ -1,5 +1,6 @@
 /* data.c - the raw data of a filter, out and in */
 #include "handle/torn.h"
+#include "kind/common/raw_data.h"
 #include "stats/tally.h"
 
 static int check_range(const struct blm_filter *f, const struct blm_view *view, uint64_t at,
@@ -51,20 +52,6 @@ BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, si
 	return r;
 }
 
-/* Is a bit set that is no cell's? No other writer would make such a file. */
-static bool in_padding(const struct blm_part *part, uint64_t at, const uint8_t *data, size_t bytes)
-{
-	uint64_t from = padding_from(part), left = left_of_word(part);
-
-	for (size_t i = 0; left && i < bytes; i++)
-		if (data[i] & (uint8_t)(left >> (at + i) % 8 * 8))
-			return true;
-	for (uint64_t bit = from > at * 8 ? from : at * 8; bit < (at + bytes) * 8; bit++)
-		if (is_padding(part, bit) && data[bit / 8 - at] >> bit % 8 & 1)
-			return true;
-	return false;
-}
-
 static int check_data(const struct blm_filter *f, const struct blm_view *view, uint64_t at,
 		      const void *data, size_t bytes)
 {
@@ -82,28 +69,7 @@ static int check_data(const struct blm_filter *f, const struct blm_view *view, u
 				view->split.part + 1, view->split.parts,
 				(unsigned long long)view->split.from,
 				(unsigned long long)view->split.to);
-	if (in_padding(part, at, data, bytes))
-		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells",
-				f->place.display, (unsigned long long)part->shape.cells);
-	if (!kind_only_sets(part->kind) && (at % 8 || bytes % 8))
-		return blm_fail(-EINVAL, "%s: the cells of a %s filter are in words of 8 bytes; "
-				"%zu bytes at %llu are not whole ones", f->place.display,
-				part->kind->name, bytes, (unsigned long long)at);
-	return 0;
-}
-
-static void unite_lines(struct blm_part *part, uint64_t at, const uint8_t *data, size_t bytes)
-{
-	while (bytes) {
-		_Alignas(64) uint8_t line[64] = { 0 };
-		size_t first = at % 64, here = bytes < 64 - first ? bytes : 64 - first;
-
-		memcpy(line + first, data, here);
-		part->kind->unite(part, part->bytes + at - first, line, 64);
-		at += here;
-		data += here;
-		bytes -= here;
-	}
+	return blm_raw_check(part, at, data, bytes, f->place.display);
 }
 
 static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const void *data,
@@ -116,7 +82,7 @@ static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const
 		return r;
 	store_release(&live_of(view)->inexact.word, 1);
 	was_torn = blm_tear(view);
-	unite_lines(&view->part[0], at, data, bytes);
+	blm_raw_unite(&view->part[0], at, data, bytes);
 	if (!was_torn)
 		blm_mend(view);
 	blm_unlock_torn(view);

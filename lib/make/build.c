@@ -10,10 +10,12 @@
 #include "handle/allowlist_carry.h"
 #include "file/sigbus.h"
 #include "make/new_filter.h"
+#include "kind/common/raw_data.h"
 #include "place/boot.h"
 #include "base/secret_memory.h"
 #include "make/partition_pool.h"
 #include "sort/sort.h"
+#include "stats/tally.h"
 
 
 enum { THREADS_MAX = 1024, KEPT_FREE = 64 << 20 };
@@ -482,6 +484,56 @@ BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id,
 	return add(b, &(struct input){ .hashes = hashes, .count = count });
 }
 
+/* ---- Raw data of other filters ---- */
+
+static int check_raw(const struct blm_build *b, uint64_t at, const void *data, size_t bytes)
+{
+	const struct blm_view *view = b->staged.view;
+	const struct blm_part *part;
+
+	if (b->gathers)
+		return blm_fail(-EOPNOTSUPP, "%s: raw data go into a filter of a size that is "
+				"known: say for how many keys it is to be (blm_params.capacity), "
+				"and take a kind whose keys need not be there at once",
+				b->place.display);
+	if (view->parts > 1 || b->growing || !view->part[0].kind->unite)
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter takes no raw data while it is built",
+				b->place.display, b->spec.of->name);
+	part = &view->part[0];
+	if (at > part->shape.bytes || bytes > part->shape.bytes - at)
+		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu",
+				b->place.display, (unsigned long long)at, bytes,
+				(unsigned long long)part->shape.bytes);
+	return blm_raw_check(part, at, data, bytes, b->place.display);
+}
+
+BLM_API int blm_build_unite(struct blm_build *b, uint64_t at, const void *data, size_t bytes,
+			    uint64_t keys)
+{
+	int r = check_raw(b, at, data, bytes);
+
+	if (r < 0)
+		return r;
+	blm_allowlist_carry_note_unnamed(b->carry);
+	blm_raw_unite(&b->staged.view->part[0], at, data, bytes);
+	if (keys == BLM_KEYS_UNKNOWN)
+		live_of(b->staged.view)->inexact.word = htole64(1);
+	else
+		blm_count_keys(b->staged.view, keys);
+	return 0;
+}
+
+/* Where raw data came without a count: what the bits say, where that is more than was counted. */
+static int count_raw(struct blm_view *view)
+{
+	uint64_t counted = blm_counted_keys(view), keys = 0;
+	int r = live_of(view)->inexact.word ? blm_keys_of_bits(view, &keys) : 0;
+
+	if (r == 0 && keys > counted)
+		blm_count_keys(view, keys - counted);
+	return r == -EOPNOTSUPP ? 0 : r;
+}
+
 /* ---- Finishing: from keys in order to a file ---- */
 
 /* How many the filter is to be for: as many as there are; of numbers, up to the largest. */
@@ -593,7 +645,8 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 	take_back(b);
 	if (r == 0) {
 		blm_count_keys(b->staged.view, blm_lanes_empty(&b->lanes));
-		if (blm_sigbus_hit(b->staged.view->image.map))
+		r = count_raw(b->staged.view);
+		if (r == 0 && blm_sigbus_hit(b->staged.view->image.map))
 			r = blm_fail(-EIO, "%s: pages of the new file could not be had",
 				     b->place.display);
 	}

@@ -442,7 +442,32 @@ static int ask_ranges(struct world *w)
 										   : -EPROTO;
 }
 
+/* A new filter of the data of another one, as they are. */
+static int build_of_raw(struct world *w)
+{
+	uint8_t raw[64];
+	struct blm_info info = BLM_INFO;
+	struct blm_build *b;
+	int r = blm_info(w->f, &info);
+
+	if (r == 0)
+		r = blm_build_begin(&b, w->store, new_name(w),
+				    &BLM_PARAMS(.kind = info.kind, .cells = info.cells,
+						.probes = info.probes, .capacity = info.capacity,
+						.seeds = info.seeds, .seed_count = info.seed_count),
+				    NULL);
+	for (uint64_t at = 0; r == 0 && at < info.data_bytes; at += sizeof(raw)) {
+		r = blm_data_read(w->f, at, raw, sizeof(raw));
+		if (r == 0)
+			r = blm_build_unite(b, at, raw, sizeof(raw), BLM_KEYS_UNKNOWN);
+		if (r < 0)
+			blm_build_cancel(b);
+	}
+	return r < 0 ? r : blm_build_finish(b, &w->made);
+}
+
 const struct one_case built_cases[] = {
+	{ "build-of-raw-data", EVERYWHERE | OPEN_F, build_of_raw, NULL, 0, FIRST },
 	{ "golomb-build", EVERYWHERE, build_golomb, NULL, 0, SECOND },
 	{ "fuse-build", IN_PATH | IN_MEMORY, build_fuse, NULL, 0, SECOND },
 	{ "ribbon-build", IN_STORE, build_ribbon, NULL, 0, SECOND },

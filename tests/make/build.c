@@ -743,6 +743,101 @@ START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 }
 END_TEST
 
+/* Every other key, or the keys of the lower half of the blocks and those of the upper half. */
+static void halves(struct blm_hash *hashes, uint64_t count, char by, struct blm_build *of[2])
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t half = by == 'h' ? hashes[i].hi >> 63 : by == 'l' ? hashes[i].lo >> 63
+			: i % 2;
+		struct blm_build *b = of[half];
+
+		OK(blm_build_add_hashes(b, blm_build_hash_id(b), &hashes[i], 1));
+	}
+}
+
+static void unite_all(struct blm_build *b, const struct blm_filter *f, uint64_t keys, size_t some)
+{
+	const struct blm_part *part = &current_view(f)->part[0];
+
+	for (uint64_t at = 0; at < part->shape.bytes; at += some) {
+		size_t here = part->shape.bytes - at < some ? part->shape.bytes - at : some;
+
+		OK(blm_build_unite(b, at, part->bytes + at, here, at ? 0 : keys));
+	}
+}
+
+/* by: what chooses the block, the word `hi` or `lo` of a hash; 0: keys have no block */
+static const struct { const char *kind; uint64_t cells; uint32_t probes; char by;
+} united[] = {
+	{ "blocked", 1 << 16, 6, 'h' }, { "split-block", 1 << 16, 8, 'l' },
+	{ "classic", 99991, 7, 0 }, { "counting", 50001, 5, 0 },
+};
+
+START_TEST(raw_data_and_keys_make_the_bytes_of_all_keys_together)
+{
+	struct blm_params p = params_of(united[_i].kind, "xxh3", united[_i].cells,
+					united[_i].probes);
+	const uint64_t count = 5000;
+	uint64_t *n = numbers(0, count);
+	struct blm_key *keys = keys_of(n, count);
+	struct blm_hash *hashes = malloc(count * sizeof(*hashes));
+	struct blm_filter *expected = one_by_one(&p, n, count), *f;
+	struct blm_build *b[2] = { begin(NULL, &p, 0, 0), begin(NULL, &p, 0, 0) };
+	bool estimated = false;
+	uint64_t all;
+
+	OK(blm_hash_many(expected, keys, count, hashes));
+	halves(hashes, count, united[_i].by, b);
+	f = finish(b[1]);
+	unite_all(b[0], f, united[_i].by ? counted(f) : BLM_KEYS_UNKNOWN, 4096);
+	blm_close(f);
+	f = finish(b[0]);
+	same_data(f, expected, united[_i].kind);
+	OK(blm_count(f, &all, &estimated));
+	ck_assert(estimated == !united[_i].by);
+	if (united[_i].by)
+		ck_assert_uint_eq(all, counted(expected));
+	else
+		ck_assert(all > count * 9 / 10 && all < count * 11 / 10);
+	blm_close(f);
+	blm_close(expected);
+	free(hashes);
+	free(keys);
+	free(n);
+}
+END_TEST
+
+START_TEST(raw_data_that_do_not_fit_are_refused)
+{
+	struct blm_params p = params_of("classic", "xxh3", 1000, 7);
+	struct blm_build *b = begin(NULL, &p, 0, 0);
+	uint8_t data[128] = { 0 };
+	struct blm_filter *f;
+
+	FAILS(blm_build_unite(b, 64, data, sizeof(data), 0), -EINVAL);
+	FAILS(blm_build_unite(b, UINT64_MAX - 7, data, 16, 0), -EINVAL);
+	data[125] = 1;		/* bit 1000 */
+	FAILS(blm_build_unite(b, 0, data, sizeof(data), 0), -EINVAL);
+	data[125] = 0;
+	data[124] = 0x80;	/* bit 999 */
+	OK(blm_build_unite(b, 3, data + 3, 123, 1));
+	f = finish(b);
+	ck_assert_uint_eq(current_view(f)->part[0].bytes[124], 0x80);
+	blm_close(f);
+
+	p = params_of("counting", "xxh3", 1000, 7);
+	b = begin(NULL, &p, 0, 0);
+	FAILS(blm_build_unite(b, 4, data, 8, 0), -EINVAL);
+	blm_build_cancel(b);
+	b = begin(NULL, &BLM_PARAMS(.kind = "fuse"), 0, 0);
+	FAILS(blm_build_unite(b, 0, data, 8, 0), -EOPNOTSUPP);
+	blm_build_cancel(b);
+	b = begin(NULL, &BLM_PARAMS(.kind = "scalable", .capacity = 1000), 0, 0);
+	FAILS(blm_build_unite(b, 0, data, 8, 0), -EOPNOTSUPP);
+	blm_build_cancel(b);
+}
+END_TEST
+
 START_TEST(no_keys_at_all_are_a_filter_too)
 {
 	struct blm_build *b = begin(NULL, &BLM_PARAMS(), 1, 0);
@@ -912,6 +1007,9 @@ int main(void)
 	tcase_add_test(tc, a_bitmap_without_a_capacity_reaches_to_the_largest_number);
 	tcase_add_test(tc, of_a_size_that_is_known_it_is_built_for_another_programs_format);
 	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
+	tcase_add_loop_test(tc, raw_data_and_keys_make_the_bytes_of_all_keys_together, 0,
+			    ARRAY_LEN(united));
+	tcase_add_test(tc, raw_data_that_do_not_fit_are_refused);
 	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
 	tcase_add_test(tc, of_each_phase_it_is_told_when_it_begins_and_when_it_is_done);
 	tcase_add_test(tc, no_lane_takes_more_memory_than_it_was_given);
