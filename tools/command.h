@@ -55,6 +55,8 @@ int command_unknown(const char *name);	/* with the name that is near, if one is.
 
 /* ---- Running one (options.c, help.c) ---- */
 
+extern const char *program;	/* its name, for help; "bloomery" where nothing else is set */
+
 /* those before the command: DONE, or USAGE with a message */
 int skip_options(const struct opt *const *tables, int *argc, char ***argv);
 int run_command(const struct command *command, int argc, char **argv);
@@ -78,6 +80,8 @@ int fail(int64_t err);		/* in the library's words. Return: FAILED */
  * before it
  */
 int tell_if_cut(int code);
+/* what each message begins with; else the name of the program */
+void say_as(const char *name);
 /* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
 void hold_messages(char room[MESSAGE]);
 

@@ -167,7 +167,7 @@ void help_command(const struct command *command)
 {
 	char words[256];
 
-	snprintf(words, sizeof(words), "usage: bloomery %s [OPTION...] %s", command->name,
+	snprintf(words, sizeof(words), "usage: %s %s [OPTION...] %s", program, command->name,
 		 command->operands);
 	print_wrapped(stdout, words, 0, 8, "");
 	paragraph(stdout, command->summary);

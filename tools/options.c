@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <getopt.h>
 
+const char *program = "bloomery";
 bool json, quiet;
 const struct opt json_option[] = {
 	{ 0, "json", NULL, "one JSON object a line", set_flag, &json },
@@ -70,21 +71,22 @@ static int wrong(const struct parser *p, const char *command, int code, const ch
 	const struct opt *opt = by_code(p, optopt);
 
 	if (!command && code == ':' && opt)
-		return misuse("--%s needs a value, %s; see 'bloomery help'", opt->name, opt->value);
+		return misuse("--%s needs a value, %s; see '%s help'", opt->name, opt->value,
+			      program);
 	if (!command)
 		return misuse("%s stands where a command is due; options follow their command, see "
-			      "'bloomery help'", word);
+			      "'%s help'", word, program);
 	if (code == ':' && opt)
-		return misuse("%s: %s needs a value, %s; see 'bloomery help %s'", command, word,
-			      opt->value, command);
+		return misuse("%s: %s needs a value, %s; see '%s help %s'", command, word,
+			      opt->value, program, command);
 	if (opt && optopt >= LONG_BASE)
-		return misuse("%s: --%s takes no value; see 'bloomery help %s'", command, opt->name,
-			      command);
+		return misuse("%s: --%s takes no value; see '%s help %s'", command, opt->name,
+			      program, command);
 	if (optopt)
-		return misuse("%s: unknown option -%c; see 'bloomery help %s'", command,
-			      isprint(optopt) ? optopt : '?', command);
-	return misuse("%s: unknown or ambiguous option %s; see 'bloomery help %s'", command, word,
-		      command);
+		return misuse("%s: unknown option -%c; see '%s help %s'", command,
+			      isprint(optopt) ? optopt : '?', program, command);
+	return misuse("%s: unknown or ambiguous option %s; see '%s help %s'", command, word,
+		      program, command);
 }
 
 /*
@@ -148,7 +150,7 @@ static int parse(const char *command, const struct opt *const *tables, int argc,
 			return wrong(&p, command, code, argv[optind - 1]);
 		opt = by_code(&p, code);
 		r = code < LONG_BASE ? DONE
-			: refuse_anothers(command ? command : "bloomery", opt, word_taken(argv));
+			: refuse_anothers(command ? command : program, opt, word_taken(argv));
 		if (r)
 			return r;
 		r = opt->set(opt, optarg);
@@ -178,13 +180,12 @@ int run_command(const struct command *command, int argc, char **argv)
 		return DONE;
 	}
 	if (count < command->least)
-		return misuse("%s: not enough arguments: bloomery %s %s; see 'bloomery help %s'",
-			      command->name, command->name,
-			      command->operands, command->name);
+		return misuse("%s: not enough arguments: %s %s %s; see '%s help %s'",
+			      command->name, program, command->name,
+			      command->operands, program, command->name);
 	if (command->most >= 0 && count > command->most)
-		return misuse("%s: '%s' is one argument too many: bloomery %s %s; see 'bloomery "
-			      "help %s'", command->name,
-			      argv[optind + command->most], command->name, command->operands,
-			      command->name);
+		return misuse("%s: '%s' is one argument too many: %s %s %s; see '%s help %s'",
+			      command->name, argv[optind + command->most], program,
+			      command->name, command->operands, program, command->name);
 	return command->run(count, argv + optind);
 }

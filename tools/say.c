@@ -7,6 +7,12 @@
 #include <unistd.h>
 
 static _Thread_local char *held;
+static char begins[64] = "bloomery";
+
+void say_as(const char *name)
+{
+	snprintf(begins, sizeof(begins), "%s", name);
+}
 
 void hold_messages(char room[MESSAGE])
 {
@@ -19,8 +25,8 @@ void hold_messages(char room[MESSAGE])
 static void line(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 static void line(const char *format, va_list ap)
 {
-	char raw[MESSAGE], text[2 * MESSAGE] = "bloomery: ";
-	size_t at = strlen(text);
+	char raw[MESSAGE], text[2 * MESSAGE];
+	size_t at = (size_t)snprintf(text, sizeof(text), "%s: ", begins);
 	ssize_t ignored;
 
 	vsnprintf(raw, sizeof(raw), format, ap);

@@ -153,6 +153,48 @@ int source_open(struct source *ret, const char *name, const char *option)
 	return FAILED;
 }
 
+/* To the first line that begins at `from` or later: one byte before may be the end of a line. */
+static int skip_to_line(struct source *s, uint64_t from)
+{
+	if (!from)
+		return DONE;
+	if (lseek(s->fd, (off_t)(from - 1), SEEK_SET) < 0)
+		return broken("%s: %s", s->name, strerror(errno));
+	for (s->at = from - 1; !s->ended && !s->in.at;) {
+		ssize_t n = read_some(s, s->block, BLOCK);
+		const uint8_t *end = n > 0 ? memchr(s->block, s->line_end, (size_t)n) : NULL;
+		size_t skipped = end ? (size_t)(end + 1 - s->block) : n > 0 ? (size_t)n : 0;
+
+		if (n < 0)
+			return FAILED;
+		s->at += skipped;
+		if (end)
+			s->in = (struct bytes){ s->block + skipped, (size_t)n - skipped };
+		if (s->at >= s->to || stopping())
+			s->ended = true;
+	}
+	if (s->ended)
+		s->in.count = 0;
+	return DONE;
+}
+
+int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to, char end)
+{
+	struct source s = { .name = name, .to = to, .line_end = end };
+
+	s.fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (s.fd < 0)
+		return no_file(name, NULL);
+	s.block = malloc(BLOCK);
+	*ret = s;
+	if (s.block && skip_to_line(ret, from) == DONE)
+		return DONE;
+	if (!s.block)
+		say("%s: out of memory", name);
+	source_close(ret);
+	return FAILED;
+}
+
 void source_close(struct source *s)
 {
 	if (s->state)
@@ -203,8 +245,28 @@ static ssize_t read_packed(struct source *s, void *room, size_t bytes)
 	}
 }
 
+/* A line that begins before `to` is the last one: it ends at `to` - 1 or behind. */
+static ssize_t read_part(struct source *s, void *room, size_t bytes)
+{
+	ssize_t n = read_plain(s, room, bytes);
+	size_t from = s->to - 1 > s->at ? s->to - 1 - s->at : 0;
+	const char *end = n > 0 && from < (size_t)n ? memchr((char *)room + from, s->line_end,
+							     (size_t)n - from) : NULL;
+
+	if (end) {
+		n = end + 1 - (char *)room;
+		s->in.count = 0;
+		s->ended = true;
+	}
+	if (n > 0)
+		s->at += (uint64_t)n;
+	return n;
+}
+
 ssize_t source_read(struct source *s, void *room, size_t bytes)
 {
+	if (s->to)
+		return read_part(s, room, bytes);
 	return s->packing ? read_packed(s, room, bytes) : read_plain(s, room, bytes);
 }
 

@@ -35,6 +35,8 @@ struct source {
 	bool ended;
 	const struct packing *packing;	/* NULL: plain */
 	void *state;
+	uint64_t at, to;	/* of a part: where the next byte is, where the part ends; to 0: all */
+	char line_end;
 };
 
 /*
@@ -43,6 +45,8 @@ struct source {
  * file; NULL: nothing does
  */
 int source_open(struct source *ret, const char *name, const char *option);
+/* Of a plain file: only the lines that begin at bytes [from, to). `end` ends a line. */
+int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to, char end);
 void source_close(struct source *source);
 
 /*

@@ -1,0 +1,495 @@
+/*
+ * build.c - bloomery-mpi build: every rank reads its share of the keys, and rank 0 writes one filter
+ *
+ * There are three ways:
+ *
+ *	owners	Hashes go to the rank that owns their place, 16 bytes each. Rank I builds part I of
+ *		the filter (blm_part_owners()), and sends its range to rank 0.
+ *	reduce	Each rank builds a whole filter of its own keys. Their OR goes to rank 0.
+ *	sum	The same for kinds whose cells count: rank 0 adds one filter after the other.
+ *
+ * With R ranks, n keys and m bytes of data the ways move 16 n (R-1)/R + m (R-1)/R, and (R-1) m
+ * bytes. So `reduce` is best for few ranks, and `owners` for many, or where R filters do not fit
+ * into the memory of the machines.
+ *
+ * The file of the new filter has no name until rank 0 has all of it (blm_build_begin()), so a job
+ * that dies leaves nothing.
+ */
+#include "jobs.h"
+#include "numbers.h"
+#include "params.h"
+#include "place.h"
+#include "progress.h"
+#include "values.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+	ROUND = 128 << 10,		/* hashes that a rank sends at once */
+	BUFFERS = 64 << 20,		/* of a builder, for keys that are not in its data yet */
+	CHUNK = 8 << 20,		/* of data that go to rank 0 at once */
+	PROGRAM = 64 << 20,		/* the program, its libraries, MPI */
+};
+
+enum way { OWNERS, REDUCE, SUM, WAYS };
+
+static const char *const way_names[WAYS] = { "owners", "reduce", "sum" };
+static const char *way_wanted;
+static bool dry_run;
+static uint64_t ranks_wanted;
+static const struct opt own_options[] = {
+	{ 0, "way", "WAY", "owners: send hashes to the rank that owns their place; reduce: a filter "
+	  "on each rank, united at the end (default: whichever moves fewer bytes and fits into "
+	  "memory)", set_text, &way_wanted },
+	{ 0, "dry-run", NULL, "read and write no filter: say which way is taken, how many bytes "
+	  "are sent, and how much memory a rank takes", set_flag, &dry_run },
+	{ 0, "ranks", "N", "with --dry-run: for N ranks instead of those that run", set_number,
+	  &ranks_wanted, 1, 1 << 20 },
+	{ 0 }
+};
+
+struct job {
+	struct blm_filter *template;
+	struct blm_info info;
+	enum way way;
+	bool owned;			/* can it be OWNERS? */
+	struct blm_build *b;
+	struct share share;
+	struct reader reader;
+	uint64_t hash_id;
+	struct hashed hashed;		/* the batch that is read */
+	uint64_t moved;			/* bytes that this rank sent to others */
+	double begun, built;		/* seconds */
+};
+
+/* ---- Which way ---- */
+
+static bool counts_cells(const struct blm_info *info)
+{
+	return info->cell_bits > 1;
+}
+
+/* Can a filter of the kind be made of filters of some of its keys, bit for bit? */
+static bool is_sum_of_ranks(const char *kind)
+{
+	static const char *const kinds[] = { "blocked", "split-block", "classic", "bitmap",
+					     "counting" };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (!kind || !strcmp(kinds[i], kind))
+			return true;
+	return false;
+}
+
+struct cost {
+	double moved;			/* bytes, by all ranks */
+	uint64_t memory;		/* bytes, of a rank other than rank 0 */
+};
+
+static struct cost cost_of(enum way way, const struct blm_info *info, double keys, int of)
+{
+	double m = (double)info->data_bytes, r = of;
+	struct cost c = { .memory = PROGRAM + BUFFERS + 2 * CHUNK };
+
+	if (way == OWNERS) {
+		c.moved = (16 * keys + m) * (r - 1) / r;
+		c.memory += info->data_bytes / (uint64_t)of + exchange_memory(ROUND, of, false);
+	} else {
+		c.moved = m * (r - 1);
+		c.memory += info->data_bytes;
+	}
+	return c;
+}
+
+/* Of the machine with the least. */
+static uint64_t memory_of_node(void)
+{
+	uint64_t mine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return UINT64_MAX - most_of_all(UINT64_MAX - mine);
+}
+
+static enum way best_way(const struct blm_info *info, bool owned, int of)
+{
+	double keys = (double)info->capacity;
+	struct cost owners = cost_of(OWNERS, info, keys, of),
+		reduce = cost_of(REDUCE, info, keys, of);
+	uint64_t memory = memory_of_node();
+
+	if (!owned)
+		return REDUCE;
+	if (owners.moved < reduce.moved)
+		return OWNERS;
+	/* half of it: the files that are read and written want some too */
+	return reduce.memory * (uint64_t)on_node > memory / 2 ? OWNERS : REDUCE;
+}
+
+static int choose_way(struct job *job, int of)
+{
+	job->owned = has_owners(job->template);
+	job->way = counts_cells(&job->info) ? SUM : best_way(&job->info, job->owned, of);
+	if (!way_wanted)
+		return DONE;
+	if (counts_cells(&job->info))
+		return misuse("build: --way %s: a %s filter is made by the sum of what the ranks "
+			      "have; leave --way out", way_wanted, job->info.kind);
+	if (!strcmp(way_wanted, "reduce"))
+		job->way = REDUCE;
+	else if (!strcmp(way_wanted, "owners") && job->owned)
+		job->way = OWNERS;
+	else if (!strcmp(way_wanted, "owners"))
+		return misuse("build: --way owners: the bits of a key are all over a %s filter, so "
+			      "no rank owns them; blocked, split-block and bitmap can",
+			      job->info.kind);
+	else
+		return misuse("build: --way %s: there is no such way; write owners or reduce",
+			      way_wanted);
+	return DONE;
+}
+
+static void tell_costs(const struct job *job, int of)
+{
+	double keys = (double)job->info.capacity;
+
+	printf("%s of %s with %s keys, %d ranks\n", job->info.kind,
+	       show_bytes(job->info.data_bytes), show_count(job->info.capacity), of);
+	for (enum way way = OWNERS; way < WAYS; way++) {
+		struct cost c = cost_of(way, &job->info, keys, of);
+
+		if ((way == SUM) != (job->way == SUM) || (way == OWNERS && !job->owned))
+			continue;
+		printf("%c %s: %s sent, %.2f bytes a key; %s of memory a rank\n",
+		       way == job->way ? '*' : ' ', way_names[way],
+		       show_bytes((uint64_t)c.moved), c.moved / keys, show_bytes(c.memory));
+	}
+	printf("rank 0 also maps the new file, %s, whose pages the system can write and free\n",
+	       show_bytes(job->info.data_bytes));
+}
+
+/* ---- Reading and building ---- */
+
+static void begin_building(struct job *job, const struct place *place)
+{
+	const struct blm_build_options options = { .memory_bytes = BUFFERS };
+	struct blm_params p = params;
+
+	if (rank) {
+		p.sparse = true;
+		p.replace = false;
+		p.split_part = job->way == OWNERS ? (uint32_t)rank : 0;
+		p.split_parts = job->way == OWNERS ? (uint32_t)ranks : 0;
+	}
+	must_have(blm_build_begin(&job->b, rank ? NULL : place->store, rank ? NULL : place->name,
+				  &p, &options));
+	job->hash_id = blm_build_hash_id(job->b);
+}
+
+static void add_keys(struct job *job)
+{
+	struct batch *b;
+
+	while ((b = reader_next(&job->reader))) {
+		must_have(blm_build_add_many(job->b, b->keys, b->count));
+		show_keys(job->reader.keys, false);
+	}
+	show_keys(job->reader.keys, true);
+}
+
+/* What is hashed and has no place in a round yet. */
+struct waiting {
+	size_t at, count;
+	bool ended;
+};
+
+/* As much as a round takes. The other side's messages go on meanwhile. */
+static void fill_round(struct job *job, struct exchange *x, struct side *s, struct side *other,
+		       struct waiting *w)
+{
+	exchange_clear(s);
+	for (;;) {
+		for (; w->at < w->count; w->at++) {
+			const struct blm_hash *hash = &job->hashed.hashes[w->at];
+
+			if (!exchange_put(x, s, (int)job->hashed.owners[w->at], hash, 0))
+				return;
+		}
+		exchange_poke(other);
+		if (!w->ended) {
+			struct batch *b = reader_next(&job->reader);
+
+			w->at = w->count = 0;
+			w->ended = !b;
+			if (b) {
+				hash_batch(&job->hashed, job->template, b, (uint32_t)ranks);
+				w->count = b->count;
+			}
+		}
+		if (w->ended)
+			return;
+	}
+}
+
+static void add_received(struct job *job, const struct exchange *x, const struct side *s)
+{
+	for (int r = 0; r < ranks; r++)
+		must_have(blm_build_add_hashes(job->b, job->hash_id,
+					       s->in + (size_t)r * x->quota,
+					       (size_t)s->got_counts[r]));
+}
+
+/*
+ * While the hashes of a round are under way, the next round is filled; while those of the next round
+ * are under way, what came is added.
+ */
+static void exchange_keys(struct job *job)
+{
+	struct exchange x;
+	struct waiting w = { 0 };
+	bool last = false;
+	double busy = 0;
+
+	exchange_begin(&x, ROUND, false);
+	for (unsigned round = 0; !last; round++) {
+		struct side *s = &x.side[round % 2], *other = &x.side[(round + 1) % 2];
+		double begun = seconds();
+
+		fill_round(job, &x, s, other, &w);
+		busy += seconds() - begun;
+		exchange_wait(other);
+		exchange_start(&x, s, w.ended && w.at == w.count, job->reader.keys, busy);
+		last = s->last;
+		if (round)
+			add_received(job, &x, other);
+		if (last) {
+			exchange_wait(s);
+			add_received(job, &x, s);
+		}
+		show_round(s, last);
+	}
+	job->moved += x.sent;
+	exchange_end(&x);
+}
+
+/* ---- The data to rank 0 ---- */
+
+static uint64_t count_of(const struct blm_filter *f)
+{
+	bool estimated;
+	uint64_t keys;
+
+	must_have(blm_count(f, &keys, &estimated));
+	return keys;
+}
+
+/* Rank `from` sends a range of what it has, and its count. */
+static void send_range(struct job *job, const struct blm_filter *f, uint64_t at, uint64_t bytes)
+{
+	uint64_t keys = count_of(f);
+	char *room = must_alloc(CHUNK, 1);
+
+	MPI_Send(&keys, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
+	for (uint64_t done = 0; done < bytes; done += CHUNK) {
+		size_t here = bytes - done < CHUNK ? (size_t)(bytes - done) : CHUNK;
+
+		must_have(blm_data_read(f, at + done, room, here));
+		MPI_Send(room, (int)here, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+		job->moved += here;
+	}
+	free(room);
+}
+
+/* A chunk is united while the next one comes. */
+static void take_range(struct job *job, int from, uint64_t at, uint64_t bytes)
+{
+	char *room[2] = { must_alloc(CHUNK, 1), must_alloc(CHUNK, 1) };
+	MPI_Request next = MPI_REQUEST_NULL;
+	uint64_t keys, came = 0;
+
+	MPI_Recv(&keys, 1, MPI_UINT64_T, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (!bytes)
+		must_have(blm_build_unite(job->b, 0, room[0], 0, keys));
+	for (uint64_t done = 0; done < bytes; done += came) {
+		unsigned i = done / CHUNK % 2;
+
+		if (!done)
+			MPI_Irecv(room[i], (int)(bytes < CHUNK ? bytes : CHUNK), MPI_BYTE, from, 0,
+				  MPI_COMM_WORLD, &next);
+		MPI_Wait(&next, MPI_STATUS_IGNORE);
+		came = bytes - done < CHUNK ? bytes - done : CHUNK;
+		if (done + came < bytes)
+			MPI_Irecv(room[!i], (int)(bytes - done - came < CHUNK
+						  ? bytes - done - came : CHUNK), MPI_BYTE, from,
+				  0, MPI_COMM_WORLD, &next);
+		must_have(blm_build_unite(job->b, at + done, room[i], (size_t)came,
+					  done ? 0 : keys));
+	}
+	free(room[0]);
+	free(room[1]);
+}
+
+static void range_of(const struct job *job, int of, uint64_t *ret_at, uint64_t *ret_bytes)
+{
+	*ret_at = 0;
+	*ret_bytes = job->info.data_bytes;
+	if (job->way == OWNERS)
+		must_have(blm_part_range(job->template, (uint32_t)of, (uint32_t)ranks, ret_at,
+					 ret_bytes));
+}
+
+static void collect(struct job *job, const struct blm_filter *f)
+{
+	uint64_t at, bytes;
+
+	range_of(job, rank, &at, &bytes);
+	if (rank)
+		send_range(job, f, at, bytes);
+	for (int r = 1; !rank && r < ranks; r++) {
+		range_of(job, r, &at, &bytes);
+		take_range(job, r, at, bytes);
+	}
+}
+
+static void reduce(struct job *job, const struct blm_filter *f)
+{
+	char *room = must_alloc(CHUNK, 1), *all = must_alloc(CHUNK, 1);
+
+	for (uint64_t at = 0; at < job->info.data_bytes; at += CHUNK) {
+		uint64_t left = job->info.data_bytes - at;
+		size_t here = left < CHUNK ? (size_t)left : CHUNK;
+
+		if (rank)
+			must_have(blm_data_read(f, at, room, here));
+		/* data are whole words: a multiple of 64 bytes */
+		MPI_Reduce(room, all, (int)(here / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD);
+		if (rank)
+			job->moved += here;
+		else
+			must_have(blm_build_unite(job->b, at, all, here, BLM_KEYS_UNKNOWN));
+	}
+	free(room);
+	free(all);
+}
+
+/* Rank 0 keeps its builder until all is in it; the others' filters are done. */
+static void bring_together(struct job *job)
+{
+	struct blm_filter *f = NULL;
+
+	if (rank)
+		must_have(blm_build_finish(job->b, &f));
+	job->built = seconds();
+	if (ranks > 1 && job->way == REDUCE)
+		reduce(job, f);
+	else
+		collect(job, f);
+	if (rank)
+		blm_close(f);
+}
+
+/* ---- The command ---- */
+
+static void report(const struct job *job, uint64_t counted)
+{
+	struct rusage usage;
+	uint64_t keys = sum_of_all(job->reader.keys), moved = sum_of_all(job->moved), most, first;
+	double end = seconds();
+
+	getrusage(RUSAGE_SELF, &usage);
+	first = rank ? 0 : (uint64_t)usage.ru_maxrss;
+	most = most_of_all(rank ? (uint64_t)usage.ru_maxrss : 0);
+	if (rank || quiet)
+		return;
+	printf("%d ranks, %s: %s keys read, %s counted, in %.1f s", ranks, way_names[job->way],
+	       show_count(keys), show_count(counted), end - job->begun);
+	printf("; %.1f s of it to bring the data together; %s sent, %.2f bytes a key",
+	       end - job->built, show_bytes(moved), keys ? (double)moved / (double)keys : 0);
+	printf("; memory %s of rank 0, at most %s of the others\n", show_bytes(first << 10),
+	       show_bytes(most << 10));
+}
+
+static uint64_t finish(struct job *job)
+{
+	struct blm_filter *made;
+	uint64_t counted;
+
+	if (rank)
+		return 0;
+	must_have(blm_build_finish(job->b, &made));
+	counted = count_of(made);
+	blm_close(made);
+	return counted;
+}
+
+static int begin(struct job *job)
+{
+	int code = params_check();
+
+	if (code == DONE && keys_check() != DONE)
+		code = USAGE;
+	if (code == DONE && !is_sum_of_ranks(params.kind))
+		return misuse("build: --kind %s: such a filter is not made of filters of some of "
+			      "its keys; the ranks build blocked, split-block, classic, bitmap and "
+			      "counting; 'bloomery build' makes all kinds on one machine",
+			      params.kind);
+	if (code != DONE)
+		return code;
+	job->template = common_template(&job->info);
+	return choose_way(job, ranks_wanted ? (int)ranks_wanted : ranks);
+}
+
+static int run(int count, char **operands)
+{
+	struct job job = { .begun = seconds() };
+	struct place place = { 0 };
+	uint64_t counted;
+	int code;
+
+	if (ranks_wanted && !dry_run)
+		return misuse("build: --ranks is for --dry-run; mpirun says how many ranks run");
+	if (count < 2 && !dry_run)
+		return misuse("build: name the files with the keys: ranks do not share standard "
+			      "input");
+	code = begin(&job);
+	if (code == DONE && dry_run && !rank)
+		tell_costs(&job, ranks_wanted ? (int)ranks_wanted : ranks);
+	if (code == DONE && !dry_run && !rank)
+		must(find_place(&place, operands[0], BLM_STORE_CREATE));
+	if (code != DONE || dry_run)
+		return code;
+	speak();
+	share_files(&job.share, operands + 1, (size_t)count - 1);
+	begin_building(&job, &place);
+	reader_begin(&job.reader, &job.share, operands + 1);
+	if (job.way == OWNERS)
+		exchange_keys(&job);
+	else
+		add_keys(&job);
+	bring_together(&job);
+	counted = finish(&job);
+	report(&job, counted);
+	reader_end(&job.reader);
+	share_free(&job.share);
+	hashed_free(&job.hashed);
+	blm_close(job.template);
+	return DONE;
+}
+
+static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
+					     create_options, key_options, progress_of_ranks,
+					     quiet_option, key_option, store_option, NULL };
+
+const struct command cmd_build = {
+	.name = "build",
+	.group = ON_FILTERS,
+	.summary = "make one filter from files that the ranks share",
+	.operands = "F [FILE...]",
+	.least = 1, .most = -1,
+	.notes = "The data are those of 'bloomery build' with the same --seed, bit for bit, with any "
+	"number of ranks. Plain files are cut at lines, packed files go to one rank each. A file "
+	"that has %r in its name is one that each rank has of its own. F appears on rank 0 when it "
+	"is whole. The kinds are blocked, split-block, classic, bitmap and counting.",
+	.example = "mpirun -n 4 bloomery-mpi build ./seen -n 1g -p 0.001 /data/urls-*.gz",
+	.options = options,
+	.run = run,
+};

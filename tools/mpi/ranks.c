@@ -1,0 +1,107 @@
+/* ranks.c - the ranks of the job, and what all of them do together */
+#include "ranks.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+int rank, ranks, on_node;
+static char held[MESSAGE];	/* of the other ranks, until they speak() */
+
+void ranks_begin(int *argc, char ***argv)
+{
+	char name[64];
+	MPI_Comm node;
+
+	/* one thread of each rank calls MPI */
+	MPI_Init(argc, argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+	MPI_Comm_size(node, &on_node);
+	MPI_Comm_free(&node);
+	if (ranks > 1)
+		snprintf(name, sizeof(name), "bloomery-mpi: rank %d", rank);
+	else
+		snprintf(name, sizeof(name), "bloomery-mpi");
+	say_as(name);
+	if (rank)
+		hold_messages(held);
+}
+
+void speak(void)
+{
+	hold_messages(NULL);
+	if (*held)
+		say("%s", held);
+	*held = 0;
+}
+
+void give_up(int code)
+{
+	if (code != USAGE)
+		speak();
+	fflush(stdout);
+	MPI_Abort(MPI_COMM_WORLD, code);
+	_exit(code);
+}
+
+void *must_alloc(size_t count, size_t bytes)
+{
+	void *room = calloc(count ? count : 1, bytes);
+
+	if (!room)
+		give_up(broken("out of memory for %zu times %zu bytes", count, bytes));
+	return room;
+}
+
+void from_first(void *data, size_t bytes)
+{
+	enum { PIECE = 1 << 30 };
+
+	for (size_t at = 0; at < bytes; at += PIECE)
+		MPI_Bcast((char *)data + at, bytes - at < PIECE ? (int)(bytes - at) : PIECE,
+			  MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+uint64_t sum_of_all(uint64_t n)
+{
+	uint64_t sum = 0;
+
+	MPI_Reduce(&n, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	return sum;
+}
+
+uint64_t most_of_all(uint64_t n)
+{
+	uint64_t most = 0;
+
+	MPI_Allreduce(&n, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+	return most;
+}
+
+double seconds(void)
+{
+	return MPI_Wtime();
+}
+
+bool has_rank(const char *text)
+{
+	return strstr(text, "%r") != NULL;
+}
+
+const char *of_rank(const char *text)
+{
+	static char room[PATH_MAX];
+	size_t at = 0;
+
+	for (; *text && at + 16 < sizeof(room); text++) {
+		if (text[0] == '%' && text[1] == 'r') {
+			at += (size_t)snprintf(room + at, sizeof(room) - at, "%d", rank);
+			text++;
+		} else {
+			room[at++] = *text;
+		}
+	}
+	room[at] = 0;
+	return room;
+}

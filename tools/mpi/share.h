@@ -1,0 +1,30 @@
+/* share.h - which bytes of which files a rank reads */
+#ifndef BLOOMERY_MPI_SHARE_H
+#define BLOOMERY_MPI_SHARE_H
+
+#include "ranks.h"
+
+/* The lines of a file that begin at bytes [from, to); to 0: all of a file that may be packed. */
+struct piece {
+	uint64_t from, to;
+	uint32_t file;		/* its number among the names */
+	int32_t rank;		/* who reads it */
+};
+
+struct share {
+	struct piece *pieces;	/* of all ranks; those of one rank are in order */
+	size_t count;
+	uint64_t bytes;		/* of all files */
+};
+
+/*
+ * Divide the files among the ranks so that each reads about as many bytes, where it can: plain
+ * files are cut at lines, a packed file goes to one rank as a whole. Names with %r are files that
+ * each rank has of its own. All ranks call this, and rank 0 looks at the files. An error ends the
+ * job.
+ */
+void share_files(struct share *ret, char **names, size_t count);
+uint64_t share_of(const struct share *share, int of);	/* bytes, packed as they are */
+void share_free(struct share *share);
+
+#endif

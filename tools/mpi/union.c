@@ -1,0 +1,128 @@
+/*
+ * union.c - bloomery-mpi union: the OR of many filters, a chunk at a time
+ *
+ * Rank r reads filters r, r + ranks, and so on. MPI_Reduce brings the OR of a chunk to rank 0, so
+ * a rank takes two chunks of memory, and rank 0 the data of the new filter.
+ */
+#include "jobs.h"
+#include "place.h"
+#include "values.h"
+
+enum { CHUNK = 8 << 20 };
+
+static const char *output;
+static const struct opt own_options[] = {
+	{ 'o', "output", "C", "the new filter", set_text, &output },
+	{ 0 }
+};
+
+struct set {
+	struct blm_filter **of;		/* those of this rank */
+	int count;
+	struct blm_info info;
+};
+
+static bool has_bits(const struct blm_info *info)
+{
+	return info->cell_bits == 1 && info->can & BLM_CAN_UNION && info->parts == 1;
+}
+
+/* Rank 0 has the first filter, so its template is that of all. */
+static void open_set(struct set *ret, int count, char **names)
+{
+	uint8_t template[16];
+
+	*ret = (struct set){ .info = BLM_INFO };
+	ret->of = must_alloc((size_t)count / (size_t)ranks + 1, sizeof(struct blm_filter *));
+	for (int i = rank; i < count; i += ranks) {
+		must(open_filter(&ret->of[ret->count], names[i], false, 0));
+		ret->count++;
+	}
+	if (!rank)
+		must_have(blm_info(ret->of[0], &ret->info));
+	from_first(&ret->info, sizeof(ret->info));
+	memcpy(template, ret->info.template_id, sizeof(template));
+	if (!has_bits(&ret->info))
+		give_up(rank ? USAGE : broken("%s: the cells of a %s filter are not bits that an OR "
+					      "unites; see 'bloomery union'", names[0],
+					      ret->info.kind));
+	for (int i = 0; i < ret->count; i++) {
+		struct blm_info info = BLM_INFO;
+
+		must_have(blm_info(ret->of[i], &info));
+		if (memcmp(info.template_id, template, sizeof(template)))
+			give_up(broken("%s: it does not have the template of %s: kind, size, hash, "
+				       "seeds or key are others", names[rank + i * ranks],
+				       names[0]));
+	}
+}
+
+static void or_into(uint64_t *to, const uint64_t *from, size_t words)
+{
+	for (size_t i = 0; i < words; i++)
+		to[i] |= from[i];
+}
+
+static void unite(const struct set *set, struct blm_filter *into)
+{
+	uint64_t *mine = must_alloc(CHUNK, 1), *room = must_alloc(CHUNK, 1);
+
+	for (uint64_t at = 0; at < set->info.data_bytes; at += CHUNK) {
+		uint64_t left = set->info.data_bytes - at;
+		size_t here = left < CHUNK ? (size_t)left : CHUNK;
+
+		memset(mine, 0, here);
+		for (int i = 0; i < set->count; i++) {
+			must_have(blm_data_read(set->of[i], at, room, here));
+			or_into(mine, room, here / 8);
+		}
+		MPI_Reduce(mine, room, (int)(here / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD);
+		if (!rank)
+			must_have(blm_data_unite(into, at, room, here));
+	}
+	free(mine);
+	free(room);
+}
+
+/* In memory first, so that the file appears whole. */
+static int run(int count, char **operands)
+{
+	struct blm_filter *whole = NULL, *made;
+	struct place place;
+	struct set set;
+
+	if (!output)
+		return misuse("union: where is the result to go? Give -o C, a new filter");
+	speak();
+	open_set(&set, count, operands);
+	if (!rank) {
+		must(find_place(&place, output, BLM_STORE_CREATE));
+		must_have(blm_template(&whole, NULL, NULL, set.of[0], 0));
+	}
+	unite(&set, whole);
+	if (!rank) {
+		must_have(blm_copy(&made, place.store, place.name, whole, 0));
+		blm_close(made);
+		blm_close(whole);
+	}
+	for (int i = 0; i < set.count; i++)
+		blm_close(set.of[i]);
+	free(set.of);
+	return DONE;
+}
+
+static const struct opt *const options[] = { own_options, quiet_option, key_option, store_option,
+					     NULL };
+
+const struct command cmd_union = {
+	.name = "union",
+	.group = ON_SETS,
+	.summary = "the OR of many filters, as a new filter",
+	.operands = "A B...",
+	.least = 1, .most = -1,
+	.notes = "Each rank reads some of the filters. All have one template, and their cells are "
+	"bits.",
+	.example = "mpirun -n 8 bloomery-mpi union -o ./all ./part-*.blm",
+	.options = options,
+	.run = run,
+};
