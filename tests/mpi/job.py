@@ -1,0 +1,87 @@
+"""job.py - what the tests of bloomery-mpi share: a folder, input, jobs of several ranks"""
+import gzip
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+MPI, PROGRAM = os.environ['BLOOMERY_MPI'], os.environ['BLOOMERY_PROGRAM']
+FULL = os.environ.get('BLOOMERY_TEST_SCALE') == 'full'
+VERSION = subprocess.run([MPI, '--version'], capture_output=True, text=True, check=True,
+                         env={**os.environ, 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}).stdout
+MPICH = 'MPICH' in VERSION
+# Ranks are more than processors, so a rank that waits must give its processor away; and only this machine takes part.
+SETTINGS = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', 'OMPI_MCA_mpi_yield_when_idle': '1',
+            'OMPI_MCA_btl': 'self,vader', 'OMPI_MCA_plm': 'isolated', 'LC_ALL': 'C'}
+
+
+def program_of(*names):
+    for name in names:
+        if shutil.which(name):
+            return name
+    raise FileNotFoundError(f'none of {names}, which start the ranks')
+
+
+def launcher(ranks):
+    if MPICH:
+        return [program_of('mpiexec.mpich', 'mpiexec.hydra', 'mpiexec'), '-n', str(ranks)]
+    return [program_of('mpirun.openmpi', 'mpirun'), '--oversubscribe', '-n', str(ranks)]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        # short, since OpenMPI makes sockets below it
+        self.folder = tempfile.mkdtemp(prefix='bm', dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.environment = {**os.environ, **SETTINGS, 'TMPDIR': self.folder, 'BLOOMERY_STORE': self.path('store')}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, ranks, *words):
+        return subprocess.Popen([*launcher(ranks), MPI, *words], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ranks(self, ranks, *words, code=0):
+        """A job that ends with that code. Its stdout and stderr."""
+        job = self.start(ranks, *words)
+        out, err = job.communicate()
+        self.assertEqual(job.returncode, code, f'{ranks} ranks: {words}\n{out}{err}')
+        return out, err
+
+    def bloomery(self, *words):
+        return subprocess.run([PROGRAM, *words], cwd=self.folder, env=self.environment, check=True, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL).stdout
+
+    def data(self, name):
+        """The data of a filter, as format-spec.md says: the first entry of the part table has their place."""
+        with open(self.path(name), 'rb') as file:
+            file.seek(8192)
+            at, count = struct.unpack('<QQ', file.read(16))
+            file.seek(at)
+            return file.read(count)
+
+    def write(self, name, lines, pack=None, end=b'\n'):
+        text = b'\n'.join(lines) + end if lines else b''
+        with open(self.path(name), 'wb') as file:
+            file.write(gzip.compress(text) if pack == 'gz' else text)
+        if pack == 'zst':
+            subprocess.run(['zstd', '-q', '--rm', '-f', self.path(name), '-o', self.path(name + '.zst')], check=True)
+            os.rename(self.path(name + '.zst'), self.path(name))
+        return name
+
+    def lines_of(self, pattern, ranks):
+        """The lines that the ranks wrote."""
+        lines = []
+        for rank in range(ranks):
+            with open(self.path(pattern.replace('%r', str(rank))), 'rb') as file:
+                text = file.read()
+            self.assertTrue(not text or text.endswith(b'\n'))
+            lines += text.splitlines()
+        return lines
+
+
+def numbers(first, last):
+    return [b'key %d' % i for i in range(first, last)]

@@ -1,0 +1,27 @@
+"""run.py - the tests of bloomery-mpi, as TAP
+
+usage: run.py MPI-PROGRAM PROGRAM TEST-MODULE
+
+MPI-PROGRAM is empty where the build has none.
+"""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from result import Result  # noqa: E402
+
+
+def main():
+    os.environ['BLOOMERY_MPI'], os.environ['BLOOMERY_PROGRAM'], name = sys.argv[1:]
+    if not sys.argv[1]:
+        print('1..0 # SKIP built without MPI; install libopenmpi-dev and openmpi-bin, or libmpich-dev and mpich')
+        return
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    suite = unittest.defaultTestLoader.loadTestsFromName(name)
+    result = Result()
+    suite.run(result)
+    print(f'1..{result.count}')
+
+
+main()

@@ -1,0 +1,96 @@
+"""test_build.py - filters that the ranks build are those that one machine builds"""
+import os
+import re
+
+from job import FULL, Case, numbers
+
+KINDS = [('blocked', 'owners', []), ('blocked', 'reduce', []), ('split-block', 'owners', ['--hash', 'xxh3']),
+         ('split-block', 'reduce', []), ('classic', 'reduce', []), ('classic', 'reduce', ['--hash', 'mm3_64', '-k', '6']),
+         ('counting', None, [])]
+SOME = [(0, 3), (2, 2), (5, 3), (6, 2)]     # of the kinds, with that number of ranks
+ALL = [(kind, ranks) for kind in range(len(KINDS)) for ranks in (1, 2, 3, 4, 8)]
+
+
+class Build(Case):
+    def input(self):
+        """Plain and packed files whose sizes differ a hundred times, empty ones, and a last line without its end."""
+        return [self.write('large', numbers(0, 60000)), self.write('small', numbers(60000, 60500), end=b''), self.write('none', []),
+                self.write('packed.gz', numbers(50000, 80000), 'gz'), self.write('packed.zst', numbers(90000, 91000), 'zst'),
+                self.write('void.gz', [], 'gz'), self.write('long', [b'x' * 700000, b'y' * 10, b'', b'\0'])]
+
+    def test_the_data_are_those_of_one_machine_for_any_number_of_ranks(self):
+        files = self.input()
+        for number, ranks in ALL if FULL else SOME:
+            kind, way, more = KINDS[number]
+            seeds = [] if kind == 'split-block' and not more else ['--seed', '42'] if more != KINDS[5][2] else \
+                [word for i in range(6) for word in ('--seed', str(i + 1))]
+            words = ['--kind', kind, '-n', '100k', '-p', '0.001', *seeds, *more, '--force']
+            self.bloomery('build', './one', *words, *files)
+            out, _ = self.ranks(ranks, 'build', './many', *words, *(['--way', way] if way else []), *files)
+            self.assertEqual(self.data('one'), self.data('many'), (kind, way, ranks))
+            self.assertIn('91,504 keys read', out)
+            if way == 'owners':
+                self.counts_are_near()
+        self.assertEqual(self.bloomery('test', './many', '-c', *files), '91504\n')
+
+    def counts_are_near(self):
+        """The order of the keys decides which of them is a false positive when it comes, so the counts differ by few."""
+        counts = [int(re.search(r'^ *keys +(\d+)$', self.bloomery('info', './' + name), re.M).group(1)) for name in ('one', 'many')]
+        self.assertLess(abs(counts[0] - counts[1]), 200)
+
+    def test_ranks_without_input_and_no_keys_at_all_make_a_filter(self):
+        self.write('none', [])
+        self.write('three', numbers(0, 3))
+        self.bloomery('build', './one', '-n', '1k', '--seed', '1', 'three')
+        self.ranks(4, 'build', './many', '-n', '1k', '--seed', '1', '--way', 'owners', 'none', 'three')
+        self.assertEqual(self.data('one'), self.data('many'))
+
+    def test_each_rank_reads_files_of_its_own_named_by_its_number(self):
+        self.write('part.0', numbers(0, 500))
+        self.write('part.1', numbers(500, 900), 'gz')
+        self.write('all', numbers(0, 900))
+        self.bloomery('build', './one', '-n', '1k', '--seed', '1', 'all')
+        self.ranks(2, 'build', './many', '-n', '1k', '--seed', '1', 'part.%r')
+        self.assertEqual(self.data('one'), self.data('many'))
+
+    def test_a_rank_that_fails_ends_the_job_and_leaves_no_file(self):
+        self.write('good', numbers(0, 1000))
+        self.write('cut.gz', numbers(0, 100000), 'gz')
+        os.truncate(self.path('cut.gz'), os.path.getsize(self.path('cut.gz')) // 2)
+        before = set(os.listdir(self.folder))
+        for way in 'owners', 'reduce':
+            _, err = self.ranks(3, 'build', './many', '-n', '1m', '--way', way, 'good', 'cut.gz', code=2)
+            self.assertIn('cut.gz: as gzip it is not right: cut short', err)
+        self.assertEqual({name for name in os.listdir(self.folder) if 'openmpi' not in name and 'ompi' not in name}, before)
+
+    def test_what_the_ranks_cannot_build_is_refused_with_words(self):
+        self.write('keys', numbers(0, 10))
+        for words, says in ((['-n', '10', '--kind', 'fuse', 'keys'], 'fuse: such a filter is not made of filters of some of its keys'),
+                            (['keys'], 'a new filter needs its capacity'),
+                            (['-n', '10'], 'name the files with the keys'),
+                            (['-n', '10', '--kind', 'classic', '--way', 'owners', 'keys'], 'so no rank owns them'),
+                            (['-n', '10', '--hash', 'siphash', 'keys'], 'all ranks need one secret')):
+            _, err = self.ranks(2, 'build', './many', *words, code=64)
+            self.assertIn(says, err)
+            self.assertEqual(err.count(says), 1)
+        self.assertFalse(os.path.exists(self.path('many')))
+
+    def test_a_dry_run_states_the_way_the_bytes_and_the_memory(self):
+        for ranks, way in (2, 'reduce'), (64, 'owners'):
+            out, _ = self.ranks(2, 'build', './many', '-n', '1g', '-p', '0.001', '--dry-run', '--ranks', str(ranks))
+            self.assertEqual(re.findall(r'^\* (\w+): .* sent, .* bytes a key; .* of memory a rank$', out, re.M), [way], out)
+        self.assertFalse(os.path.exists(self.path('many')))
+
+    def test_the_union_of_files_is_that_of_one_machine(self):
+        names = []
+        for i in range(5):
+            self.write(f'keys{i}', numbers(1000 * i, 1000 * i + 1500))
+            names.append(f'./f{i}')
+            self.bloomery('build', names[-1], '-n', '10k', '--seed', '5', f'keys{i}')
+        self.bloomery('union', *names, '-o', './one')
+        self.ranks(3, 'union', '-o', './many', *names)
+        self.assertEqual(self.data('one'), self.data('many'))
+        self.bloomery('create', './other', '-n', '10k', '--seed', '6')
+        _, err = self.ranks(2, 'union', '-o', './wrong', *names, './other', code=2)
+        self.assertIn('./other: it does not have the template of ./f0', err)
+        self.assertFalse(os.path.exists(self.path('wrong')))

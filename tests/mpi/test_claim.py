@@ -1,0 +1,130 @@
+"""test_claim.py - of all ranks exactly one writes a line, also after a rank was killed"""
+import os
+import random
+import shutil
+import signal
+import time
+
+from job import FULL, Case, numbers
+
+LINES = 1000000 if FULL else 20000      # that a rank has
+RUNS = 50 if FULL else 1
+BATCH = 500
+
+
+class Claim(Case):
+    def input(self, ranks):
+        """Each rank's file shares half of its lines with the next rank's."""
+        step = LINES // 2
+        for rank in range(ranks):
+            self.write(f'in.{rank}', numbers(rank * step, rank * step + LINES))
+        return set(numbers(0, (ranks + 1) * step))
+
+    def claim(self, ranks, *words):
+        return 'claim', './seen', '-o', 'new.%r', '--batch', str(BATCH), *words
+
+    def create(self, capacity):
+        return '--create', '-n', str(capacity), '-p', '0.0001', '--seed', '7'
+
+    def no_line_twice_few_missing(self, written, all_of_them, lost=0):
+        self.assertEqual(len(written), len(set(written)), 'a line was written twice')
+        self.assertLessEqual(set(written), all_of_them)
+        self.assertLessEqual(len(all_of_them) - len(written), lost + len(all_of_them) // 1000)
+
+    def test_each_line_is_written_by_one_rank_and_never_again_by_any_number_of_ranks(self):
+        all_of_them = self.input(4)
+        self.ranks(4, *self.claim(4, *self.create(4 * LINES), 'in.%r'))
+        written = self.lines_of('new.%r', 4)
+        self.no_line_twice_few_missing(written, all_of_them)
+        self.write('more', numbers(0, 1000) + [b'one more'])
+        _, err = self.ranks(3, *self.claim(3, 'in.0', 'more', 'in.3'))
+        self.assertIn(f'1 of {2 * LINES + 1001} lines were new', err)
+        self.assertEqual(sorted(self.lines_of('new.%r', 4)), sorted(written + [b'one more']))
+
+    def test_a_folder_of_parts_answers_as_one_filter(self):
+        self.write('keys', numbers(0, 3000))
+        self.write('asked', numbers(2500, 9000))
+        for hash, kind in ('xxh3', 'blocked'), ('xxh3', 'split-block'):
+            self.ranks(2, 'claim', './' + kind, '--parts', '5', '--kind', kind, '--hash', hash, *self.create(100000), '-o', 'n.%r', 'keys')
+            self.bloomery('build', './one-' + kind, '--kind', kind, '--hash', hash, '-n', '100000', '-p', '0.0001', '--seed', '7', 'keys')
+            parts = [bytearray(self.data(f'{kind}/part-{i}-of-5.blm')) for i in range(5)]
+            united = 0
+            for part in parts:
+                united |= int.from_bytes(part, 'little')
+            self.assertEqual(united.to_bytes(len(parts[0]), 'little'), self.data('one-' + kind))
+        yes = self.bloomery('test', './one-blocked', 'asked').splitlines()
+        for filter, ranks in ('./blocked', 3), ('./one-blocked', 2):
+            self.ranks(ranks, 'test', filter, '-o', 't.%r', 'asked')
+            self.assertEqual(sorted(line.decode() for line in self.lines_of('t.%r', ranks)), sorted(yes))
+        out, _ = self.ranks(2, 'test', './blocked', '-c', '-v', 'asked')
+        self.assertEqual(int(out), 6500 - len(yes))
+
+    def processes(self):
+        """Those of this test's ranks."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                with open(f'/proc/{pid}/cmdline', 'rb') as file:
+                    words = file.read().split(b'\0')
+                if words[0] == os.environ['BLOOMERY_MPI'].encode() and os.readlink(f'/proc/{pid}/cwd') == self.folder:
+                    found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
+    def kill_one_in_the_middle(self, job, written_before, luck):
+        """As soon as lines come, and then at some moment. False: the job had ended."""
+        while job.poll() is None:
+            if sum(os.path.getsize(self.path(name)) for name in os.listdir(self.folder) if name.startswith('new.')) > written_before:
+                time.sleep(luck.random() * 0.05)
+                for pid in luck.sample(sorted(self.processes()), 1) if self.processes() else []:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+                    job.communicate()
+                    return job.returncode != 0
+            time.sleep(0.002)
+        job.communicate()
+        return False
+
+    def test_a_job_resumed_after_a_kill_writes_no_line_twice_and_loses_one_batch(self):
+        luck = random.Random(30)
+        all_of_them = self.input(4)
+        for _ in range(RUNS):
+            kills = written = 0
+            shutil.rmtree(self.path('seen'), ignore_errors=True)
+            for rank in range(4):
+                self.write(f'new.{rank}', [])
+            words = self.claim(4, *self.create(4 * LINES), 'in.%r')
+            for _ in range(2):
+                kills += self.kill_one_in_the_middle(self.start(4, *words), written, luck)
+                written = sum(os.path.getsize(self.path(f'new.{rank}')) for rank in range(4))
+            self.ranks(4, *words)
+            self.no_line_twice_few_missing(self.lines_of('new.%r', 4), all_of_them, lost=4 * BATCH * kills)
+
+    def test_foreign_and_missing_parts_are_refused_with_the_field(self):
+        self.write('keys', numbers(0, 100))
+        for name, seed in ('seen', '7'), ('other', '8'):
+            self.ranks(1, 'claim', './' + name, '--parts', '3', '--create', '-n', '1k', '--seed', seed, '-o', 'n.%r', 'keys')
+        part = self.path('seen/part-1-of-3.blm')
+        os.rename(part, self.path('kept'))
+        for source, says in (('other/part-1-of-3.blm', 'template_id'), ('seen/part-2-of-3.blm', 'split_part'), (None, 'no such filter'),
+                             ('keys', 'not a')):
+            if source:
+                shutil.copy(self.path(source), part)
+            _, err = self.ranks(2, 'claim', './seen', '-o', 'n.%r', 'keys', code=2)
+            self.assertIn('part-1-of-3.blm', err)
+            self.assertIn(says, err)
+            if source:
+                os.unlink(part)
+        os.rename(self.path('kept'), part)
+        os.rename(self.path('seen/part-2-of-3.blm'), self.path('seen/part-2-of-4.blm'))
+        _, err = self.ranks(2, 'claim', './seen', '-o', 'n.%r', 'keys', code=2)
+        self.assertIn('parts of 4', err)
+
+    def test_lines_of_ranks_that_would_mix_are_refused(self):
+        self.write('keys', numbers(0, 10))
+        _, err = self.ranks(2, 'claim', './seen', '--create', '-n', '10', 'keys', code=64)
+        self.assertIn('-o out.%r', err)
+        self.assertFalse(os.path.exists(self.path('seen')))
