@@ -47,11 +47,8 @@ class Claim(Case):
         for hash, kind in ('xxh3', 'blocked'), ('xxh3', 'split-block'):
             self.ranks(2, 'claim', './' + kind, '--parts', '5', '--kind', kind, '--hash', hash, *self.create(100000), '-o', 'n.%r', 'keys')
             self.bloomery('build', './one-' + kind, '--kind', kind, '--hash', hash, '-n', '100000', '-p', '0.0001', '--seed', '7', 'keys')
-            parts = [bytearray(self.data(f'{kind}/part-{i}-of-5.blm')) for i in range(5)]
-            united = 0
-            for part in parts:
-                united |= int.from_bytes(part, 'little')
-            self.assertEqual(united.to_bytes(len(parts[0]), 'little'), self.data('one-' + kind))
+            self.bloomery('join', *(f'./{kind}/keys.part-{i}-of-5' for i in range(1, 6)), '-o', './joined-' + kind)
+            self.assertEqual(self.data('joined-' + kind), self.data('one-' + kind))
         yes = self.bloomery('test', './one-blocked', 'asked').splitlines()
         for filter, ranks in ('./blocked', 3), ('./one-blocked', 2):
             self.ranks(ranks, 'test', filter, '-o', 't.%r', 'asked')
@@ -107,21 +104,31 @@ class Claim(Case):
         self.write('keys', numbers(0, 100))
         for name, seed in ('seen', '7'), ('other', '8'):
             self.ranks(1, 'claim', './' + name, '--parts', '3', '--create', '-n', '1k', '--seed', seed, '-o', 'n.%r', 'keys')
-        part = self.path('seen/part-1-of-3.blm')
+        part = self.path('seen/keys.part-2-of-3')
         os.rename(part, self.path('kept'))
-        for source, says in (('other/part-1-of-3.blm', 'template_id'), ('seen/part-2-of-3.blm', 'split_part'), (None, 'no such filter'),
+        for source, says in (('other/keys.part-2-of-3', 'template_id'), ('seen/keys.part-3-of-3', 'split_part'), (None, 'no such filter'),
                              ('keys', 'not a')):
             if source:
                 shutil.copy(self.path(source), part)
             _, err = self.ranks(2, 'claim', './seen', '-o', 'n.%r', 'keys', code=2)
-            self.assertIn('part-1-of-3.blm', err)
+            self.assertIn('keys.part-2-of-3', err)
             self.assertIn(says, err)
             if source:
                 os.unlink(part)
         os.rename(self.path('kept'), part)
-        os.rename(self.path('seen/part-2-of-3.blm'), self.path('seen/part-2-of-4.blm'))
+        os.rename(self.path('seen/keys.part-3-of-3'), self.path('seen/keys.part-3-of-4'))
         _, err = self.ranks(2, 'claim', './seen', '-o', 'n.%r', 'keys', code=2)
         self.assertIn('parts of 4', err)
+
+    def test_parts_are_split_anew_for_more_ranks(self):
+        self.write('old', numbers(0, 1000))
+        self.write('new', numbers(500, 1500))
+        self.ranks(1, 'claim', './seen', '--parts', '2', '--create', '-n', '100k', '--seed', '7', '-o', 'n.%r', 'old')
+        self.bloomery('join', './seen/keys.part-1-of-2', './seen/keys.part-2-of-2', '-o', './whole')
+        os.mkdir(self.path('more'))
+        self.bloomery('split', './whole', '--into', '12', '-o', './more/keys')
+        self.ranks(3, 'claim', './more', '-o', 'm.%r', 'new')
+        self.assertEqual(sorted(self.lines_of('m.%r', 3)), sorted(numbers(1000, 1500)))
 
     def test_lines_of_ranks_that_would_mix_are_refused(self):
         self.write('keys', numbers(0, 10))

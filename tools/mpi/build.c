@@ -28,7 +28,7 @@
 enum {
 	ROUND = 128 << 10,		/* hashes that a rank sends at once */
 	BUFFERS = 64 << 20,		/* of a builder, for keys that are not in its data yet */
-	CHUNK = 8 << 20,		/* of data that go to rank 0 at once */
+	CHUNK = 4 << 20,		/* of data that go to rank 0 at once */
 	PROGRAM = 64 << 20,		/* the program, its libraries, MPI */
 };
 
@@ -90,7 +90,7 @@ struct cost {
 static struct cost cost_of(enum way way, const struct blm_info *info, double keys, int of)
 {
 	double m = (double)info->data_bytes, r = of;
-	struct cost c = { .memory = PROGRAM + BUFFERS + 2 * CHUNK };
+	struct cost c = { .memory = PROGRAM + BUFFERS + 4 * CHUNK };
 
 	if (way == OWNERS) {
 		c.moved = (16 * keys + m) * (r - 1) / r;
@@ -350,25 +350,53 @@ static void collect(struct job *job, const struct blm_filter *f)
 	}
 }
 
+/* A chunk of the data that is on its way to rank 0; there are two of them. */
+struct chunk {
+	uint64_t at;
+	size_t bytes;
+	char *mine, *all;
+	MPI_Request request;
+};
+
+static void reduce_chunk(struct job *job, const struct blm_filter *f, uint64_t at, struct chunk *c)
+{
+	uint64_t left = job->info.data_bytes - at;
+
+	c->at = at;
+	c->bytes = left < CHUNK ? (size_t)left : CHUNK;
+	if (rank)
+		must_have(blm_data_read(f, at, c->mine, c->bytes));
+	job->moved += rank ? c->bytes : 0;
+	/* data are whole words: a multiple of 64 bytes; rank 0 gives zeros, its keys are in b */
+	MPI_Ireduce(c->mine, c->all, (int)(c->bytes / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD,
+		    &c->request);
+}
+
+static void unite_chunk(struct job *job, struct chunk *c)
+{
+	MPI_Wait(&c->request, MPI_STATUS_IGNORE);
+	if (!rank && c->bytes)
+		must_have(blm_build_unite(job->b, c->at, c->all, c->bytes, BLM_KEYS_UNKNOWN));
+	c->bytes = 0;
+}
+
+/* A chunk is united while the next one is on its way. */
 static void reduce(struct job *job, const struct blm_filter *f)
 {
-	char *room = must_alloc(CHUNK, 1), *all = must_alloc(CHUNK, 1);
+	struct chunk chunk[2];
 
+	for (int i = 0; i < 2; i++)
+		chunk[i] = (struct chunk){ .mine = must_alloc(CHUNK, 1), .all = must_alloc(CHUNK, 1),
+					   .request = MPI_REQUEST_NULL };
 	for (uint64_t at = 0; at < job->info.data_bytes; at += CHUNK) {
-		uint64_t left = job->info.data_bytes - at;
-		size_t here = left < CHUNK ? (size_t)left : CHUNK;
-
-		if (rank)
-			must_have(blm_data_read(f, at, room, here));
-		/* data are whole words: a multiple of 64 bytes */
-		MPI_Reduce(room, all, (int)(here / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD);
-		if (rank)
-			job->moved += here;
-		else
-			must_have(blm_build_unite(job->b, at, all, here, BLM_KEYS_UNKNOWN));
+		reduce_chunk(job, f, at, &chunk[at / CHUNK % 2]);
+		unite_chunk(job, &chunk[(at / CHUNK + 1) % 2]);
 	}
-	free(room);
-	free(all);
+	for (int i = 0; i < 2; i++) {
+		unite_chunk(job, &chunk[i]);
+		free(chunk[i].mine);
+		free(chunk[i].all);
+	}
 }
 
 /* Rank 0 keeps its builder until all is in it; the others' filters are done. */

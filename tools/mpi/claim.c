@@ -2,8 +2,8 @@
  * claim.c - bloomery-mpi claim and test: every rank has lines, and the owner of a key's place
  * answers
  *
- * A filter in parts is a folder: part-I-of-N.blm for I from 0 to N - 1, which are the parts that
- * blm_split() makes of a filter. Rank I % ranks maps part I, so any number of ranks can go on with it. The folder gets its name when all parts
+ * A filter in parts is a folder with the files that `bloomery split G --into N -o F/keys` makes:
+ * keys.part-I-of-N for I from 1 to N. Rank (I - 1) % ranks maps part I, so any number of ranks can go on with it. The folder gets its name when all parts
  * are in it. `lock` is locked by rank 0 of the job that works on it.
  *
  * A round: (1) each rank reads some lines, hashes them, and sends the hashes to the owners. (2) The
@@ -26,8 +26,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PARTS_MOST = 1 << 16 };
-
 static const char *output;
 static uint64_t batch_lines = 65536, parts_wanted;
 static bool create, invert, only_count;
@@ -38,7 +36,7 @@ static bool create, invert, only_count;
 static const struct opt claim_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
 	{ 0, "parts", "N", "with --create: in how many parts (default: one for each rank)",
-	  set_number, &parts_wanted, 1, PARTS_MOST },
+	  set_number, &parts_wanted, 1, BLM_SPLIT_MAX },
 	{ 0, "batch", "N", "a rank claims at most N lines before writing them (default: 65536)",
 	  set_number, &batch_lines, 1, 1 << 20 },
 	OUTPUT_OPTION,
@@ -70,11 +68,21 @@ struct job {
 
 /* ---- The folder ---- */
 
+/* As cmd_split.c names it: numbers from 1, all with as many digits. */
+static const char *part_name(uint32_t i, uint32_t count)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "keys.part-%0*u-of-%u", snprintf(NULL, 0, "%u", count), i + 1,
+		 count);
+	return name;
+}
+
 static const char *part_path(const char *folder, uint32_t i, uint32_t count)
 {
 	static char path[2 * PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/part-%u-of-%u.blm", folder, i, count);
+	snprintf(path, sizeof(path), "%s/%s", folder, part_name(i, count));
 	return path;
 }
 
@@ -95,12 +103,8 @@ static int count_parts(const char *folder, uint32_t *ret)
 	if (!dir)
 		return broken("%s: %s", folder, strerror(errno));
 	while ((entry = readdir(dir))) {
-		char again[64];
-
-		if (sscanf(entry->d_name, "part-%u-of-%u.blm", &i, &n) != 2)
-			continue;
-		snprintf(again, sizeof(again), "part-%u-of-%u.blm", i, n);
-		if (strcmp(again, entry->d_name) || !n || n > PARTS_MOST || i >= n)
+		if (sscanf(entry->d_name, "keys.part-%u-of-%u", &i, &n) != 2 || !n || n > BLM_SPLIT_MAX
+		    || !i || i > n || strcmp(part_name(i - 1, n), entry->d_name))
 			continue;
 		if (count && n != count) {
 			closedir(dir);
@@ -111,7 +115,7 @@ static int count_parts(const char *folder, uint32_t *ret)
 	}
 	closedir(dir);
 	*ret = count;
-	return count ? DONE : broken("%s: has no file part-I-of-N.blm; 'bloomery-mpi claim "
+	return count ? DONE : broken("%s: has no file keys.part-I-of-N; 'bloomery-mpi claim "
 				     "--create' makes such a folder", folder);
 }
 
@@ -202,16 +206,18 @@ static void open_part(struct job *job, uint32_t i, unsigned flags)
 	must_have(blm_info(job->part[i], &info));
 	if (info.split_parts != job->count || info.split_part != i)
 		give_up(broken("%s: split_part, split_parts: the file is part %llu of %llu; put "
-			       "the right file there", path, (unsigned long long)info.split_part,
+			       "the right file there", path,
+			       (unsigned long long)info.split_part + !!info.split_parts,
 			       (unsigned long long)info.split_parts));
 	if (!i)
 		job->info = info;
 	else if (memcmp(info.template_id, job->info.template_id, sizeof(info.template_id)))
-		give_up(broken("%s: template_id: it is no part of the filter that %s/part-0 is of: "
-			       "kind, size, hash, seeds or key are others", path, job->folder));
+		give_up(broken("%s: template_id: it is no part of the filter that %s is a part of: "
+			       "kind, size, hash, seeds or key are others", path,
+			       part_name(0, job->count)));
 }
 
-/* All ranks look at part 0, and at those of their own. */
+/* All ranks look at the first part, and at those of their own. */
 static void open_parts(struct job *job, unsigned flags)
 {
 	job->part = must_alloc(job->count, sizeof(struct blm_filter *));
@@ -555,7 +561,7 @@ const struct command cmd_claim = {
 	.least = 2, .most = -1,
 	.notes = "F is a folder with a file for each part. Of all ranks that have a new key, exactly "
 	"one writes its line. After a job that was killed run the same command again: no line is "
-	"written twice, and at most --batch lines of each rank are lost. 'bloomery join F/part-*.blm "
+	"written twice, and at most --batch lines of each rank are lost. 'bloomery join F/keys.part-* "
 	"-o ./whole' makes one filter of the parts.",
 	.example = "mpirun -n 4 bloomery-mpi claim ./seen --create -n 1g -o new.%r /data/urls-*.gz",
 	.options = claim_tables,

@@ -56,6 +56,9 @@ struct blm_filter *common_template(struct blm_info *info)
 	if (params.format)
 		give_up(rank ? USAGE : misuse("--format: the ranks make filters of this program; "
 					      "write the new one with 'bloomery export'"));
+	if (params.split_parts)
+		give_up(rank ? USAGE : misuse("--partition: the ranks divide the filter themselves; "
+					      "'bloomery build' takes the option"));
 	if (is_keyed(params.hash) && !params.secret)
 		give_up(rank ? USAGE : misuse("--hash %s: all ranks need one secret; give it with "
 					      "--key-file FILE", params.hash));
