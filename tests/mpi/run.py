@@ -16,12 +16,13 @@ def main():
     os.environ['BLOOMERY_MPI'], os.environ['BLOOMERY_PROGRAM'], name = sys.argv[1:]
     if not sys.argv[1]:
         print('1..0 # SKIP built without MPI; install libopenmpi-dev and openmpi-bin, or libmpich-dev and mpich')
-        return
+        return 0
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     suite = unittest.defaultTestLoader.loadTestsFromName(name)
     result = Result()
     suite.run(result)
     print(f'1..{result.count}')
+    return len(result.failures) + len(result.errors) > 0
 
 
-main()
+sys.exit(main())

@@ -36,6 +36,8 @@ static void tell_version(void)
 
 	MPI_Get_library_version(mpi, &length);
 	mpi[strcspn(mpi, "\n,")] = 0;
+	for (char *tab = mpi; (tab = strchr(tab, '\t'));)
+		*tab = ' ';
 	printf("bloomery-mpi %s (library %s, %s, %s)\n", BLM_VERSION, blm_version(), blm_simd(),
 	       mpi);
 }
