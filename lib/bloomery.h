@@ -1013,7 +1013,8 @@ BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *ke
  * caller's care.
  * Threads: no other call with b may be under way.
  * Return: 0, or -EINVAL past the end or with a bit that is no cell's, -EOPNOTSUPP for kinds that
- * make no unions, that have several parts, or whose keys are gathered.
+ * make no unions, that have several parts, or whose keys are gathered, -EREMOTE past the range of
+ * a part that is built.
  */
 BLM_API int blm_build_unite(struct blm_build *b, uint64_t at, const void *data, size_t bytes,
 			    uint64_t keys);

@@ -35,7 +35,8 @@ struct source {
 	bool ended;
 	const struct packing *packing;	/* NULL: plain */
 	void *state;
-	uint64_t at, to;	/* of a part: where the next byte is, where the part ends; to 0: all */
+	/* of a part: where the next byte is, and where the part ends; to 0: it is the whole file */
+	uint64_t at, to;
 	char line_end;
 };
 

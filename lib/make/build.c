@@ -504,6 +504,10 @@ static int check_raw(const struct blm_build *b, uint64_t at, const void *data, s
 		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu",
 				b->place.display, (unsigned long long)at, bytes,
 				(unsigned long long)part->shape.bytes);
+	if (view->split.parts && bytes && (at < view->split.from || at + bytes > view->split.to))
+		return blm_fail(-EREMOTE, "%s: part %u of %u of a filter takes raw data of its "
+				"own range only", b->place.display, view->split.part + 1,
+				view->split.parts);
 	return blm_raw_check(part, at, data, bytes, b->place.display);
 }
 

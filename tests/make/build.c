@@ -832,6 +832,11 @@ START_TEST(raw_data_that_do_not_fit_are_refused)
 	b = begin(NULL, &BLM_PARAMS(.kind = "fuse"), 0, 0);
 	FAILS(blm_build_unite(b, 0, data, 8, 0), -EOPNOTSUPP);
 	blm_build_cancel(b);
+	b = begin(NULL, &BLM_PARAMS(.cells = 4096, .seed_count = 1, .seeds = all_seeds,
+						 .split_part = 1, .split_parts = 2), 0, 0);
+	OK(blm_build_unite(b, 256, data, 128, 0));
+	FAILS(blm_build_unite(b, 192, data, 128, 0), -EREMOTE);
+	blm_build_cancel(b);
 	b = begin(NULL, &BLM_PARAMS(.kind = "scalable", .capacity = 1000), 0, 0);
 	FAILS(blm_build_unite(b, 0, data, 8, 0), -EOPNOTSUPP);
 	blm_build_cancel(b);

@@ -9,7 +9,7 @@ from job import FULL, Case, numbers
 
 LINES = 1000000 if FULL else 20000      # that a rank has
 RUNS = 50 if FULL else 1
-BATCH = 500
+BATCH = 5000 if FULL else 500
 
 
 class Claim(Case):

@@ -1,5 +1,5 @@
 /*
- * build.c - bloomery-mpi build: every rank reads its share of the keys, and rank 0 writes one filter
+ * build.c - bloomery-mpi build: every rank reads its share of the keys, and rank 0 writes a filter
  *
  * There are three ways:
  *
@@ -39,9 +39,9 @@ static const char *way_wanted;
 static bool dry_run;
 static uint64_t ranks_wanted;
 static const struct opt own_options[] = {
-	{ 0, "way", "WAY", "owners: send hashes to the rank that owns their place; reduce: a filter "
-	  "on each rank, united at the end (default: whichever moves fewer bytes and fits into "
-	  "memory)", set_text, &way_wanted },
+	{ 0, "way", "WAY", "owners: send hashes to the rank that owns their place; reduce: a "
+	  "filter on each rank, united at the end (default: whichever moves fewer bytes and fits "
+	  "into memory)", set_text, &way_wanted },
 	{ 0, "dry-run", NULL, "read and write no filter: say which way is taken, how many bytes "
 	  "are sent, and how much memory a rank takes", set_flag, &dry_run },
 	{ 0, "ranks", "N", "with --dry-run: for N ranks instead of those that run", set_number,
@@ -102,7 +102,7 @@ static struct cost cost_of(enum way way, const struct blm_info *info, double key
 	return c;
 }
 
-/* Of the machine with the least. */
+/* The least that a machine has, in bytes. */
 static uint64_t memory_of_node(void)
 {
 	uint64_t mine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -196,7 +196,7 @@ static void add_keys(struct job *job)
 	show_keys(job->reader.keys, true);
 }
 
-/* What is hashed and has no place in a round yet. */
+/* Keys that are hashed and have no place in a round yet. */
 struct waiting {
 	size_t at, count;
 	bool ended;
@@ -239,8 +239,8 @@ static void add_received(struct job *job, const struct exchange *x, const struct
 }
 
 /*
- * While the hashes of a round are under way, the next round is filled; while those of the next round
- * are under way, what came is added.
+ * While the hashes of a round are under way, the next round is filled. While the hashes of that one
+ * are under way, those that were received are added.
  */
 static void exchange_keys(struct job *job)
 {
@@ -386,7 +386,8 @@ static void reduce(struct job *job, const struct blm_filter *f)
 	struct chunk chunk[2];
 
 	for (int i = 0; i < 2; i++)
-		chunk[i] = (struct chunk){ .mine = must_alloc(CHUNK, 1), .all = must_alloc(CHUNK, 1),
+		chunk[i] = (struct chunk){ .mine = must_alloc(CHUNK, 1),
+					   .all = must_alloc(CHUNK, 1),
 					   .request = MPI_REQUEST_NULL };
 	for (uint64_t at = 0; at < job->info.data_bytes; at += CHUNK) {
 		reduce_chunk(job, f, at, &chunk[at / CHUNK % 2]);
@@ -513,9 +514,9 @@ const struct command cmd_build = {
 	.summary = "make one filter from files that the ranks share",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The data are those of 'bloomery build' with the same --seed, bit for bit, with any "
-	"number of ranks. Plain files are cut at lines, packed files go to one rank each. A file "
-	"that has %r in its name is one that each rank has of its own. F appears on rank 0 when it "
+	.notes = "The data are those of 'bloomery build' with the same --seed, bit for bit, with "
+	"any number of ranks. Plain files are cut at lines, packed files go to one rank each. A "
+	"file that has %r in its name is one that each rank has of its own. F appears on rank 0 when it "
 	"is whole. The kinds are blocked, split-block, classic, bitmap and counting.",
 	.example = "mpirun -n 4 bloomery-mpi build ./seen -n 1g -p 0.001 /data/urls-*.gz",
 	.options = options,

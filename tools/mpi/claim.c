@@ -3,14 +3,15 @@
  * answers
  *
  * A filter in parts is a folder with the files that `bloomery split G --into N -o F/keys` makes:
- * keys.part-I-of-N for I from 1 to N. Rank (I - 1) % ranks maps part I, so any number of ranks can go on with it. The folder gets its name when all parts
- * are in it. `lock` is locked by rank 0 of the job that works on it.
+ * keys.part-I-of-N for I from 1 to N. Rank (I - 1) % ranks maps part I, so any number of ranks can
+ * go on with it. The folder gets its name when all parts are in it. Rank 0
+ * of the job that works on the folder locks the file `lock`.
  *
  * A round: (1) each rank reads some lines, hashes them, and sends the hashes to the owners. (2) The
  * owners claim them, in the order of the ranks and lines. (3) The answers come back as bits. (4)
  * Each rank writes its lines that are new. Step 1 of the next round begins only after step 4. So a
- * job that is killed loses at most the lines of one round, and none is ever written twice: the parts
- * are mapped files, and what was claimed in them stays.
+ * job that is killed loses at most the lines of one round. No line is ever written twice, because
+ * the parts are mapped files, whose bits stay.
  */
 #include "jobs.h"
 #include "output.h"
@@ -30,8 +31,8 @@ static const char *output;
 static uint64_t batch_lines = 65536, parts_wanted;
 static bool create, invert, only_count;
 
-#define OUTPUT_OPTION { 'o', "output", "FILE", "where the lines go; %r in it is the number of the " \
-	"rank", set_text, &output }
+#define OUTPUT_OPTION { 'o', "output", "FILE", "where the lines go; %r is the number of the rank", \
+	set_text, &output }
 
 static const struct opt claim_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
@@ -103,8 +104,8 @@ static int count_parts(const char *folder, uint32_t *ret)
 	if (!dir)
 		return broken("%s: %s", folder, strerror(errno));
 	while ((entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "keys.part-%u-of-%u", &i, &n) != 2 || !n || n > BLM_SPLIT_MAX
-		    || !i || i > n || strcmp(part_name(i - 1, n), entry->d_name))
+		if (sscanf(entry->d_name, "keys.part-%u-of-%u", &i, &n) != 2 || !i || i > n
+		    || n > BLM_SPLIT_MAX || strcmp(part_name(i - 1, n), entry->d_name))
 			continue;
 		if (count && n != count) {
 			closedir(dir);
@@ -229,7 +230,7 @@ static void open_parts(struct job *job, unsigned flags)
 	job->hash_id = blm_hash_id(job->any);
 }
 
-/* What does not agree with the files is not used: a later run need not repeat the size. */
+/* Options that do not agree with the files are not used: a later run need not repeat the size. */
 static int open_folder(struct job *job, const char *name)
 {
 	uint64_t there;
@@ -239,8 +240,8 @@ static int open_folder(struct job *job, const char *name)
 	there = !rank && is_folder(name);
 	from_first(&there, sizeof(there));
 	if (!there && !create)
-		return broken("%s: there is no such folder; 'bloomery-mpi claim --create' makes "
-			      "one", name);
+		all_give_up(broken("%s: there is no such folder; 'bloomery-mpi claim --create' "
+				   "makes one", name));
 	if (!there)
 		code = make_by_options(job);
 	if (code == DONE && !rank)
@@ -559,10 +560,10 @@ const struct command cmd_claim = {
 	.summary = "add keys to a filter in parts, and write the lines that were new",
 	.operands = "F FILE...",
 	.least = 2, .most = -1,
-	.notes = "F is a folder with a file for each part. Of all ranks that have a new key, exactly "
-	"one writes its line. After a job that was killed run the same command again: no line is "
-	"written twice, and at most --batch lines of each rank are lost. 'bloomery join F/keys.part-* "
-	"-o ./whole' makes one filter of the parts.",
+	.notes = "F is a folder with a file for each part. If several ranks have a new key, "
+	"exactly one of them writes its line. After a job that was killed run the same command "
+	"again: no line is written twice, and at most --batch lines of each rank are lost. 'bloomery join "
+	"F/keys.part-* -o ./whole' makes one filter of the parts.",
 	.example = "mpirun -n 4 bloomery-mpi claim ./seen --create -n 1g -o new.%r /data/urls-*.gz",
 	.options = claim_tables,
 	.run = run_claim,

@@ -54,14 +54,14 @@ struct blm_filter *common_template(struct blm_info *info)
 	struct blm_filter *f;
 
 	if (params.format)
-		give_up(rank ? USAGE : misuse("--format: the ranks make filters of this program; "
-					      "write the new one with 'bloomery export'"));
+		all_give_up(misuse("--format: the ranks make filters of this program; write the "
+				   "new one with 'bloomery export'"));
 	if (params.split_parts)
-		give_up(rank ? USAGE : misuse("--partition: the ranks divide the filter themselves; "
-					      "'bloomery build' takes the option"));
+		all_give_up(misuse("--partition: the ranks divide the filter themselves; 'bloomery "
+				   "build' takes the option"));
 	if (is_keyed(params.hash) && !params.secret)
-		give_up(rank ? USAGE : misuse("--hash %s: all ranks need one secret; give it with "
-					      "--key-file FILE", params.hash));
+		all_give_up(misuse("--hash %s: all ranks need one secret; give it with --key-file "
+				   "FILE", params.hash));
 	*info = BLM_INFO;
 	if (!rank) {
 		f = empty();

@@ -45,6 +45,13 @@ void give_up(int code)
 	_exit(code);
 }
 
+/* In MPI, where every implementation can end it. */
+void wait_for_end(void)
+{
+	for (;;)
+		MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void *must_alloc(size_t count, size_t bytes)
 {
 	void *room = calloc(count ? count : 1, bytes);

@@ -15,6 +15,18 @@ void ranks_begin(int *argc, char ***argv);
  * End the job with this exit code: no rank waits for one that failed. The message is out already.
  */
 void give_up(int code) __attribute__((noreturn));
+/*
+ * The same where all ranks find one thing wrong: rank 0 says it, in the call that is given, and the
+ * others wait until it ends the job.
+ */
+#define all_give_up(call) \
+	do { \
+		if (rank) \
+			wait_for_end(); \
+		give_up(call); \
+	} while (0)
+void wait_for_end(void) __attribute__((noreturn));
+
 static inline void must(int code)
 {
 	if (code != DONE)

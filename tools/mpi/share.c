@@ -168,9 +168,8 @@ void share_files(struct share *ret, char **names, size_t count)
 	for (size_t i = 0; i < count; i++)
 		own += has_rank(names[i]);
 	if (own && own < count)
-		give_up(rank ? USAGE : misuse("%s: either all files are named with %%r, the number "
-					      "of the rank that reads them, or none is",
-					      names[0]));
+		all_give_up(misuse("%s: either all files are named with %%r, the number of the "
+				   "rank that reads them, or none is", names[0]));
 	if (own) {
 		each_its_own(ret, names, count);
 		return;

@@ -8,7 +8,7 @@
 struct piece {
 	uint64_t from, to;
 	uint32_t file;		/* its number among the names */
-	int32_t rank;		/* who reads it */
+	int32_t rank;		/* that reads it */
 };
 
 struct share {

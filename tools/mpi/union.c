@@ -43,9 +43,8 @@ static void open_set(struct set *ret, int count, char **names)
 	from_first(&ret->info, sizeof(ret->info));
 	memcpy(template, ret->info.template_id, sizeof(template));
 	if (!has_bits(&ret->info))
-		give_up(rank ? USAGE : broken("%s: the cells of a %s filter are not bits that an OR "
-					      "unites; see 'bloomery union'", names[0],
-					      ret->info.kind));
+		all_give_up(broken("%s: the cells of a %s filter are not bits that an OR unites; "
+				   "see 'bloomery union'", names[0], ret->info.kind));
 	for (int i = 0; i < ret->count; i++) {
 		struct blm_info info = BLM_INFO;
 
