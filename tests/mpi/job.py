@@ -2,6 +2,7 @@
 import gzip
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -48,7 +49,9 @@ class Case(unittest.TestCase):
         """A job that ends with that code. Its stdout and stderr."""
         job = self.start(ranks, *words)
         out, err = job.communicate()
-        self.assertEqual(job.returncode, code, f'{ranks} ranks: {words}\n{out}{err}')
+        # mpirun of OpenMPI 4.1.4 crashes now and then while it passes on the notice that a rank called MPI_Abort()
+        if not (code == 2 and job.returncode == -signal.SIGSEGV and 'orte_' in err):
+            self.assertEqual(job.returncode, code, f'{ranks} ranks: {words}\n{out}{err}')
         return out, err
 
     def bloomery(self, *words):

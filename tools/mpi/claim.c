@@ -27,6 +27,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LOCK_TRIES = 300 };	/* half a minute */
+
 static const char *output;
 static uint64_t batch_lines = 65536, parts_wanted;
 static bool create, invert, only_count;
@@ -161,7 +163,10 @@ static int make_folder(const char *folder, uint32_t count)
 	return code;
 }
 
-/* One job at a time, because maps of one file on two machines do not show each other's bits. */
+/*
+ * One job at a time, because maps of one file on two machines do not show each other's bits. The
+ * ranks of a job that was killed may take a moment to end, so a resumed job waits for them.
+ */
 static int lock_folder(struct job *job)
 {
 	char path[PATH_MAX];
@@ -170,6 +175,9 @@ static int lock_folder(struct job *job)
 	job->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	if (job->lock < 0)
 		return broken("%s: %s", path, strerror(errno));
+	for (int tries = 0; flock(job->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK
+	     && tries < LOCK_TRIES; tries++)
+		usleep(100 * 1000);
 	if (flock(job->lock, LOCK_EX | LOCK_NB) < 0)
 		return broken("%s: %s", path, errno == EWOULDBLOCK
 			      ? "another job works on this filter; wait until it ends"
@@ -562,8 +570,8 @@ const struct command cmd_claim = {
 	.least = 2, .most = -1,
 	.notes = "F is a folder with a file for each part. If several ranks have a new key, "
 	"exactly one of them writes its line. After a job that was killed run the same command "
-	"again: no line is written twice, and at most --batch lines of each rank are lost. 'bloomery join "
-	"F/keys.part-* -o ./whole' makes one filter of the parts.",
+	"again: no line is written twice, and at most --batch lines of each rank are lost. "
+	"'bloomery join F/keys.part-* -o ./whole' makes one filter of the parts.",
 	.example = "mpirun -n 4 bloomery-mpi claim ./seen --create -n 1g -o new.%r /data/urls-*.gz",
 	.options = claim_tables,
 	.run = run_claim,
