@@ -140,7 +140,7 @@ static int choose_way(struct job *job, int of)
 		job->way = OWNERS;
 	else if (!strcmp(way_wanted, "owners"))
 		return misuse("build: --way owners: the bits of a key are all over a %s filter, so "
-			      "no rank owns them; blocked, split-block and bitmap can",
+			      "no rank owns them; take --kind blocked, split-block or bitmap",
 			      job->info.kind);
 	else
 		return misuse("build: --way %s: there is no such way; write owners or reduce",

@@ -196,11 +196,10 @@ static int make_by_options(struct job *job)
 	f = common_template(&info);
 	job->count = parts_wanted ? (uint32_t)parts_wanted : (uint32_t)ranks;
 	if (!has_owners(f))
-		code = misuse("claim: the bits of a key are all over a %s filter, so no rank owns "
-			      "them; blocked, split-block and bitmap can", info.kind);
+		all_give_up(misuse("claim: the bits of a key are all over a %s filter, so no rank "
+				   "owns them; take --kind blocked, split-block or bitmap",
+				   info.kind));
 	blm_close(f);
-	if (code != DONE)
-		return code;
 	return rank ? DONE : make_folder(job->folder, job->count);
 }
 
