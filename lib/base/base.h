@@ -81,6 +81,17 @@ static inline void store_release(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, htole64(value), __ATOMIC_RELEASE);
 }
 
+/* Acquire and release. False: *old is what the word is now. */
+static inline bool compare_and_swap(uint64_t *word, uint64_t *old, uint64_t new)
+{
+	uint64_t stored = htole64(*old);
+	bool done = __atomic_compare_exchange_n(word, &stored, htole64(new), false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+
+	*old = le64toh(stored);
+	return done;
+}
+
 static inline void full_fence(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -1,5 +1,6 @@
 /* locks.c - the locks of those who write, and who write back */
 #include "durable/locks.h"
+#include "file/writer_word.h"
 
 /* Threads first: they share the descriptor, and so its lock. */
 static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool exclusive)
@@ -13,18 +14,36 @@ static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool ex
 	return r;
 }
 
+/* With the lock: wait for the thread that writes without it (writer_word.h). */
+static int stop_fast_writers(struct blm_view *view)
+{
+	if (!kind_has_single_writer(view->whole.kind) || is_foreign(view)
+	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+		return 0;
+	return view->presence.live ? blm_writer_lock(&view->presence, view->image.fd)
+		: blm_writer_wait_as_reader(&view->presence, live_of(view), view->image.fd);
+}
+
 int blm_lock_writing(struct blm_view *view, bool exclusive)
 {
 	int r = lock(&view->writing, view->image.fd, BLM_LOCK_WRITE, exclusive);
 
-	if (r == 0)
-		atomic_store(&view->writes, exclusive);
-	return r;
+	if (r < 0)
+		return r;
+	r = stop_fast_writers(view);
+	if (r < 0) {
+		blm_ofd_unlock(view->image.fd, BLM_LOCK_WRITE);
+		pthread_mutex_unlock(&view->writing);
+		return r;
+	}
+	atomic_store(&view->writes, exclusive);
+	return 0;
 }
 
 void blm_unlock_writing(struct blm_view *view)
 {
-	atomic_store(&view->writes, false);
+	if (atomic_exchange(&view->writes, false) && view->presence.live)
+		blm_writer_unlock(&view->presence);
 	blm_ofd_unlock(view->image.fd, BLM_LOCK_WRITE);
 	pthread_mutex_unlock(&view->writing);
 }

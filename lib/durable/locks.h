@@ -13,9 +13,10 @@
  *                 change is not idempotent and must not be repeated, so begin() also holds
  *                 replacements off. By a removal from a kind that serializes removals. By a union
  *                 into a filter that may be torn, and where an epoch of such a filter begins or is
- *                 announced.
+ *                 announced. A change may be made by the word `writer` instead (writer_word.h).
  *   shared        by a reader of all the data of such a filter (blm_quiesce_begin()). A read-only
  *                 handle can take it, too.
+ * Either mode waits until no thread changes the filter by that word, and lets none begin.
  * The view must have its descriptor (blm_view_fd()). A caller that locks several files takes them
  * in the order of their device and inode numbers.
  */

@@ -288,6 +288,10 @@ struct blm_slot_line {
  *            release, by the holder: 1 after it has the lock, 0 before it gives the lock back. A
  *            process that holds the lock shared stores 0 as well: the word is a dead holder's then.
  *            Claimers load it, acquire, after they announced themselves.
+ *   writer   which thread changes the data of a kind with one writer at a time, without
+ *            BLM_LOCK_WRITE. writer_word.h has the protocol. Changed by compare-and-swap alone.
+ *            Readers load it, acquire. The slot that it names may have no owner: then the thread
+ *            died, or this is a copy.
  *   slots    words of threads that claim. Each is stored, without a read-modify-write, by its owner
  *            alone: by the thread whose open file description holds a write lock on the slot's
  *            byte. Holders of the replace lock load it, acquire. The word of a slot without an
@@ -307,7 +311,9 @@ struct blm_live {
 	struct blm_line flushing;
 	struct blm_line announcing;
 	struct blm_line original;
-	struct blm_line excluding;
+	uint64_t excluding;		/* in one line with `writer`, which writers load next */
+	uint64_t writer;
+	uint64_t reserved[6];
 	struct blm_slot_line slots[BLM_SLOT_LINES];
 };
 static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 1: live words");
@@ -316,6 +322,8 @@ static_assert(offsetof(struct blm_live, own) == 576, "format-spec.md, Page 1: li
 static_assert(offsetof(struct blm_live, flushing) == 1152, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, original) == 1280, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, excluding) == 1344, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, writer) == 1352,
+	      "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, slots) == 1408, "format-spec.md, Page 1: live words");
 
 /*

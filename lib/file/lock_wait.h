@@ -31,6 +31,11 @@ struct blm_pause {
 	long nanoseconds;
 };
 int blm_pause(struct blm_pause *pause);
+/*
+ * Likewise, and it ends as soon as the word that is shared among processes is woken (futex(2)), or
+ * at once if the word is not `value`, in the order of bytes that it is stored in.
+ */
+int blm_pause_on(struct blm_pause *pause, const void *word, uint32_t value);
 
 /*
  * The process that shares the lock, or 0: none that this process may look at. *ret_writer: has it

@@ -4,10 +4,13 @@
 #include "file/presence.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct flock range(enum blm_lock_of what, short type)
 {
@@ -111,7 +114,22 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 /* milliseconds that a call may still wait after the program was asked to stop */
 enum { GRACE = 100 };
 
+static void sleep_on(const void *word, uint32_t value, long nanoseconds)
+{
+	const struct timespec time = { .tv_nsec = nanoseconds };
+
+	if (word)
+		syscall(SYS_futex, word, FUTEX_WAIT, value, &time, NULL, 0);
+	else
+		nanosleep(&time, NULL);
+}
+
 int blm_pause(struct blm_pause *w)
+{
+	return blm_pause_on(w, NULL, 0);
+}
+
+int blm_pause_on(struct blm_pause *w, const void *word, uint32_t value)
 {
 	int64_t now = milliseconds();
 	int (*asked)(void) = atomic_load(&asks_to_stop);
@@ -121,7 +139,7 @@ int blm_pause(struct blm_pause *w)
 	if (asked && now - w->begun >= GRACE && asked())
 		return blm_fail(-EINTR, "asked to stop while it waited for a lock of a filter's "
 				"file");
-	nanosleep(&(struct timespec){ .tv_nsec = w->nanoseconds }, NULL);
+	sleep_on(word, value, w->nanoseconds);
 	w->nanoseconds = now - w->begun > 1000 ? 10000000
 		: w->nanoseconds < 500000 ? w->nanoseconds * 2 : 1000000;
 	return 0;
@@ -177,6 +195,13 @@ bool blm_ofd_held(int fd, enum blm_lock_of what)
 bool blm_ofd_busy(int fd, enum blm_lock_of what)
 {
 	return must_wait(fd, what, F_WRLCK);
+}
+
+bool blm_ofd_is_free(int fd, enum blm_lock_of what)
+{
+	struct flock lock = range(what, F_WRLCK);
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
 void blm_lock_init(struct blm_lock *lock)

@@ -48,6 +48,8 @@ void blm_ofd_unlock(int fd, enum blm_lock_of what);
 /* Does another process hold `what` exclusively? In any way? */
 bool blm_ofd_held(int fd, enum blm_lock_of what);
 bool blm_ofd_busy(int fd, enum blm_lock_of what);
+/* Is it known that no other process holds it? */
+bool blm_ofd_is_free(int fd, enum blm_lock_of what);
 
 struct blm_presence;
 

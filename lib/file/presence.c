@@ -2,6 +2,7 @@
 #include "file/presence.h"
 #include "file/lock_wait.h"
 #include "file/sigbus.h"
+#include "file/writer_word.h"
 
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -50,6 +51,11 @@ static unsigned slot_of(const struct blm_live *live, const uint64_t *word)
 	size_t at = (size_t)(word - live->slots[0].word);
 
 	return (unsigned)(at % BLM_SLOTS_PER_LINE * BLM_SLOT_LINES + at / BLM_SLOTS_PER_LINE);
+}
+
+unsigned blm_presence_slot(const struct blm_presence *p)
+{
+	return slot_of(p->live, p->word[blm_here.number]);
 }
 
 static bool has_taken(const struct blm_presence *p, unsigned slot)
@@ -197,6 +203,7 @@ static bool take_slot(struct blm_presence *p, int fd)
 		if (has_taken(p, slot) || !lock_byte(fd, slot))
 			continue;
 		p->taken[slot / 64] |= UINT64_C(1) << slot % 64;
+		blm_writer_inherit(p, slot);
 		store_release(word, blm_slot_idle);
 		full_fence();		/* excluders see this, or this thread sees `excluding` */
 		p->word[blm_here.number] = word;
@@ -253,7 +260,7 @@ void blm_presence_end(struct blm_presence *p)
 /* ---- Excluding ---- */
 
 /* A description's own locks do not conflict with it, so the threads of this one are asked here. */
-static bool has_owner(struct blm_presence *p, int fd, unsigned slot)
+bool blm_presence_has_owner(struct blm_presence *p, int fd, unsigned slot)
 {
 	struct flock lock = byte_of(slot, F_RDLCK);
 	bool here;
@@ -269,7 +276,7 @@ static bool needs_fence(struct blm_presence *p, int fd, bool ask_owner)
 {
 	for (unsigned slot = 0; slot < BLM_SLOTS; slot++)
 		if (load_acquire(word_of(p->live, slot)) & BLM_SLOT_FENCED
-		    && (!ask_owner || has_owner(p, fd, slot)))
+		    && (!ask_owner || blm_presence_has_owner(p, fd, slot)))
 			return true;
 	return false;
 }
@@ -287,10 +294,10 @@ static int fence_everywhere(struct blm_presence *p, int fd)
 #define SPINS 200		/* looks before the owner is asked for; tests/schedule has less */
 #endif
 
-/* Was the file cut under its map? Then all words are ones, for ever (sigbus.h). */
-static int check_cut(const struct blm_presence *p)
+/* Such a page stays so (sigbus.h). */
+int blm_live_check(const struct blm_live *live)
 {
-	const uint8_t *map = (const uint8_t *)p->live - offsetof(struct blm_header, live);
+	const uint8_t *map = (const uint8_t *)live - offsetof(struct blm_header, live);
 
 	return blm_sigbus_hit(map) ? blm_fail(-EIO, "the file was truncated while it was open") : 0;
 }
@@ -304,9 +311,9 @@ static int wait_for(struct blm_presence *p, int fd, unsigned slot)
 	for (unsigned i = 0; r == 0 && load_acquire(word) & BLM_SLOT_ANNOUNCED; i++) {
 		if (i < SPINS)
 			continue;
-		if (!has_owner(p, fd, slot))
+		if (!blm_presence_has_owner(p, fd, slot))
 			break;
-		r = check_cut(p);
+		r = blm_live_check(p->live);
 		if (r == 0)
 			r = blm_pause(&pause);
 	}
@@ -319,7 +326,7 @@ int blm_presence_exclude(struct blm_presence *p, int fd)
 
 	if (!p->live)
 		return 0;
-	store_release(&p->live->excluding.word, 1);
+	store_release(&p->live->excluding, 1);
 	full_fence();
 	r = fence_everywhere(p, fd);
 	for (unsigned slot = 0; r == 0 && slot < BLM_SLOTS; slot++)

@@ -11,7 +11,8 @@
  *              present.
  *   byte       one byte for each slot, on which the owner's description holds a write lock. The
  *              kernel releases the lock when the owner dies. So a slot has an owner if and only if
- *              its byte has a write lock.
+ *              its byte has a write lock. A new owner first frees the word `writer` of a dead one
+ *              (writer_word.h).
  *   excluding  not 0 while a process that holds BLM_LOCK_REPLACE exclusively excludes the present.
  *
  *   claimer    1. store slot := announced, plain. Only the compiler is kept from moving it, or a
@@ -78,6 +79,11 @@ struct blm_presence {
 	struct blm_presence *next, *previous;
 	bool listed;
 	unsigned passes;	/* calls that do not try, after none was free */
+	/*
+	 * The span of time (writer_word.c) in which BLM_LOCK_WRITE was last seen free. 0: never.
+	 * Written and read, relaxed, by all threads
+	 */
+	uint64_t seen_free;
 };
 
 /* Of this thread. */
@@ -89,6 +95,7 @@ struct blm_here {
 	/* 0: none yet, or none any more. Its slots are at this index of blm_presence.word */
 	uint16_t number;
 	bool gone;		/* its end has begun */
+	bool writes;		/* the word `writer` of `at` names its slot (writer_word.h) */
 };
 
 extern __attribute__((visibility("hidden"),
@@ -128,7 +135,7 @@ static inline bool blm_presence_enter(struct blm_presence *p)
 		full_fence();
 	else
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(load_acquire(&p->live->excluding.word) == 0, true))
+	if (__builtin_expect(load_acquire(&p->live->excluding) == 0, true))
 		return true;
 	blm_presence_leave(p);
 	return false;
@@ -141,6 +148,16 @@ bool blm_presence_take(struct blm_presence *p, int fd);
  * the file may have been truncated.
  */
 void blm_presence_end(struct blm_presence *p);
+
+/* The slot of this thread, which has one. */
+unsigned blm_presence_slot(const struct blm_presence *p);
+/*
+ * Has a slot an owner? fd: of this process, for the same file. True also where that cannot be
+ * asked.
+ */
+bool blm_presence_has_owner(struct blm_presence *p, int fd, unsigned slot);
+/* -EIO, with a message, if the file was truncated under the map: all words are ones then. */
+int blm_live_check(const struct blm_live *live);
 
 /* ---- Excluders and sharers ---- */
 
@@ -155,14 +172,14 @@ int blm_presence_exclude(struct blm_presence *p, int fd);
 static inline void blm_presence_admit(struct blm_presence *p)
 {
 	if (p->live)
-		store_release(&p->live->excluding.word, 0);
+		store_release(&p->live->excluding, 0);
 }
 
 /* With BLM_LOCK_REPLACE held shared. */
 static inline void blm_presence_settle(struct blm_presence *p)
 {
-	if (p->live && load_acquire(&p->live->excluding.word))
-		store_release(&p->live->excluding.word, 0);
+	if (p->live && load_acquire(&p->live->excluding))
+		store_release(&p->live->excluding, 0);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* write.c - a change to a file that others may change, sync or replace at the same moment */
 #include "handle/allowlist.h"
 #include "file/os.h"
+#include "file/writer_word.h"
 #include "handle/handle.h"
 
 /* ---- Changing ---- */
@@ -263,6 +264,52 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 
 /* ---- Holding others off ---- */
 
+/* Is the thread in a slot, and in no call within that call (give_back())? */
+static bool is_only_present(const struct blm_view *view)
+{
+	return blm_here.at == &view->presence && !blm_here.locks;
+}
+
+static bool must_announce(const struct blm_filter *f, const struct blm_view *view)
+{
+	return kind_has_checkpoint(view->whole.kind) && !f->place.memory
+		&& !is_announced(live_of(view));
+}
+
+/*
+ * 1; or 0: with the lock. Where an epoch must be announced, since others ask for the lock to know
+ * whether that is under way (blm_write_among_others(), blm_info()).
+ */
+static int write_fast(const struct blm_filter *f, struct blm_view *view)
+{
+	int r;
+
+	if (!is_only_present(view) || must_announce(f, view))
+		return 0;
+	r = blm_writer_take(&view->presence, view->image.fd);
+	if (r <= 0)
+		return r;
+	/* no sync begins an epoch from here on */
+	if (must_announce(f, view)) {
+		blm_writer_give(&view->presence);
+		return 0;
+	}
+	blm_here.writes = true;
+	return 1;
+}
+
+static int write_locked(const struct blm_filter *f, struct blm_view *view)
+{
+	int r = blm_lock_writing(view, true);
+
+	if (r == 0 && kind_has_checkpoint(view->whole.kind) && !f->place.memory) {
+		r = announce(f, view);
+		if (r < 0)
+			blm_unlock_writing(view);
+	}
+	return r;
+}
+
 /*
  * The only one who changes, of a kind for which that matters. No epoch of a kind that announces
  * begins meanwhile.
@@ -270,16 +317,28 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 static int become_writer(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	int r = kind_has_single_writer(kind) ? blm_lock_writing(view, true) : 0;
+	int r;
 
-	if (r == 0 && kind_has_checkpoint(kind) && !f->place.memory) {
-		r = announce(f, view);
-		if (r < 0)
-			blm_unlock_writing(view);
-	}
-	if (r == 0 && kind->settle)
+	if (!kind_has_single_writer(kind))
+		return 0;
+	r = write_fast(f, view);
+	if (r == 0)
+		r = write_locked(f, view);
+	if (r < 0)
+		return r;
+	if (kind->settle)
 		kind->settle(&view->whole);
-	return r;
+	return 0;
+}
+
+static void end_writing(struct blm_view *view)
+{
+	if (is_only_present(view) && blm_here.writes) {
+		blm_here.writes = false;
+		blm_writer_give(&view->presence);
+	} else {
+		blm_unlock_writing(view);
+	}
 }
 
 /* Is it the filter, whole? Whoever left its state other than LIVE is dead. */
@@ -394,7 +453,7 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 	full_fence();
 	blm_mark_written(live_of(view));
 	if (has_single_writer(view))
-		blm_unlock_writing(view);
+		end_writing(view);
 	/* where it fails the filter is suspect, and the next change fails */
 	announce_alone(f, view);
 	give_back(view);

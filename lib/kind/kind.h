@@ -94,7 +94,10 @@ enum blm_protocol {
 	 * lost, so BLM_OWN_CUT says whether there may be some.
 	 */
 	BLM_SERIAL_REMOVALS,
-	/* Changes are not atomic: the caller holds BLM_LOCK_WRITE around them, exclusively. */
+	/*
+	 * Changes are not atomic: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns
+	 * the word `writer` (writer_word.h).
+	 */
 	BLM_SINGLE_WRITER,
 	/*
 	 * So it is here. And a file with some pages of now and some of then may lack keys that are

@@ -274,7 +274,12 @@ static const struct work works[] = {
 	  .run = add_fixed,
 	  .changes = true },
 #endif
-	{ .name = "add", .limit = "atomic OR", .which = FRESH, .run = add, .changes = true },
+	{ .name = "add",
+	  .limit = "atomic OR",
+	  .which = FRESH,
+	  .run = add,
+	  .changes = true,
+	  .every = true },
 	{ .name = "add", .limit = "read", .which = PRESENT, .run = add, .changes = true },
 #ifdef HAVE_HASH
 	{ .name = "contains_hash",

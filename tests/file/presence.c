@@ -244,7 +244,7 @@ static void *list_in_a_thread(void *view)
 
 static void wait_until_excluding(const struct blm_view *view)
 {
-	while (!load_acquire(&live_of(view)->excluding.word))
+	while (!load_acquire(&live_of(view)->excluding))
 		usleep(100);
 }
 
@@ -270,7 +270,7 @@ START_TEST(a_present_claimer_is_waited_for)
 	alarm(TOO_LONG);
 	wait_until_excluding(view);
 	usleep(20000);		/* it would have gone on by now, mostly: then the next line fails */
-	ck_assert(load_acquire(&live_of(view)->excluding.word)
+	ck_assert(load_acquire(&live_of(view)->excluding)
 		  && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE);
 	ck_assert(!atomic_load(&has_excluded));
 	blm_change_end_held(f, view);
@@ -281,7 +281,7 @@ START_TEST(a_present_claimer_is_waited_for)
 		ck_assert_int_eq(pthread_join(thread, &r), 0);
 	alarm(0);
 	ck_assert_ptr_null(r);
-	ck_assert_uint_eq(load_acquire(&live_of(view)->excluding.word), 0);
+	ck_assert_uint_eq(load_acquire(&live_of(view)->excluding), 0);
 	ck_assert_int_eq(claim_number(f, 1), _i < 2);
 	blm_close(f);
 }
@@ -346,9 +346,9 @@ START_TEST(what_a_dead_excluder_left_is_taken_away_by_the_next_claim)
 
 	ck_assert_int_eq(claim_number(f, 1), 1);
 	ck_assert_int_eq(join(spawn(die_excluding, (void *)path)), 1000 + SIGKILL);
-	ck_assert_uint_eq(load_acquire(&live->excluding.word), 1);
+	ck_assert_uint_eq(load_acquire(&live->excluding), 1);
 	ck_assert_int_eq(claim_number(f, 2), 1);
-	ck_assert_uint_eq(load_acquire(&live->excluding.word), 0);
+	ck_assert_uint_eq(load_acquire(&live->excluding), 0);
 	ck_assert_int_eq(claim_number(f, 2), 0);
 	blm_close(f);
 }
@@ -593,13 +593,13 @@ START_TEST(a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter)
 
 	ck_assert_int_eq(claim_number(f, 1), 1);
 	OK(blm_change_begin_held(f, &view));
-	store_release(&live_of(view)->excluding.word, 1);
+	store_release(&live_of(view)->excluding, 1);
 	copy_bytes(path, copy);
-	store_release(&live_of(view)->excluding.word, 0);
+	store_release(&live_of(view)->excluding, 0);
 	g = opened(copy);
 	alarm(TOO_LONG);
 	ck_assert(announced(g) == 1
-		  && load_acquire(&live_of(current_view(g))->excluding.word) == 1);
+		  && load_acquire(&live_of(current_view(g))->excluding) == 1);
 	ck_assert(claim_number(g, 1) == 0 && claim_number(g, 2) == 1);
 	OK(blm_sync(g));
 	OK(blm_clear(g));
@@ -785,7 +785,7 @@ START_TEST(who_may_not_fence_others_excludes_nobody_that_relies_on_it)
 		refuses_barriers = true;
 		FAILS(blm_clear(f), -ENOSYS);
 		ck_assert(strstr(blm_error_message(), "membarrier"));
-		ck_assert_uint_eq(load_acquire(&live->excluding.word), 0);
+		ck_assert_uint_eq(load_acquire(&live->excluding), 0);
 		ck_assert_int_eq(claim_number(f, 2), 0);
 		refuses_barriers = false;
 	}

@@ -90,7 +90,11 @@ enum { TOLD_OLD = TOLD, TOLD_NEW, DONE };
 #include "file/ofd_lock.c"
 #include "file/presence.c"
 
-/* What they need of the rest of lib/. */
+/* What they need of the rest of lib/. Nobody here writes alone (writers.c). */
+void blm_writer_inherit(struct blm_presence *p, unsigned slot)
+{
+}
+
 int blm_fail(int err, const char *format, ...)
 {
 	return err;
@@ -126,7 +130,7 @@ static unsigned word_at(const void *address)
 			     : NO_WORD;
 	if (from_data < sizeof(data))
 		return DATA + (unsigned)(from_data / sizeof(uint64_t));
-	return a == &live.excluding.word ? EXCLUDING
+	return a == &live.excluding ? EXCLUDING
 	     : a == &live.state.word	 ? STATE
 	     : a == &name		 ? NAME
 					 : NO_WORD;
