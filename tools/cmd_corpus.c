@@ -370,7 +370,7 @@ static int run_verb(struct run *r, const struct verb *verb, int count, char **op
 	if (verb->filters)
 		code = end_syncing(r->filters[0], code);
 	if (code == DONE && !stopping() && report)
-		code = report_write(report, verb->name, r);
+		code = corpus_report_write(report, verb->name, r);
 	if (code == DONE && !stopping() && (!verb->writes || corpus.dir || corpus.attributes)) {
 		if (r->files > 1)
 			print_tally(NULL, &r->total);
@@ -401,7 +401,7 @@ static int run(int count, char **operands)
 	r.claims = verb->claims;
 	code = run_verb(&r, verb, count - 1, operands + 1);
 	ledger_close(&r.ledger);
-	report_free();
+	corpus_report_free();
 	cutter_close(&r.cutter);
 	close_all(r.filters, r.count);
 	return code;

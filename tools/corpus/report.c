@@ -13,7 +13,7 @@ static struct entry {
 } *entries;
 static size_t entry_count, entry_room;
 
-int report_file(const char *name, const struct tally *tally)
+int corpus_report_file(const char *name, const struct tally *tally)
 {
 	if (!more_room(&entries, &entry_room, entry_count + 1, sizeof(*entries)))
 		return broken("out of memory for the report");
@@ -22,7 +22,7 @@ int report_file(const char *name, const struct tally *tally)
 	return DONE;
 }
 
-void report_free(void)
+void corpus_report_free(void)
 {
 	free(entries);
 	entries = NULL;
@@ -81,7 +81,7 @@ static void put_all(const char *verb, const struct run *run)
 	json_end();
 }
 
-int report_write(const char *path, const char *verb, const struct run *run)
+int corpus_report_write(const char *path, const char *verb, const struct run *run)
 {
 	FILE *was = stdout, *file;
 	char *part;

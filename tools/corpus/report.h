@@ -6,9 +6,9 @@
 
 /* Return: an exit code, with a message where it is not DONE; for both. */
 /* One more input; tally NULL: it was finished before this run. */
-int report_file(const char *name, const struct tally *tally);
+int corpus_report_file(const char *name, const struct tally *tally);
 /* The file, in one step. @verb: of the command */
-int report_write(const char *path, const char *verb, const struct run *run);
-void report_free(void);
+int corpus_report_write(const char *path, const char *verb, const struct run *run);
+void corpus_report_free(void);
 
 #endif

@@ -268,13 +268,13 @@ static int do_or_skip(struct run *r, struct file *file, bool wait)
 		return code;
 	if (is_finished(file)) {
 		r->finished++;
-		code = report_file(file->name, NULL);
+		code = corpus_report_file(file->name, NULL);
 	} else {
 		code = do_file(r, file, &t);
 		r->files++;
 		add_tally(&r->total, &t);
 		if (code == DONE)
-			code = report_file(file->name, &t);
+			code = corpus_report_file(file->name, &t);
 		if (code == DONE && !stopping() && (file->place || !r->writes))
 			print_tally(file->name, &t);
 	}
