@@ -50,9 +50,17 @@ class Case(unittest.TestCase):
         job = self.start(ranks, *words)
         out, err = job.communicate()
         # mpirun of OpenMPI 4.1.4 crashes now and then while it passes on the notice that a rank called MPI_Abort()
-        if not (code == 2 and job.returncode == -signal.SIGSEGV and 'orte_' in err):
+        if not (code and job.returncode == -signal.SIGSEGV and 'orte_' in err):
             self.assertEqual(job.returncode, code, f'{ranks} ranks: {words}\n{out}{err}')
         return out, err
+
+    def failure(self, ranks, *words, code=2):
+        """The stderr of a job that a rank ends. Launchers lose the last words of such a rank now and then."""
+        for _ in range(5):
+            _, err = self.ranks(ranks, *words, code=code)
+            if 'bloomery-mpi: ' in err:
+                break
+        return err
 
     def bloomery(self, *words):
         return subprocess.run([PROGRAM, *words], cwd=self.folder, env=self.environment, check=True, capture_output=True,

@@ -110,14 +110,14 @@ class Claim(Case):
                              ('keys', 'not a')):
             if source:
                 shutil.copy(self.path(source), part)
-            _, err = self.ranks(2, 'claim', './seen', '-o', 'n.%r', 'keys', code=2)
+            err = self.failure(2, 'claim', './seen', '-o', 'n.%r', 'keys')
             self.assertIn('keys.part-2-of-3', err)
             self.assertIn(says, err)
             if source:
                 os.unlink(part)
         os.rename(self.path('kept'), part)
         os.rename(self.path('seen/keys.part-3-of-3'), self.path('seen/keys.part-3-of-4'))
-        _, err = self.ranks(2, 'claim', './seen', '-o', 'n.%r', 'keys', code=2)
+        err = self.failure(2, 'claim', './seen', '-o', 'n.%r', 'keys')
         self.assertIn('parts of 4', err)
 
     def test_parts_are_split_anew_for_more_ranks(self):
@@ -132,6 +132,6 @@ class Claim(Case):
 
     def test_lines_of_ranks_that_would_mix_are_refused(self):
         self.write('keys', numbers(0, 10))
-        _, err = self.ranks(2, 'claim', './seen', '--create', '-n', '10', 'keys', code=64)
+        err = self.failure(2, 'claim', './seen', '--create', '-n', '10', 'keys', code=64)
         self.assertIn('-o out.%r', err)
         self.assertFalse(os.path.exists(self.path('seen')))

@@ -41,6 +41,8 @@ void give_up(int code)
 	if (code != USAGE)
 		speak();
 	fflush(stdout);
+	/* the launcher passes the message on before it hears of the end, or may not do it at all */
+	usleep(200 * 1000);
 	MPI_Abort(MPI_COMM_WORLD, code);
 	_exit(code);
 }
