@@ -196,6 +196,12 @@ void blm_writer_unlock(struct blm_presence *p)
 		;
 }
 
+/* Must fast writers be given time to notice the lock? */
+static bool may_be_unnoticed(uint64_t word)
+{
+	return !(word & BLM_WRITER_LOCKED) && word >= BLM_WRITER_COUNT;
+}
+
 int blm_writer_wait_as_reader(struct blm_presence *p, const struct blm_live *live, int fd)
 {
 	const uint64_t *word = &live->writer;
@@ -204,7 +210,7 @@ int blm_writer_wait_as_reader(struct blm_presence *p, const struct blm_live *liv
 	uint64_t now = load_acquire(word);
 	int r = 0;
 
-	while (r == 0 && !(now & BLM_WRITER_LOCKED) && clock_now() - begun < 1 << SPAN_BITS) {
+	while (r == 0 && may_be_unnoticed(now) && clock_now() - begun < 1 << SPAN_BITS) {
 		r = blm_pause(&pause);
 		now = load_acquire(word);
 	}

@@ -30,7 +30,7 @@
  *            3. ask for the lock. Free: seen_free := the span of 2. Held: lock the word; give; take
  *               BLM_LOCK_WRITE instead
  *   reader   1. take BLM_LOCK_WRITE shared
- *            2. load the word. LOCKED: 4
+ *            2. load the word. LOCKED, or the count is 0: 4
  *            3. wait until the clock went on by a span; full fence
  *            4. wait until the owner is 0, or dead
  *
@@ -39,12 +39,14 @@
  *      owner after `lock`, until `unlock`. Only a holder of the exclusive mode unlocks. It locks
  *      first, so no other holder is there. `lock` waited for the owner that it found.
  *   2. A reader that found LOCKED: as 1, since nobody can have the exclusive mode.
- *   3. Another reader: a writer that took the word before the reader's 4 is waited for there. One
+ *   3. A reader that found the count 0: no thread has been the owner, so none has seen the lock
+ *      free. The first one asks for the lock, and finds the reader's.
+ *   4. Another reader: a writer that took the word before the reader's 4 is waited for there. One
  *      that took it later loads the clock after the reader's 3 (its fence, the reader's fence). So
  *      its span is later than any in which the lock was seen free before the reader had it. It asks
  *      and finds the reader's lock. The clock is one variable of the kernel that all processors
  *      share; time only decides how long 3 takes. Name spaces of time shift it by a constant.
- *   4. Two fast writers: the owner is one. A waiter frees an owner only after it found the byte of
+ *   5. Two fast writers: the owner is one. A waiter frees an owner only after it found the byte of
  *      its slot without a lock. Each time that a thread becomes the owner the count is another. So
  *      if the word is still the same, its owner is that one, and is dead.
  *
