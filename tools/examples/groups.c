@@ -137,7 +137,8 @@ static void parts(void)
 		blm_close(part);
 	}
 	must(blm_join_finish(j, &whole));
-	printf("joined: %" PRId64 " of 3 found\n", must(blm_contains_many(whole, words, WORDS, NULL)));
+	printf("joined: %" PRId64 " of 3 found\n",
+	       must(blm_contains_many(whole, words, WORDS, NULL)));
 	blm_close(whole);
 	blm_close(f);
 }
