@@ -129,7 +129,7 @@ parallel --pipe --tee -j4 bloomery build ./seen.part-{} --partition {}/4 -n 1m -
 END
 }
 
-a_split_in_the_store_that_is_killed_leaves_whole_parts_or_none() {
+a_split_that_is_killed_leaves_whole_parts_or_none() {
 	seq 100000 | bloomery build ./f -n 1m; for wait in 0 0.005 0.01 0.02 0.04; do
 		bloomery split ./f --into 40 & job=$!; sleep $wait; kill -9 $job 2> err || :; wait $job 2> err || :
 		for part in ./f.part-*; do [ ! -e "$part" ] || bloomery info "$part" > out; done
