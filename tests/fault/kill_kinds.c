@@ -174,6 +174,11 @@ static bool removes(enum which kind)
 	return can[kind] & BLM_CAN_REMOVE;
 }
 
+static bool may_be_full(enum which kind)
+{
+	return kind == HASH_COMPACT || blm_kind_by_name(fixed[kind].kind)->fills;
+}
+
 static bool has_values(enum which kind)
 {
 	return can[kind] & BLM_CAN_PUT;
@@ -241,7 +246,7 @@ static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, en
 	values_of(values, kind, batch);
 	r = has_values(kind) ? blm_put_many(f, keys.key, values, BATCH, NULL)
 			     : blm_add_many(f, keys.key, BATCH, NULL);
-	MUST(r >= 0 || (r == -EXFULL && blm_kind_by_name(fixed[kind].kind)->fills));
+	MUST(r >= 0 || (r == -EXFULL && may_be_full(kind)));
 	if (r >= 0)
 		set(&log->batch[kind][batch], THERE);
 	if (kind == WINDOW)
