@@ -74,6 +74,7 @@ static const struct statement {
 	  "SELECT bloomery_build('built', x, 1e-9) FROM n", KEYS },
 	{ "a build of long keys", NUMBERS("8")
 	  "SELECT bloomery_build('built', hex(zeroblob(9000)) || x, 1e-9) FROM n", 8 },
+	{ "a publishing", "SELECT bloomery_publish('seen', 'published', 1)", 1 },
 };
 
 static struct blm_store *store;

@@ -93,6 +93,42 @@ class Build(Case):
         self.db.set_progress_handler(None, 0)
         self.assertEqual(self.names(), ['seen'])
 
+    def test_a_filter_is_published_in_the_place_of_another_one(self):
+        publish = "SELECT bloomery_publish('new', 'seen', bloomery_build('new', x, 1e-9))"
+        self.ask("SELECT bloomery_add('seen', 'old')")
+        self.assertEqual(self.ask("SELECT bloomery_test('seen', 'old')"), 1)
+        self.assertEqual(self.ask(NUMBERS.format(1000) + publish + ' FROM numbers'), 1000)
+        self.assertEqual(self.ask(NUMBERS.format(1000) + "SELECT sum(bloomery_test('seen', x)) FROM numbers"), 1000)
+        self.assertEqual(self.ask("SELECT bloomery_test('seen', 'old')"), 0)
+        self.refused('sealed', "SELECT bloomery_add('seen', 'a')")
+        self.assertEqual(self.names(), ['new', 'seen'])
+
+    def test_a_statement_that_fails_publishes_nothing(self):
+        publish = "SELECT bloomery_publish('new', 'seen', bloomery_build('new', json_extract(x, '$'))) FROM (SELECT {} AS x FROM numbers)"
+        self.ask("SELECT bloomery_add('seen', 'old')")
+        for row in 1, 900, 1000:
+            self.refused('malformed JSON', NUMBERS.format(1000) + publish.format(f"CASE x WHEN {row} THEN '[' ELSE x END"))
+            if 'new' in self.names():    # SQLite does not tell an aggregate that its statement failed
+                self.refused('^new.*exists', NUMBERS.format(1000) + publish.format('x'))
+                self.assertIsNone(self.ask(NUMBERS.format(1000) + publish.format('x') + ' WHERE x < 0'))
+                self.bloomery('drop', 'new')
+        self.assertEqual(self.ask("SELECT bloomery_test('seen', 'old')"), 1)
+        self.assertEqual(self.ask("SELECT bloomery_count('seen')"), 1)
+
+    def test_only_what_was_built_is_published(self):
+        self.ask("SELECT bloomery_build('new', 'a')")
+        self.refused('not as many keys', "SELECT bloomery_publish('new', 'seen', 2)")
+        self.refused('bloomery_build', "SELECT bloomery_publish('new', 'seen', '1')")
+        self.refused('in the store', "SELECT bloomery_publish('new', './seen', 1)")
+        self.refused('a text', "SELECT bloomery_publish(1, 'seen', 1)")
+        self.refused('^none: ', "SELECT bloomery_publish('none', 'seen', 1)")
+        self.assertIsNone(self.ask("SELECT bloomery_publish('new', 'seen', NULL)"))
+        self.assertIsNone(self.ask("SELECT bloomery_publish('new', NULL, 1)"))
+        self.assertIsNone(self.ask("SELECT bloomery_publish(NULL, 'seen', 1)"))
+        self.assertEqual(self.ask("SELECT bloomery_test('seen', 'a')"), 0)
+        self.assertEqual(self.ask("SELECT bloomery_publish('new', 'made', 1)"), 1)
+        self.assertEqual(self.ask("SELECT bloomery_test('made', 'a')"), 1)
+
     def test_a_full_disk_makes_no_filter(self):
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, limits)

@@ -117,6 +117,12 @@ class Functions(Case):
         self.assertEqual(self.ask('SELECT bloomery_paths(0)'), 0)
         self.refused('bloomery_paths', "SELECT bloomery_test(?, 'a')", path)
 
+    def test_an_error_names_what_a_query_cannot_allow(self):
+        path = self.bloomery('info', 'seen', '--json').split('"path":"')[1].split('"')[0]
+        os.chmod(path, 0o666)
+        for name in 'test', 'add':
+            self.refused('^seen .*666.*which queries cannot: only the program, with --anyone', f"SELECT bloomery_{name}('seen', 'a')")
+
     def test_an_error_of_one_call_is_not_that_of_the_next(self):
         self.refused('bloomery_paths', "SELECT bloomery_test('./x', 'a')")
         self.refused('^none: ', "SELECT bloomery_test('none', 'a')")
@@ -133,7 +139,7 @@ class Places(Case):
             self.db.execute(f"CREATE TRIGGER t_{name} AFTER INSERT ON t BEGIN SELECT bloomery_{name}('seen', new.x); END")
             self.refused(f'unsafe use of bloomery_{name}', "INSERT INTO t VALUES ('a') RETURNING x")
             self.db.execute(f'DROP TRIGGER t_{name}')
-        for call in 'bloomery_store()', "bloomery_store('/tmp')", 'bloomery_paths(1)':
+        for call in 'bloomery_store()', "bloomery_store('/tmp')", 'bloomery_paths(1)', "bloomery_publish('seen', 'b', 0)":
             self.db.execute('DROP VIEW IF EXISTS v')
             self.db.execute(f'CREATE VIEW v AS SELECT {call}')
             self.refused('unsafe use', 'SELECT * FROM v')

@@ -24,6 +24,7 @@ struct filters {
 	struct blm_info info;		/* too large for a stack */
 	char message[PATH_MAX + 200];
 	bool said;			/* message is what the next filters_message() returns */
+	char translated[PATH_MAX + 200];
 };
 
 struct filters *filters_new(const char *say_store, const char *say_paths)
@@ -58,9 +59,31 @@ void filters_take_paths(struct filters *s, bool taken)
 	s->paths = taken;
 }
 
+/* What the program has an option for, and no query. */
+static const struct { const char *library, *query; } terms[] = {
+	{ "BLM_STORE_ANYONE", "which queries cannot: only the program, with --anyone" },
+	{ "blm_open_keyed()", "--key-file of the program, because queries take no secrets" },
+};
+
+static const char *query_terms(struct filters *s, const char *message)
+{
+	const char *words = message ? strstr(message, ": ") : NULL;	/* after the name */
+	const char *at = NULL;
+	size_t i = 0;
+
+	while (words && i < sizeof(terms) / sizeof(*terms)
+	       && !(at = strstr(words, terms[i].library)))
+		i++;
+	if (!at)
+		return own_terms(message);
+	snprintf(s->translated, sizeof(s->translated), "%.*s%s%s", (int)(at - message), message,
+		 terms[i].query, at + strlen(terms[i].library));
+	return s->translated;
+}
+
 const char *filters_message(struct filters *s, int r)
 {
-	const char *message = s->said ? s->message : own_terms(blm_error_message());
+	const char *message = s->said ? s->message : query_terms(s, blm_error_message());
 
 	s->said = false;
 	return message && *message ? message : blm_strerror(r);

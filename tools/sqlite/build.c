@@ -1,10 +1,14 @@
 /*
- * build.c - bloomery_build(name, key [, rate]): a filter of all keys of a group
+ * build.c - bloomery_build(name, key [, rate]): a filter of all keys of a group; and
+ * bloomery_publish(new, name, keys)
  *
  * SQLite ends an aggregate by the same call whether all rows came or the statement failed half-way.
  * This file forgets the filter if one of its own steps failed. It also forgets the filter if no
  * other statement runs: the connection was interrupted, has no memory, or a progress handler ends
  * all statements. Other failures cannot be seen here, so a filter never replaces another one.
+ *
+ * A function whose argument is the aggregate is called only if the statement goes on. So only
+ * bloomery_publish() puts a built filter in the place of another one.
  */
 #include "arguments.h"
 
@@ -205,9 +209,63 @@ static void finish(sqlite3_context *ctx)
 	forget(g);
 }
 
+/* ---- Publishing ---- */
+
+/* The new filter has as many keys as the aggregate returned, or somebody else made it. */
+static int publish_counted(struct connection *c, const struct handle *h, const char *name,
+			   int64_t keys, bool *ret_differs)
+{
+	struct blm_store *store;
+	uint64_t there;
+	int r = blm_count(h->f, &there, NULL);
+
+	*ret_differs = r == 0 && there != (uint64_t)keys;
+	if (r < 0 || *ret_differs)
+		return r;
+	r = filters_place(c->filters, &store, name, 0);
+	return r < 0 ? r : blm_store_publish(store, name, h->f, 0, 0);
+}
+
+static void publish(sqlite3_context *ctx, int count, sqlite3_value **values)
+{
+	struct connection *c = sqlite3_user_data(ctx);
+	const char *from, *name;
+	struct handle *h;
+	bool differs;
+	int r;
+
+	if (sqlite3_value_type(values[1]) == SQLITE_NULL
+	    || sqlite3_value_type(values[2]) == SQLITE_NULL)
+		return;
+	if (name_from(ctx, values[0], &from) != OUTCOME_OK
+	    || name_from(ctx, values[1], &name) != OUTCOME_OK)
+		return;
+	if (strchr(name, '/') || sqlite3_value_type(values[2]) != SQLITE_INTEGER) {
+		sqlite3_result_error(ctx, "bloomery_publish() takes the name of the new filter, a "
+				     "name in the store, and what bloomery_build() returned", -1);
+		return;
+	}
+	r = filters_find(c->filters, from, false, 0, &h);
+	if (r < 0) {
+		fail(ctx, r);
+		return;
+	}
+	r = publish_counted(c, h, name, sqlite3_value_int64(values[2]), &differs);
+	if (differs)
+		sqlite3_result_error(ctx, "the new filter has not as many keys as "
+				     "bloomery_build() returned; drop it and build it again", -1);
+	else if (r < 0)
+		fail(ctx, r);
+	else
+		sqlite3_result_value(ctx, values[2]);
+	handle_put(h);
+}
+
 int build_register(sqlite3 *db, struct connection *c)
 {
-	int code = SQLITE_OK;
+	int code = sqlite3_create_function_v2(db, "bloomery_publish", 3,
+					      SQLITE_UTF8 | SQLITE_DIRECTONLY, connection_get(c),
+					      publish, NULL, NULL, connection_put);
 
 	for (int arguments = 2; arguments <= 3 && code == SQLITE_OK; arguments++)
 		code = sqlite3_create_function_v2(db, "bloomery_build", arguments,
