@@ -2,12 +2,14 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 INSTALLED = '/usr/lib/postgresql/15'
-LIMIT = 120    # seconds until a wait is given up; no test is about time
+LIMIT = 600    # seconds until a wait is given up; no test is about time
 FAULTS = ('ERROR:', 'FATAL:', 'psql:')
 
 
@@ -41,13 +43,18 @@ class Session:
 
     def read(self):
         lines = []
-        for line in self.process.stdout:
-            line = line.rstrip('\n')
-            if line == '=done=':
-                break
-            lines.append(line)
-        else:
-            raise Failure('\n'.join(['the connection ended', *lines]))
+        hangs = threading.Timer(LIMIT, self.process.kill)
+        hangs.start()
+        try:
+            for line in self.process.stdout:
+                line = line.rstrip('\n')
+                if line == '=done=':
+                    break
+                lines.append(line)
+            else:
+                raise Failure('\n'.join(['the connection ended', *lines]))
+        finally:
+            hangs.cancel()
         if any(line.startswith(FAULTS) for line in lines):
             raise Failure('\n'.join(lines))
         return '\n'.join(lines)
@@ -75,7 +82,7 @@ class Cluster:
             self.environment = {'PATH': '/usr/bin:/bin', 'LD_LIBRARY_PATH': f'{self.folder}/library', 'HOME': '/nonexistent'}
             self.prefix()
             self.install()
-            os.chmod(self.folder, 0o755)
+            self.give(self.folder)    # whoever reaches the socket is a superuser of the server: nobody else enters the folder
             self.start()
         except BaseException:
             shutil.rmtree(self.folder)
@@ -134,7 +141,6 @@ class Cluster:
         os.rmdir(self.store)
         subprocess.run([*self.as_server(), f'{self.lib}/bin/initdb', '-D', self.data, '-U', 'owner', '-A', 'trust', '-N', '-E', 'UTF8', '--locale=C'],
                        check=True, capture_output=True, cwd='/', env=self.environment)
-        os.chmod(self.folder, 0o777)    # for the socket and the store
         self.process = subprocess.Popen(
             ['setpriv', '--pdeathsig', 'QUIT', *self.as_server()[1:], f'{self.lib}/bin/postgres', '-D', self.data, '-k', self.folder, '-c', 'listen_addresses=', '-c', 'fsync=off',
              '-c', f'bloomery.store={self.store}', '-c', 'shared_buffers=16MB'],
@@ -160,8 +166,13 @@ class Cluster:
         return ran.stdout.decode()
 
     def close(self):
-        self.process.terminate()
-        self.process.wait()
+        for how in signal.SIGINT, signal.SIGQUIT, signal.SIGKILL:    # ends sessions, too; then those that do not end
+            self.process.send_signal(how)
+            try:
+                self.process.wait(LIMIT if how == signal.SIGINT else 10)
+                break
+            except subprocess.TimeoutExpired:
+                pass
         shutil.rmtree(self.folder)
 
     def __enter__(self):
