@@ -102,6 +102,10 @@ class Build(Case):
         self.assertEqual(self.ask("SELECT bloomery_test('seen', 'old')"), 0)
         self.refused('sealed', "SELECT bloomery_add('seen', 'a')")
         self.assertEqual(self.names(), ['new', 'seen'])
+        rows = self.db.execute(NUMBERS.format(30) + "SELECT bloomery_publish('new' || (x % 3), 'b' || (x % 3), bloomery_build('new' || (x % 3), x, 1e-9)) "
+                               'FROM numbers GROUP BY x % 3').fetchall()
+        self.assertEqual(rows, [(10,)] * 3)
+        self.assertEqual(self.ask("SELECT sum(bloomery_test('b' || (x % 3), x)) FROM (SELECT 1 AS x UNION SELECT 5 UNION SELECT 30)"), 3)
 
     def test_a_statement_that_fails_publishes_nothing(self):
         publish = "SELECT bloomery_publish('new', 'seen', bloomery_build('new', json_extract(x, '$'))) FROM (SELECT {} AS x FROM numbers)"
