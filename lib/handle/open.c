@@ -180,9 +180,9 @@ static int note_cut(struct blm_view *view, const char *display, bool write)
 
 /*
  * After a power cut, with all locks held. BLM_LOCK_REPLACE excludes threads that write without a
- * lock (writer_word.h), too, because they are in slots. The state makes readers of the image look again
- * whether they still need it. It is set before the data are good, until the restoring process is
- * done or dead, so readers see later changes of others.
+ * lock (writer_word.h), too, because they are in slots. The state makes readers of the image look
+ * again whether they still need it. It is set before the data are good, until the restoring process
+ * is done or dead, so readers see later changes of others.
  */
 static int restore(struct blm_filter *f, struct blm_view *view)
 {
