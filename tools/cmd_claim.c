@@ -202,16 +202,20 @@ static int run_at_server(const char *name, char **files, size_t count)
 	struct remote_job job = { 0 };
 	int code;
 
-	if (same || again_after || is_syncing() || given_key_file())
+	if (same || again_after || is_syncing() || given_key_file() || store_given()
+	    || takes_anyones() || load_given())
 		return misuse("claim: --redis goes with none of --create-same, --again-after, "
-			      "--sync-every, --key-file");
+			      "--sync-every, --key-file, --store, --anyone, --prefault, --lock, "
+			      "--pages");
 	if (create && !params.capacity)
 		return misuse("claim: --redis --create needs a capacity (-n)");
-	if (params.cells || params.probes || params.hash || params.scheme || params.format
-	    || params.seed_count || params.tweak)
-		return misuse("claim: of the size and kind, --redis takes -n, -p, --kind and "
+	code = create ? params_check() : DONE;		/* which says what --untrusted means */
+	if (code == DONE && create
+	    && (params.cells || params.probes || params.hash || params.scheme || params.format
+		|| params.seed_count || params.tweak || params.mode || params.sparse
+		|| params.no_checkpoint))
+		return misuse("claim: of what a new filter is, --redis takes -n, -p, --kind and "
 			      "--with");
-	code = create ? params_check() : DONE;
 	if (code == DONE)
 		code = remote_open(&job.at, server, name, (unsigned)shards);
 	if (code == DONE && create)

@@ -21,6 +21,11 @@ const struct opt load_options[] = {
 	{ 0 }
 };
 
+bool load_given(void)
+{
+	return pages || prefault || lock;
+}
+
 int load(struct blm_filter *f)
 {
 	unsigned flags = pages | (prefault ? BLM_PREFAULT : 0) | (lock ? BLM_LOCK : 0);

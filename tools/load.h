@@ -6,6 +6,8 @@
 
 extern const struct opt load_options[];
 
+bool load_given(void);			/* one of these options */
+
 /* As the options say. Return: an exit code, with a message; then the filter is closed. */
 int load(struct blm_filter *f);
 

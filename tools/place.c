@@ -98,6 +98,11 @@ const char *store_dir(void)
 	return dir && *dir && strlen(dir) < PATH_MAX ? dir : NULL;
 }
 
+bool store_given(void)
+{
+	return given_store != NULL;
+}
+
 const char *given_key_file(void)
 {
 	return key_file;

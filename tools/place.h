@@ -33,6 +33,7 @@ int each_filter(char **names, int count, int (*what)(struct blm_filter *f));
 int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was given */
 
 const char *given_key_file(void);	/* NULL: none */
+bool store_given(void);			/* by --store */
 
 /* About the file system of a filter that is made or to be written; once. */
 void warn_of_place(const struct blm_filter *f, const char *name);

@@ -4,6 +4,7 @@
  */
 #include "remote.h"
 #include "base/lazylib.h"
+#include "signals.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -50,6 +51,7 @@ enum {
 	KEYS_A_COMMAND = 1000,		/* so that other clients do not wait for long */
 	WAIT_SECONDS = 60,		/* for an answer, and for a cluster that is not up */
 	PAUSE_MS = 100,
+	HOPS = 8,			/* from node to node without a pause */
 	HOST = 256, PORT = 6379,
 };
 
@@ -109,7 +111,8 @@ struct node {
 };
 
 struct remote {
-	const char *url, *user, *password;
+	char *url;			/* as messages show it: without the password */
+	const char *user, *password;
 	char *text;			/* of the URL, cut into its pieces */
 	const char *database;
 	unsigned shards;
@@ -132,7 +135,11 @@ static int tell(const struct remote *r, redisContext *c, const char *doing, int 
 	redisReply *reply = hiredis.redisCommandArgv(c, count, (const char **)words, NULL);
 	int code = DONE;
 
-	if (!reply || reply->type == REDIS_REPLY_ERROR)
+	/* a server that does not know a command repeats its words, and one may be the password */
+	if (reply && reply->type == REDIS_REPLY_ERROR && r->password && *r->password
+	    && strstr(reply->str, r->password))
+		code = broken("%s: %s: the server refuses it", r->url, doing);
+	else if (!reply || reply->type == REDIS_REPLY_ERROR)
 		code = broken("%s: %s: %s", r->url, doing, reply ? reply->str : c->errstr);
 	if (reply)
 		hiredis.freeReplyObject(reply);
@@ -163,10 +170,10 @@ static int connect_node(const struct remote *r, struct node *n)
 	return code;
 }
 
-/* Finds it, or connects. */
+/* Finds it, or makes one that is not connected. */
 static int node_at(struct remote *r, const char *host, int port, size_t *ret)
 {
-	struct node *larger, *n;
+	struct node *larger;
 	size_t i = 0;
 
 	while (i < r->node_count && (strcmp(r->nodes[i].host, host) || r->nodes[i].port != port))
@@ -180,9 +187,8 @@ static int node_at(struct remote *r, const char *host, int port, size_t *ret)
 		snprintf(larger[i].host, HOST, "%s", host);
 		r->node_count++;
 	}
-	n = &r->nodes[i];
 	*ret = i;
-	return n->c ? DONE : connect_node(r, n);
+	return DONE;
 }
 
 static void lose(struct node *n)
@@ -192,6 +198,21 @@ static void lose(struct node *n)
 }
 
 /* ---- The address ---- */
+
+/* All that is before the last @, but the scheme, is left out. Return: NULL without memory. */
+static char *without_login(const char *url)
+{
+	const char *scheme = strstr(url, "://"), *at = strrchr(url, '@');
+	const char *login = scheme ? scheme + 3 : url;
+	size_t room = strlen(url) + sizeof("***");
+	char *ret = malloc(room);
+
+	if (ret && (!at || at < login || !strncmp(url, "unix:", 5)))
+		snprintf(ret, room, "%s", url);
+	else if (ret)
+		snprintf(ret, room, "%.*s***%s", (int)(login - url), url, at);
+	return ret;
+}
 
 static int bad_url(const char *url)
 {
@@ -260,7 +281,9 @@ static int connect_first(struct remote *r)
 	} else {
 		code = bad_url(r->url);
 	}
-	return code == DONE ? node_at(r, host, port, &first) : code;
+	if (code == DONE)
+		code = node_at(r, host, port, &first);
+	return code == DONE ? connect_node(r, &r->nodes[first]) : code;
 }
 
 static int name_shards(struct remote *r, const char *name)
@@ -292,9 +315,10 @@ int remote_open(struct remote **ret, const char *url, const char *name, unsigned
 	if (!why)
 		why = blm_need(BLM_ZLIB);	/* its CRC-32 */
 	if (r)
-		*r = (struct remote){ .url = url, .text = strdup(url), .shards = shards };
+		*r = (struct remote){ .url = without_login(url), .text = strdup(url),
+				      .shards = shards };
 	code = why ? broken("--redis: %s", why)
-		: !r || !r->text ? broken("out of memory") : name_shards(r, name);
+		: !r || !r->url || !r->text ? broken("out of memory") : name_shards(r, name);
 	signals = hold_sigpipe();
 	if (code == DONE)
 		code = connect_first(r);
@@ -316,6 +340,7 @@ void remote_close(struct remote *r)
 	free(r->nodes);
 	free(r->node_of);
 	free(r->key);
+	free(r->url);
 	free(r->text);
 	free(r);
 }
@@ -342,14 +367,15 @@ static enum answer follow(struct remote *r, struct order *o, const char *words, 
 	char host[HOST];
 	const char *at = strrchr(words, ' '), *colon = at ? strrchr(at, ':') : NULL;
 	size_t node, length = colon ? (size_t)(colon - at - 1) : HOST;
+	int port = colon ? atoi(colon + 1) : 0;
 
-	if (length >= HOST)
+	if (length >= HOST || port < 1 || port > 65535)
 		return REFUSED;
 	memcpy(host, at + 1, length);
 	host[length] = '\0';
 	if (!length)			/* the node that said so */
 		snprintf(host, sizeof(host), "%s", r->nodes[o->node].host);
-	if (node_at(r, host, atoi(colon + 1), &node) != DONE)
+	if (node_at(r, host, port, &node) != DONE)
 		return REFUSED;
 	o->asking = asking;
 	if (!asking)
@@ -441,7 +467,7 @@ static size_t run_orders(struct remote *r, struct order *orders, size_t count, t
 	sigset_t signals = hold_sigpipe();
 
 	r->told = r->lost = false;
-	while (left && !failed) {
+	for (unsigned round = 0; left && !failed && (!round || !stopping()); round++) {
 		size_t again = 0, sent = 0;
 		bool pause = false;
 
@@ -457,12 +483,12 @@ static size_t run_orders(struct remote *r, struct order *orders, size_t count, t
 				hiredis.freeReplyObject(reply);
 				continue;
 			}
-			pause |= a == AFTER_A_PAUSE;
+			pause |= a == AFTER_A_PAUSE || round >= HOPS;
 			if (a <= AFTER_A_PAUSE && time(NULL) < end)
 				orders[again++] = orders[i];
 			else
 				failed++;
-			if (a == AFTER_A_PAUSE && failed)
+			if (a <= AFTER_A_PAUSE && failed)
 				tell_once(r, &orders[i], "the server cannot take it for long");
 		}
 		left = again;

@@ -1,11 +1,13 @@
 """test_remote.py - bloomery claim --redis, against a server and against a cluster"""
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import threading
 import unittest
 
-from server import PROGRAM, Cluster, Server
+from server import PROGRAM, Cluster, Server, free_port
 
 KEYS = int(30000 * max(float(os.environ.get('BLOOMERY_TEST_SCALE', '1').replace('full', '1')), 0.1))
 
@@ -79,8 +81,18 @@ class AServer(unittest.TestCase):
             self.assertIn(words, ran.stderr, url)
         for words in (['--redis', self.url, '--shards', '2', '{a}'], ['--shards', '2', 'a'], ['--redis', self.url, '--shards', '0', 'a'],
                       ['--redis', self.url, 'a', '--again-after', '7d'], ['--redis', self.url, 'a', '--create'],
-                      ['--redis', self.url, 'a', '--create', '-n', '10', '--hash', 'md5'], ['--redis', self.url, '']):
+                      ['--redis', self.url, '']):
             self.assertEqual(claim(*words, keys=[1]).returncode, 64, words)
+
+    def test_options_that_do_not_hold_at_a_server_are_refused(self):
+        for words in (['--hash', 'md5'], ['--untrusted'], ['-k', '5'], ['--seed', '5'], ['--mode', '600'], ['--sparse'], ['--no-shadow']):
+            ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
+            self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)
+            self.assertIn(b'--redis takes', ran.stderr, words)
+        for words in (['--store', self.server.folder], ['--anyone'], ['--prefault'], ['--lock'], ['--pages', 'small'], ['--sync-every', '5s']):
+            ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
+            self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)
+            self.assertIn(b'--redis goes with none', ran.stderr, words)
 
     def test_a_password_is_asked_for(self):
         with self.server.client() as ask:
@@ -89,6 +101,15 @@ class AServer(unittest.TestCase):
         self.assertIn(b'NOAUTH', claim(*made, keys=[1]).stderr)
         self.assertEqual(lines(claim(*made, keys=[1], env={**os.environ, 'REDISCLI_AUTH': 'pass word'})), [1])
         self.assertIn(b'log in', claim(*made, keys=[2], env={**os.environ, 'REDISCLI_AUTH': 'wrong'}).stderr)
+
+    def test_no_message_has_the_password_of_a_url(self):
+        port = free_port()
+        for url, words in ((f'redis://ann:s3cret@127.0.0.1:{port}', b'redis://***@127.0.0.1'), ('redis://:s3cret@h/x', b'no address'),
+                           ('redis://:s3/cret@h', b'no address'), ('rediss://:s3cret@h', b'no address'), ('ann:s3cret@h', b'no address'),
+                           ('redis://s3cret@h', b'no address'), ('redis://:a@s3cret@h:0', b'no address')):
+            ran = claim('--redis', url, 'seen', keys=[1])
+            self.assertIn(words, ran.stderr, url)
+            self.assertNotIn(b's3', ran.stderr, url)
 
     def test_a_server_that_ends_is_told_of(self):
         claim('--redis', self.url, 'seen', '--create', '-n', '1000', keys=[])
@@ -101,6 +122,36 @@ class AServer(unittest.TestCase):
             out, err = ran.communicate(b'2\n')
         self.assertEqual((ran.returncode, out), (2, b''))
         self.assertIn(b'may be claimed', err)
+
+
+def answers_with(listener, reply, asked):
+    """Each command of each client gets this reply. asked: set by the first one."""
+    while True:
+        try:
+            one, _ = listener.accept()
+        except OSError:
+            return
+        with one:
+            while one.recv(1 << 16):
+                one.sendall(reply)
+                asked.set()
+
+
+@unittest.skipIf(WITHOUT, 'the program was built without hiredis; install libhiredis-dev')
+class AClusterThatIsNotUp(unittest.TestCase):
+    def test_a_signal_ends_the_asking_again(self):
+        for words in ('CLUSTERDOWN The cluster is down', 'MOVED 1 127.0.0.1:{port}'):
+            with socket.create_server(('127.0.0.1', 0)) as listener:
+                port, asked = listener.getsockname()[1], threading.Event()
+                threading.Thread(target=answers_with, args=(listener, f'-{words.format(port=port)}\r\n'.encode(), asked), daemon=True).start()
+                with subprocess.Popen([PROGRAM, 'claim', '--redis', f'redis://127.0.0.1:{port}', 'seen', '--key', 'a'],
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+                    asked.wait()
+                    ran.send_signal(signal.SIGINT)
+                    out, err = ran.communicate()
+            self.assertEqual((ran.returncode, out), (-signal.SIGINT, b''), words)
+            self.assertNotIn(b'for long', err, words)    # it did not ask again until it gave up
+            self.assertIn(b'1 of 1 commands of this batch have no answer', err, words)
 
 
 @unittest.skipIf(WITHOUT or not shutil.which('redis-cli'), 'needs a build with hiredis, and redis-cli')
