@@ -147,6 +147,8 @@ static int run(int count, char **operands)
 		return misuse("report: where to? Give -o FILE, or -o - for standard output");
 	if (history && (!*history || !strcmp(history, "-")))
 		return misuse("report: --history takes the path of a file");
+	if (history && overwrites(file, history))
+		return misuse("report: -o %s would replace the history", file);
 	code = find_store(&report.store, BLM_STORE_READ);
 	if (code != DONE)
 		return code;

@@ -196,6 +196,8 @@ static int run(int count, char **operands)
 	if (!file && !history)
 		return misuse("watch: where to? Give --prometheus FILE, or - for standard output, "
 			      "or --history FILE");
+	if (file && history && overwrites(file, history))
+		return misuse("watch: --prometheus %s would replace the history", file);
 	if (every.keys)
 		return misuse("watch: --every takes a time, like 15s");
 	return watch(count ? operands[0] : NULL);

@@ -42,6 +42,9 @@ static int read_text(char **ret, size_t *ret_bytes, int fd, const char *file)
 		free(text);
 		return cannot(file);
 	}
+	/* a power cut leaves NULs: no line behind them is to be missed */
+	for (char *nul = text; (nul = memchr(nul, '\0', at - (size_t)(nul - text))); )
+		*nul = '?';
 	text[at] = '\0';
 	*ret = text;
 	*ret_bytes = at;
@@ -137,14 +140,36 @@ static int read_open(struct history *ret, int fd, const char *file, bool *ret_cu
 	return broken("--history %s: out of memory", file);
 }
 
+/* Return: DONE; else it is closed. */
+static int open_file(int *ret, const char *file, int flags)
+{
+	struct stat st = { 0 };
+	int fd = open(file, flags | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666);
+
+	*ret = fd;
+	if (fd < 0 && errno != ELOOP)
+		return cannot(file);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return DONE;
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && S_ISDIR(st.st_mode))
+		return broken("--history %s: %s", file, strerror(EISDIR));
+	return broken("--history %s: is a device, a pipe or a link; give the path of a file", file);
+}
+
 int history_read(struct history *ret, const char *file)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC), code;
+	struct stat st;
+	int fd, code;
 	bool cut;
 
 	*ret = (struct history){ 0 };
-	if (fd < 0)
-		return errno == ENOENT ? DONE : cannot(file);
+	if (lstat(file, &st) < 0 && errno == ENOENT)
+		return DONE;
+	code = open_file(&fd, file, O_RDONLY);
+	if (code != DONE)
+		return code;
 	code = read_open(ret, fd, file, &cut);
 	close(fd);
 	return code;
@@ -189,17 +214,10 @@ static int open_locked(int *ret, const char *file)
 	struct stat held, now;
 
 	for (;;) {
-		int fd = open(file, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK
-			      | O_NOFOLLOW, 0666);
+		int fd, code = open_file(&fd, file, O_RDWR | O_CREAT | O_APPEND);
 
-		if (fd < 0 && errno != ELOOP)
-			return cannot(file);
-		if (fd < 0 || fstat(fd, &held) < 0 || !S_ISREG(held.st_mode)) {
-			if (fd >= 0)
-				close(fd);
-			return broken("--history %s: is a device, a pipe or a link; give the path "
-				      "of a file", file);
-		}
+		if (code != DONE)
+			return code;
 		while (flock(fd, LOCK_EX) < 0)
 			if (errno != EINTR || stopping()) {
 				close(fd);

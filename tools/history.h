@@ -34,7 +34,10 @@ struct history {
 	size_t count;
 };
 
-/* These give an exit code, with a message. A file that is not there is an empty history. */
+/*
+ * These give an exit code, with a message. A file that is not there is an empty history. A device,
+ * a pipe or a link is refused.
+ */
 int history_read(struct history *ret, const char *file);
 int history_add(const char *file, const struct looks *looks);
 

@@ -23,6 +23,14 @@ static bool is_no_file(const char *file)
 	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+bool overwrites(const char *file, const char *other)
+{
+	struct stat a, b;
+
+	return !strcmp(file, other) || (stat(file, &a) == 0 && stat(other, &b) == 0
+					&& a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
 int overwrite_file(const char *file, unsigned mode,
 		   void (*print)(FILE *out, const void *context), const void *context)
 {

@@ -2,7 +2,11 @@
 #ifndef BLOOMERY_OVERWRITE_H
 #define BLOOMERY_OVERWRITE_H
 
+#include <stdbool.h>
 #include <stdio.h>
+
+/* Are both the path of one file, or one text? */
+bool overwrites(const char *file, const char *other);
 
 /*
  * Prints into a new file in the same folder, and gives it the name of the old one, if any. A reader

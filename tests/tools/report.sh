@@ -96,6 +96,30 @@ a_history_has_a_line_for_each_change() {
 	exits 64 bloomery report -o page.html --history -
 }
 
+a_history_that_is_no_file_is_refused_before_the_page_is_made() {
+	few; mkfifo fifo; touch real; ln -s real link
+	for f in fifo link /dev/zero; do exits 2 bloomery report -o page.html --history $f; says "$f: is a device, a pipe or a link"; done
+	exits 2 bloomery report -o page.html --history .; says '.: Is a directory'
+	[ ! -e page.html ]; bloomery watch --history history; cp history before
+	for f in history ./history; do
+		exits 64 bloomery report -o $f --history history; says 'would replace the history'
+		exits 64 bloomery watch --prometheus $f --history history; says 'would replace the history'
+	done
+	cmp history before
+}
+
+a_history_with_nuls_is_read_behind_them() {
+	bloomery create a -n 10; bloomery watch --history history
+	{ head -c 4096 /dev/zero; cat history; } > damaged		# its first line is lost
+	{ cat history; head -c 4096 /dev/zero; } > torn
+	bloomery create b -n 10
+	for f in damaged torn; do
+		for i in 1 2 3; do bloomery watch --history $f; done
+		same "$(grep -ac '^[0-9]* .* b$' $f)" 1
+	done
+	same "$(grep -ac ' a$' damaged)" 2; same "$(grep -ac ' a$' torn)" 1
+}
+
 a_long_history_keeps_its_first_and_last_lines() {
 	bloomery create a -n 1000; bloomery create b -n 1000
 	uuid=$(bloomery info a --json | json 'j["uuid"]')
