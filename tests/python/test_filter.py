@@ -188,6 +188,7 @@ class Keys(unittest.TestCase):
         keys = ['new', 'old', 'never']
         self.assertEqual(list(f.contains_within(keys)), [True, True, False])
         self.assertEqual(list(f.contains_within(keys, 86400)), [True, False, False])
+        self.assertFalse(f.contains_within(keys, 1e-12)[1])    # a short time, not the span that 0 is
         self.assertEqual(list(f.claim_again(keys, 86400)), [False, True, True])
         self.assertEqual(list(f.claim_again(keys, 86400)), [False, False, False])
         ages = f.ages(['older', 'none', 'new'], default='not seen')

@@ -154,14 +154,25 @@ class Cluster:
         self.servers, self.ports = [], []
         try:
             for _ in range(count):
-                self.ports.append(free_port())
-                self.servers.append(Server('--port', str(self.ports[-1]), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', arguments=[]))
+                self.add()
             subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in self.ports), '--cluster-yes'],
                            check=True, stdout=subprocess.DEVNULL)
             until(lambda: all(self.is_up(server) for server in self.servers), 'the cluster is up')
         except BaseException:
             self.close()
             raise
+
+    def add(self, tries=20):
+        """Another program may take the port before the server does: then a server with another port is tried."""
+        port = free_port()
+        try:
+            server = Server('--port', str(port), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', arguments=[])
+        except AssertionError as error:
+            if tries and 'Address already in use' in str(error):
+                return self.add(tries - 1)
+            raise
+        self.ports.append(port)
+        self.servers.append(server)
 
     @staticmethod
     def is_up(server):

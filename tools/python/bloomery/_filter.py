@@ -154,7 +154,7 @@ def _params(how: int, where: Optional[Path], store: Optional[Store], capacity: i
 def _nanoseconds(seconds: float) -> int:
     if not 0 <= seconds < 2**33:
         raise ValueError(f"seconds: from 0 to 2**33, not {seconds!r}")
-    return round(seconds * 10**9)
+    return max(round(seconds * 10**9), 1) if seconds else 0    # 0 is the filter's span, and no short time
 
 
 def _place_of(key: Any) -> Any:
