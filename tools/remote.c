@@ -49,7 +49,7 @@ DLNOTE(hiredis_note, "redis", "claims at a server of Redis", REMOTE_SONAME);
 
 enum {
 	KEYS_A_COMMAND = 1000,		/* so that other clients do not wait for long */
-	WAIT_SECONDS = 60,		/* for an answer, and for a cluster that is not up */
+	WAIT_SECONDS = 60,		/* for an answer, as a message says, and for a cluster */
 	PAUSE_MS = 100,
 	HOPS = 8,			/* from node to node without a pause */
 	HOST = 256, PORT = 6379,
@@ -432,7 +432,9 @@ static enum answer take_answer(struct remote *r, struct order *o, redisReply **r
 		void *reply = NULL;
 
 		if (!n->c || hiredis.redisGetReply(n->c, &reply) != REDIS_OK) {
-			tell_once(r, o, n->c ? n->c->errstr : "the connection was lost");
+			tell_once(r, o, !n->c ? "the connection was lost"
+				  : n->c->err == REDIS_ERR_IO && errno == EAGAIN
+				  ? "there was no answer for 60 seconds" : n->c->errstr);
 			if (n->c)
 				lose(n);
 			r->lost = true;
