@@ -225,6 +225,58 @@ START_TEST(an_output_that_was_deleted_does_not_stop_others)
 }
 END_TEST
 
+/* A filter of the same hash, whose keys would be removed where a new one is meant. */
+START_TEST(another_filter_at_the_path_takes_no_keys_of_the_one_before)
+{
+	struct blm_filter *f;
+	struct ledger l;
+	int a = 0;
+
+	begin_world();
+	death.step = 6;
+	death.times = 1;
+	ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
+	death.step = 0;
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	OK(blm_clear(f));
+	ck_assert_int_eq(ledger_open(&l, f), DONE);
+	ck_assert_int_eq(ledger_begin(&l, NULL), DONE);
+	ck_assert_int_eq(ledger_end(&l, DONE), DONE);
+	for (int i = 0; i < GROUP; i++) {
+		uint64_t key = key_of_unit(0, i);
+
+		ck_assert(!blm_contains(f, &key, sizeof(key)));
+	}
+	ledger_close(&l);
+	blm_close(f);
+}
+END_TEST
+
+/* The decision of a journal that was deleted is no decision of the one that is there now. */
+START_TEST(another_journal_at_the_path_keeps_its_own_decision)
+{
+	static const uint8_t other[MARK] = { 2 };
+	struct journal j;
+	char path[700];
+	bool busy;
+	int a = 0, b = 1;
+	uint64_t commit = 1;
+
+	begin_world();
+	death.step = 6;
+	death.times = 1;
+	ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
+	death.step = 0;
+	journal_path(0, path);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(journal_open(&j, NULL, path, other, false, &busy), DONE);
+	memcpy(j.file.at + 8, &commit, sizeof(commit));		/* another filter's */
+	ck_assert_int_eq(join(spawn(do_file, &b)), 0);
+	ck_assert_int_eq(j.file.at[8], 1);
+	journal_close(&j, true);
+}
+END_TEST
+
 START_TEST(a_journal_of_another_command_is_refused)
 {
 	static const uint8_t other[MARK] = { 2 };
@@ -303,6 +355,8 @@ int main(void)
 	tcase_add_test(t, whichever_step_a_process_dies_at_one_copy_is_kept);
 	tcase_add_test(t, a_process_that_completes_a_decision_may_die_as_well);
 	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
+	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
+	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);
 	tcase_add_test(t, a_journal_of_another_command_is_refused);
 	tcase_add_test(t, a_journal_is_taken_by_one_process);
 	tcase_add_test(t, what_is_no_journal_is_refused_and_left);

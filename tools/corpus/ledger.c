@@ -25,6 +25,7 @@ struct intent_head {
 	char magic[8];
 	_Atomic uint64_t busy;
 	uint64_t hash_id, count;
+	uint8_t uuid[16], mark[MARK];	/* of the filter, of the journal */
 	char journal[PATH_MAX];
 };
 
@@ -155,20 +156,26 @@ static int lock_journal(struct journal *j, bool wait, bool *ret_busy)
 /* ---- The intent ---- */
 
 /*
- * Next to a filter that has a path. A store takes every file in its folder of filters for a filter,
- * so there it is in the folder `claims`. NULL after a message.
+ * Next to a filter that has a path: next to the file itself, for those who name it by a symbolic
+ * link, too. A store takes every file in its folder of filters for a filter, so there it is in the
+ * folder `claims`. NULL after a message.
  */
 static char *intent_path(const struct blm_info *info)
 {
-	const char *file = strrchr(info->path, '/'), *folder = file;
-	char *ret, *end;
+	char *path = realpath(info->path, NULL), *ret, *end;
+	const char *file = path ? strrchr(path, '/') : NULL, *folder = file;
 	int n;
 
-	while (folder && folder > info->path && *--folder != '/')
+	if (!path) {
+		broken("%s: %s", info->path, strerror(errno));
+		return NULL;
+	}
+	while (folder && folder > path && *--folder != '/')
 		;
-	n = info->name[0] && folder ? asprintf(&ret, "%.*s/claims%s", (int)(folder - info->path),
-					       info->path, file)
-		: asprintf(&ret, "%s.claims", info->path);
+	n = info->name[0] && folder ? asprintf(&ret, "%.*s/claims%s", (int)(folder - path), path,
+					       file)
+		: asprintf(&ret, "%s.claims", path);
+	free(path);
 	if (n < 0) {
 		broken("out of memory");
 		return NULL;
@@ -193,6 +200,7 @@ int ledger_open(struct ledger *ret, struct blm_filter *f)
 	*ret = l;
 	if (r < 0)
 		return fail(r);
+	memcpy(l.uuid, info.uuid, sizeof(l.uuid));
 	path = intent_path(&info);
 	if (!path)
 		return FAILED;
@@ -233,7 +241,8 @@ static const struct blm_hash *hashes_of(const struct ledger *l)
 }
 
 /*
- * The journal of a process that died. If the journal is gone, no output waits for it.
+ * The journal of a process that died. If the journal is gone, or another one has its path, no
+ * output waits for it.
  */
 static int complete_journal(struct ledger *l, const char *path)
 {
@@ -248,7 +257,7 @@ static int complete_journal(struct ledger *l, const char *path)
 	j.file.path = strdup(path);
 	code = j.file.path ? map_file(&j.file) : broken("out of memory");
 	if (code == DONE && !memcmp(head_of(&j)->magic, journal_magic, sizeof(journal_magic))
-	    && head_of(&j)->commit & 1) {
+	    && !memcmp(head_of(&j)->mark, intent_of(l)->mark, MARK) && head_of(&j)->commit & 1) {
 		code = map_bytes(&l->intent, HEAD + intent_of(l)->count * sizeof(struct blm_hash));
 		if (code == DONE)
 			code = add(l, hashes_of(l), intent_of(l)->count);
@@ -267,7 +276,7 @@ static int complete(struct ledger *l)
 	if (!head->busy)
 		return DONE;
 	head->journal[sizeof(head->journal) - 1] = 0;
-	if (head->hash_id == l->hash_id)
+	if (head->hash_id == l->hash_id && !memcmp(head->uuid, l->uuid, sizeof(l->uuid)))
 		code = complete_journal(l, head->journal);
 	if (code == DONE)
 		head->busy = 0;
@@ -287,6 +296,8 @@ int ledger_begin(struct ledger *l, struct journal *j)
 	if (code == DONE && j) {
 		LEDGER_STEP(1);
 		head->hash_id = l->hash_id;
+		memcpy(head->uuid, l->uuid, sizeof(l->uuid));
+		memcpy(head->mark, head_of(j)->mark, MARK);
 		strcpy(head->journal, j->file.path);
 		LEDGER_STEP(2);
 		atomic_store_explicit(&head->busy, 1, memory_order_release);
@@ -387,7 +398,9 @@ static int continue_journal(struct journal *j, struct ledger *l, const uint8_t m
 		return broken("%s: is no file of this program; move it away", j->file.path);
 	if (memcmp(head->mark, mark, MARK))
 		return broken("%s: was begun with other options, another filter or another input; "
-			      "repeat that command, or remove this file", j->file.path);
+			      "repeat that command, or remove this file and begin with an empty "
+			      "filter, since documents that are in no output are in that one",
+			      j->file.path);
 	read_boot(boot);
 	j->other_boot = strncmp(boot, head->boot, BOOT) != 0;
 	if (!l)

@@ -4,8 +4,8 @@
  * Processes that share a filter decide one after the other, under a lock. Three files take part:
  *
  *	the filter
- *	FILTER.claims	the intent: the hashes that are being added now, and the path of the
- *			journal that they belong to. It is next to the filter, for all processes;
+ *	FILTER.claims	the intent: the hashes that are being added now, the filter, and the path
+ *			and mark of the journal that they belong to. It is next to the filter, for all processes;
  *			in a store it is STORE/claims/UUID.blm. Its lock makes decisions exclusive.
  *	.NAME.claims	the journal: for each unit of the input NAME, in the order of the input,
  *			how many of its keys were seen. It is next to the output. Its lock says
@@ -52,6 +52,7 @@ struct mapped {
 struct ledger {
 	struct blm_filter *f;
 	uint64_t hash_id;
+	uint8_t uuid[16];
 	struct mapped intent;
 };
 
