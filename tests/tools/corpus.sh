@@ -174,6 +174,28 @@ a_repeated_ngram_does_not_match_itself() {
 	holds 'j["duplicate_spans"] == [[0, 19, 0.7777777910232544]]' < out	# 7 of 9
 }
 
+a_run_that_a_bad_line_ended_goes_on_when_such_lines_are_skipped() {
+	no_json && return
+	# the bad line is in a later block than the first documents
+	{ seq -f '{"text":"document %06g"}' 20000; echo bad; echo '{"text":"last"}'; } > in
+	exits 2 bloomery corpus dedup -F ./f $new -o out in; says 'in: line 20001: is not JSON'; [ -s out/.in.claims ]
+	bloomery corpus dedup -F ./f --skip-bad -o out in > /dev/null; sed 20001d in | cmp - out/in
+}
+
+a_filter_and_a_link_to_it_have_one_lock() {
+	no_json && return
+	echo '{"text":"a"}' > in
+	bloomery corpus dedup -F ./f $new in | cmp - in
+	mkdir links; ln -s ../f links/g; same "$(bloomery corpus dedup -F links/g in)" ''
+	same "$(echo *.claims links/*)" 'f.claims links/g'
+}
+
+what_cannot_be_read_again_has_no_output_file() {
+	no_json && return
+	exits 2 bloomery corpus dedup -F ./f $new -o out <(echo '{"text":"a"}'); says 'leave out -o'
+	same "$(bloomery corpus dedup -F ./f <(echo '{"text":"a"}'))" '{"text":"a"}'
+}
+
 what_is_removed_adds_nothing_to_the_filter() {
 	no_json && return
 	printf '{"text":"%s"}\n' 'a b c d e f' 'a b c d e x' 'd e x' > in
@@ -186,6 +208,15 @@ annotated_documents_say_what_would_go() {
 	printf '{"text":"%s"}\n' 'one\ntwo' 'two\nthree' > in
 	bloomery corpus dedup -F ./f $new --by paragraph --annotate --attribute 'my "spans"' in > out
 	printf '%s\n' '{"text":"one\ntwo","my \"spans\"":[]}' '{"text":"two\nthree","my \"spans\"":[[0,4,1]]}' | cmp - out
+}
+
+what_is_no_object_takes_no_spans() {
+	no_json && return
+	for line in '"a}"' '["a}"]'; do
+		echo "$line" > in; pointer=; [ "$line" = '"a}"' ] || pointer=/0
+		exits 2 bloomery corpus dedup -F ./f $new --by paragraph --text "$pointer" --annotate in; says 'in: line 1: is no object'
+		bloomery corpus dedup -F ./f $new --by paragraph --text "$pointer" in | cmp - in; rm f f.claims
+	done
 }
 
 short_units_are_kept_and_not_counted() {
@@ -267,6 +298,9 @@ partitions_together_remove_what_one_run_removes() {
 		bloomery corpus dedup -F ./$mode $new $(options_of $mode) --attributes p -o one-$mode a.jsonl b.jsonl > /dev/null
 		diff -r one-$mode all-$mode
 	done
+	bloomery corpus dedup -F ./bracket $new --by paragraph --partition 1/1 --attributes '["' -o bracket-1 a.jsonl > /dev/null
+	bloomery corpus merge --part bracket-1 --by paragraph a.jsonl | cmp - got-paragraph/a.jsonl
+	exits 64 bloomery corpus dedup -F ./f --by paragraph --partition 1/3 --attributes p -o y --dolma-bug-compatible a.jsonl; says 'to merge alone'
 	sed 1d paragraph-2/a.jsonl > short; mv short paragraph-2/a.jsonl
 	exits 2 bloomery corpus merge --part paragraph-1 --part paragraph-2 --by paragraph -o x a.jsonl; says paragraph-2/a.jsonl
 	exits 64 bloomery corpus dedup -F ./f --partition 4/3 --attributes p -o y a.jsonl; exits 64 bloomery corpus merge a.jsonl; says --part

@@ -88,6 +88,19 @@ static const char *next_span(const char *at, const char *end, size_t *ret_begin)
 	return close + 1;
 }
 
+/* Behind the bracket that begins the list of the first member; NULL: the object is empty. */
+static const char *list_of(const char *object, const char *end)
+{
+	const char *at = memchr(object, '"', (size_t)(end - object));
+
+	if (!at)
+		return NULL;
+	for (at++; *at != '"'; at++)	/* the name, which may have brackets */
+		at += *at == '\\';
+	at = memchr(at, '[', (size_t)(end - at));
+	return at ? at + 1 : NULL;
+}
+
 /* The spans are in the order of the units. Of a document by its key there is one, from 0. */
 static bool mark_units(struct batch_of_documents *b, const struct document *d, const char *spans,
 		       const char *end)
@@ -125,8 +138,8 @@ static int take_line(struct merge *m, struct part *part, struct batch_of_documen
 	if (value.type != JSON_OBJECT)
 		return broken("%s: line %" PRIu64 ": has no attributes", part->name, part->line);
 	end = line + value.end;
-	list = memchr(line + value.begin, '[', value.end - value.begin);
-	if (list && !mark_units(b, d, list + 1, end))
+	list = list_of(line + value.begin, end);
+	if (list && !mark_units(b, d, list, end))
 		return broken("%s: line %" PRIu64 ": its spans are not of this document; give the "
 			      "options that the partitions had", part->name, part->line);
 	return DONE;

@@ -208,8 +208,9 @@ static void mark_of(const struct run *r, const struct stat *st, uint8_t ret[MARK
 	memset(ret, 0, MARK);
 	if (!all)
 		return;
-	fprintf(all, "%d %d %d %d %llu %llu %llu %a %lld %lld.%09ld", corpus.by, corpus.judged,
-		corpus.skip_bad, corpus.dolma, (unsigned long long)corpus.ngram,
+	/* a line that ends a run without --skip-bad has no unit, so that option changes nothing */
+	fprintf(all, "%d %d %d %llu %llu %llu %a %lld %lld.%09ld", corpus.by, corpus.judged,
+		corpus.dolma, (unsigned long long)corpus.ngram,
 		(unsigned long long)corpus.stride, (unsigned long long)corpus.min_tokens,
 		corpus.threshold, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
 		st->st_mtim.tv_nsec);
@@ -243,6 +244,10 @@ static int take_file(struct run *r, struct file *file, bool wait)
 
 	if (code == DONE && stat(file->name, &st) < 0)
 		code = broken("%s: %s", file->name, strerror(errno));
+	if (code == DONE && !S_ISREG(st.st_mode))
+		code = broken("%s: is no file, so it cannot be read again after a kill; make it a "
+			      "file, or leave out %s", file->name, corpus.dir ? "-o"
+			      : "--attributes");
 	if (code == DONE) {
 		mark_of(r, &st, mark);
 		code = journal_open(&r->journal, r->claims ? &r->ledger : NULL, path, mark, wait,

@@ -231,9 +231,11 @@ static int cut_paragraphs(struct cutter *c, struct batch_of_documents *b,
 
 /* ---- Lines ---- */
 
-static const char *value_of_document(const struct json_value *v, const char *pointer,
-				     char room[MESSAGE])
+static const char *value_of_document(const char *line, const struct json_value *v,
+				     const char *pointer, char room[MESSAGE])
 {
+	if (corpus.annotate && *line != '{')
+		return "is no object, so it cannot take spans";
 	if (v->type == JSON_STRING || (v->type == JSON_NUMBER && corpus.by == BY_DOCUMENT))
 		return NULL;
 	snprintf(room, MESSAGE, v->type == JSON_ABSENT ? "there is no %s"
@@ -281,7 +283,7 @@ static int cut_line(struct cutter *c, struct batch_of_documents *b, const char *
 	char room[MESSAGE];
 
 	why = json_reader_find(c->reader, line, length, values) < 0 ? json_reader_error(c->reader)
-		: value_of_document(&values[0], pointer, room);
+		: value_of_document(line + strspn(line, " \t\r"), &values[0], pointer, room);
 	if (why && corpus.skip_bad) {
 		b->bad++;
 		return DONE;
