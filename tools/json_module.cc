@@ -1,6 +1,7 @@
 /* json_module.cc - json_module.h by the DOM parser of simdjson, which checks all of a text */
 #include "json_module.h"
 
+#include <cstring>
 #include <new>
 #include <simdjson.h>
 
@@ -61,6 +62,9 @@ EXPORTED enum json_fault bloomery_json_parse(struct json_parser *parser, const c
 	simdjson::dom::element root;
 	simdjson::error_code code;
 
+	/* newer versions skip it, and their places count from behind it */
+	if (length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+		return JSON_BROKEN;
 	if (simd.capacity() > LARGE && length < LARGE / 16)
 		simd = simdjson::dom::parser(JSON_TEXT_MOST);
 	code = simd.parse(text, length, false).get(root);

@@ -250,6 +250,7 @@ bad_lines_end_the_run_or_are_counted() {
 	holds '[x["bad"] for x in all] == [1] * 7 + [7]' < o; holds 'all[3]["documents"] == 2' < o
 	same "$(cat out/*)" '{"text":"good"}
 {"text":"after"}'
+	rm -f filter filter.claims; bloomery corpus dedup -F ./filter ${new% -q} --by paragraph --skip-bad a d > o 2> said; grep -q '^bloomery: 2 bad lines are left out$' said
 }
 
 a_line_that_is_too_long_is_refused_or_left_out() {

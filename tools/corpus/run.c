@@ -344,6 +344,9 @@ int run_files(struct run *r, char **names, size_t count)
 	if (code == DONE && r->finished && !quiet && !stopping())
 		say("%s of %s files were finished before", show_count(r->finished),
 		    show_count(count));
+	/* elsewhere the counts of each file say it */
+	if (code == DONE && r->total.bad && r->writes && !files[0].place && !quiet)
+		say("%s bad lines are left out", show_count(r->total.bad));
 	for (size_t i = 0; i < count; i++)
 		free(files[i].place);
 	free(files);
