@@ -5,8 +5,9 @@
  *
  *	the filter
  *	FILTER.claims	the intent: the hashes that are being added now, the filter, and the path
- *			and mark of the journal that they belong to. It is next to the filter, for all processes;
- *			in a store it is STORE/claims/UUID.blm. Its lock makes decisions exclusive.
+ *			and mark of the journal that they belong to. It is next to the filter, for
+ *			all processes; in a store it is STORE/claims/UUID.blm. Its lock makes
+ *			decisions exclusive.
  *	.NAME.claims	the journal: for each unit of the input NAME, in the order of the input,
  *			how many of its keys were seen. It is next to the output. Its lock says
  *			which process does NAME.
