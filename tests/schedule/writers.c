@@ -171,7 +171,7 @@ static long shift_of_clock(long ticks)
 	long shift = (long)(running % 2) << TICK_BITS;
 
 	if (mistake == CLOCK_BEFORE && running < WRITERS)
-		shift += ((long)early - ticks) << TICK_BITS;
+		shift += ((long)early - ticks) * (1L << TICK_BITS);
 	/* the second time that it looks */
 	if (mistake == READER_IMPATIENT && running >= WRITERS && early++)
 		shift += 2L << TICK_BITS;
