@@ -96,7 +96,8 @@ static int wait_for_owner(struct blm_presence *p, int fd, uint64_t seen, struct 
 
 /* ---- Noticing readers ---- */
 
-enum { SPAN_BITS = 22 };	/* of nanoseconds: some ticks of the kernel's */
+/* Nanoseconds. A span is some ticks of the kernel's; BACK is far more than the clock goes back. */
+enum { SPAN_BITS = 22, BACK = 1 << 20 };
 
 static uint64_t clock_now(void)
 {
@@ -205,12 +206,14 @@ static bool may_be_unnoticed(uint64_t word)
 int blm_writer_wait_as_reader(struct blm_presence *p, const struct blm_live *live, int fd)
 {
 	const uint64_t *word = &live->writer;
-	uint64_t begun = clock_now();
+	uint64_t begun = clock_now(), now;
 	struct blm_pause pause = { 0 };
-	uint64_t now = load_acquire(word);
 	int r = 0;
 
-	while (r == 0 && may_be_unnoticed(now) && clock_now() - begun < 1 << SPAN_BITS) {
+	full_fence();
+	now = load_acquire(word);
+	while (r == 0 && may_be_unnoticed(now)
+	       && (int64_t)(clock_now() - begun) < (1 << SPAN_BITS) + BACK) {
 		r = blm_pause(&pause);
 		now = load_acquire(word);
 	}

@@ -29,9 +29,9 @@
  *            2. load the clock. In the span of `seen_free`: the word is its. Else 3
  *            3. ask for the lock. Free: seen_free := the span of 2. Held: lock the word; give; take
  *               BLM_LOCK_WRITE instead
- *   reader   1. take BLM_LOCK_WRITE shared
+ *   reader   1. take BLM_LOCK_WRITE shared; full fence
  *            2. load the word. LOCKED, or the count is 0: 4
- *            3. wait until the clock went on by a span; full fence
+ *            3. wait until the clock went on by a span and 2^20 ns; full fence
  *            4. wait until the owner is 0, or dead
  *
  * Why a fast writer and a holder never change or read the data at once:
@@ -46,6 +46,7 @@
  *      its span is later than any in which the lock was seen free before the reader had it. It asks
  *      and finds the reader's lock. The clock is one variable of the kernel that all processors
  *      share; time only decides how long 3 takes. Name spaces of time shift it by a constant.
+ *      Before Linux 6.15 adjtimex(2) can set it back by some nanoseconds: the 2^20 are for that.
  *   5. Two fast writers: the owner is one. A waiter frees an owner only after it found the byte of
  *      its slot without a lock. Each time that a thread becomes the owner the count is another. So
  *      if the word is still the same, its owner is that one, and is dead.
