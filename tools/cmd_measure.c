@@ -187,22 +187,27 @@ static int64_t ask_ranges(const struct blm_filter *f, const struct keys *keys, s
 	return blm_contains_ranges(f, first, last, count, NULL);
 }
 
-static struct measured ask(const struct blm_filter *f, struct keys *keys)
+static int ask(const struct blm_filter *f, struct keys *keys, struct measured *ret)
 {
 	struct measured m = { 0 };
 
 	while (m.asked < questions && m.found < enough) {
 		size_t count = questions - m.asked < AT_ONCE ? (size_t)(questions - m.asked)
 			: AT_ONCE;
+		int64_t found;
 
 		next_keys(keys, count);
-		m.found += (uint64_t)(keys->width ? ask_ranges(f, keys, count)
-				      : blm_contains_fixed(f, keys->bytes, KEY, count, NULL));
+		found = keys->width ? ask_ranges(f, keys, count)
+			: blm_contains_fixed(f, keys->bytes, KEY, count, NULL);
+		if (found < 0)
+			return fail(found);
+		m.found += (uint64_t)found;
 		m.asked += count;
 	}
 	m.rate = (double)m.found / (double)m.asked;
 	m.error = m.found ? sqrt(m.rate * (1 - m.rate) / (double)m.asked) : 3 / (double)m.asked;
-	return m;
+	*ret = m;
+	return DONE;
 }
 
 static void print_json(const struct blm_info *i, const struct measured *m, double formula,
@@ -261,7 +266,9 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 	r = set_width(keys, info.can, info.options, info.hash);
 	if (r != DONE)
 		return r;
-	m = ask(f, keys);
+	r = ask(f, keys, &m);
+	if (r != DONE)
+		return r;
 	estimated = blm_estimate(f, true, &estimate);
 	(json ? print_json : print)(&info, &m,
 				    given && given == info.capacity ? info.rate_at_capacity

@@ -67,6 +67,10 @@ a_command_stops_at_a_key_of_another_part() {
 	done
 }
 
+a_part_is_not_measured_by_keys_of_other_parts() {
+	bloomery create ./p --partition 1/2 -n 1k --seed 4; exits 2 bloomery measure ./p; says 'belongs to part 2'; same "$(< exits.out)" ''
+}
+
 parts_that_do_not_fit_are_refused_and_no_file_appears() {
 	seq 1000 | bloomery build ./f -n 1k --seed 1; bloomery split ./f --into 3; bloomery split ./f --into 2 -o ./two
 	seq 1000 | bloomery build ./o -n 1k --seed 2; bloomery split ./o --into 3
