@@ -112,16 +112,18 @@ static bool make_room(struct batch *b, size_t bytes)
 
 /*
  * Begin with what the block before has of a line; a block that had grown for a long line becomes
- * small again.
+ * small again. The block before may be this one.
  */
 static bool begin(struct batch *b, const struct batch *before)
 {
 	size_t rest = before ? before->end - before->used : 0;
 
+	if (rest && before == b)
+		memmove(b->text, b->text + b->used, rest);
 	b->used = b->end = 0;
 	if (b->room != BLOCK + rest / BLOCK * BLOCK && !make_room(b, BLOCK + rest / BLOCK * BLOCK))
 		return false;
-	if (rest)
+	if (rest && before != b)
 		memcpy(b->text, before->text + before->used, rest);
 	b->end = rest;
 	return true;

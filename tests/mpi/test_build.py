@@ -94,3 +94,21 @@ class Build(Case):
         err = self.failure(2, 'union', '-o', './wrong', *names, './other')
         self.assertIn('./other: it does not have the template of ./f0', err)
         self.assertFalse(os.path.exists(self.path('wrong')))
+        self.bloomery('split', './f4', '--into', '2')
+        err = self.failure(2, 'union', '-o', './wrong', *names[:4], './f4.part-2-of-2')
+        self.assertIn('./f4.part-2-of-2: part 2 of 2 of a filter, which lacks the keys of the other parts', err)
+        self.assertFalse(os.path.exists(self.path('wrong')))
+
+    def test_a_key_between_lines_that_are_skipped_is_kept(self):
+        # a block has only lines that are skipped and the beginning of a key
+        self.write('keys', [b'-'] * 131000 + [b'aa' * 1000] + [b'-'] * 131000 + [b'bb' * 1000])
+        words = ['-n', '10', '--seed', '1', '--hex', '--skip-bad', 'keys']
+        self.bloomery('build', './one', *words)
+        _, err = self.ranks(1, 'build', './many', *words)
+        self.assertEqual(self.data('one'), self.data('many'))
+        self.assertIn('262000 lines without a key were skipped', err)
+
+    def test_keys_come_from_files_only(self):
+        self.write('keys', numbers(0, 10))
+        self.failure(2, 'build', './many', '-n', '10', '--key', 'one more', 'keys')
+        self.assertFalse(os.path.exists(self.path('many')))

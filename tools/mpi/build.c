@@ -424,6 +424,7 @@ static void report(const struct job *job, uint64_t counted)
 	uint64_t keys = sum_of_all(job->reader.keys), moved = sum_of_all(job->moved), most, first;
 	double end = seconds();
 
+	tell_skipped(&job->reader);
 	getrusage(RUSAGE_SELF, &usage);
 	first = rank ? 0 : (uint64_t)usage.ru_maxrss;
 	most = most_of_all(rank ? (uint64_t)usage.ru_maxrss : 0);
@@ -505,7 +506,7 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
-					     create_options, key_options, progress_of_ranks,
+					     create_options, line_options, progress_of_ranks,
 					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_build = {

@@ -489,6 +489,7 @@ static int end(struct job *job)
 	}
 	if (!job->count)
 		blm_close(job->any);
+	tell_skipped(&job->reader);
 	yes = sum_of_all(job->yes);
 	if (!rank && only_count)
 		printf("%llu\n", (unsigned long long)yes);
@@ -556,9 +557,9 @@ static int run_test(int count, char **operands)
 }
 
 static const struct opt *const claim_tables[] = { claim_options, size_options, make_options,
-						  key_options, progress_of_ranks, quiet_option,
+						  line_options, progress_of_ranks, quiet_option,
 						  key_option, store_option, NULL };
-static const struct opt *const test_tables[] = { test_options, key_options, progress_of_ranks,
+static const struct opt *const test_tables[] = { test_options, line_options, progress_of_ranks,
 						 quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_claim = {

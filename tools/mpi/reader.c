@@ -47,7 +47,7 @@ struct batch *reader_next(struct reader *r)
 		if (!r->open && !next_source(r))
 			return NULL;
 		if (before)
-			r->lines += before->read;
+			r->lines += before->read + before->skipped;
 		r->last ^= !again;
 		b = &r->batch[r->last];
 		more = batch_read(b, before, &r->source);
@@ -57,6 +57,7 @@ struct batch *reader_next(struct reader *r)
 		wrong = batch_split(b);
 		if (wrong)
 			refuse_line(r, b, wrong);
+		r->skipped += b->skipped;
 		if (!more) {
 			source_close(&r->source);
 			r->open = false;
@@ -75,4 +76,12 @@ void reader_end(struct reader *r)
 		source_close(&r->source);
 	batch_free(&r->batch[0]);
 	batch_free(&r->batch[1]);
+}
+
+void tell_skipped(const struct reader *r)
+{
+	uint64_t skipped = sum_of_all(r->skipped);
+
+	if (!rank && !quiet && skipped)
+		say("%llu lines without a key were skipped", (unsigned long long)skipped);
 }

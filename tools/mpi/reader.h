@@ -15,6 +15,7 @@ struct reader {
 	unsigned last;
 	uint64_t lines;			/* of this source, before the batch read last */
 	uint64_t keys;			/* read so far */
+	uint64_t skipped;		/* lines without a key */
 	double busy;			/* seconds in reading and unpacking */
 };
 
@@ -25,5 +26,7 @@ void reader_begin(struct reader *ret, const struct share *share, char **names);
  */
 struct batch *reader_next(struct reader *r);
 void reader_end(struct reader *r);
+/* All ranks together: how many lines had no key, if some had none. */
+void tell_skipped(const struct reader *r);
 
 #endif

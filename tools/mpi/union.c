@@ -49,6 +49,12 @@ static void open_set(struct set *ret, int count, char **names)
 		struct blm_info info = BLM_INFO;
 
 		must_have(blm_info(ret->of[i], &info));
+		if (info.split_parts)
+			give_up(broken("%s: part %llu of %llu of a filter, which lacks the keys of "
+				       "the other parts; 'bloomery join' makes one filter of all "
+				       "parts", names[rank + i * ranks],
+				       (unsigned long long)info.split_part + 1,
+				       (unsigned long long)info.split_parts));
 		if (memcmp(info.template_id, template, sizeof(template)))
 			give_up(broken("%s: it does not have the template of %s: kind, size, hash, "
 				       "seeds or key are others", names[rank + i * ranks],
@@ -121,7 +127,7 @@ const struct command cmd_union = {
 	.least = 1, .most = -1,
 	.notes = "Each rank reads some of the filters. All have one template, and their cells are "
 	"bits.",
-	.example = "mpirun -n 8 bloomery-mpi union -o ./all ./part-*.blm",
+	.example = "mpirun -n 8 bloomery-mpi union -o ./all ./day-*.blm",
 	.options = options,
 	.run = run,
 };
