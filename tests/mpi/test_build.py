@@ -77,7 +77,7 @@ class Build(Case):
 
     def test_a_dry_run_states_the_way_the_bytes_and_the_memory(self):
         for ranks, way in (2, 'reduce'), (64, 'owners'):
-            out, _ = self.ranks(2, 'build', './many', '-n', '1g', '-p', '0.001', '--dry-run', '--ranks', str(ranks))
+            out, _ = self.ranks(2, 'build', './many', '-n', '10m', '-p', '0.001', '--dry-run', '--ranks', str(ranks))
             self.assertEqual(re.findall(r'^\* (\w+): .* sent, .* bytes a key; .* of memory a rank$', out, re.M), [way], out)
         self.assertFalse(os.path.exists(self.path('many')))
 
@@ -97,6 +97,13 @@ class Build(Case):
         self.bloomery('split', './f4', '--into', '2')
         err = self.failure(2, 'union', '-o', './wrong', *names[:4], './f4.part-2-of-2')
         self.assertIn('./f4.part-2-of-2: part 2 of 2 of a filter, which lacks the keys of the other parts', err)
+        self.assertFalse(os.path.exists(self.path('wrong')))
+        with open(self.path('f4'), 'r+b') as file:
+            data = self.data('f4')
+            file.seek(os.path.getsize(self.path('f4')) - len(data))
+            file.write(bytes(300))
+        err = self.failure(2, 'union', '-o', './wrong', *names)
+        self.assertIn('./f4: is damaged', err)
         self.assertFalse(os.path.exists(self.path('wrong')))
 
     def test_a_key_between_lines_that_are_skipped_is_kept(self):

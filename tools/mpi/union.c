@@ -27,6 +27,26 @@ static bool has_bits(const struct blm_info *info)
 	return info->cell_bits == 1 && info->can & BLM_CAN_UNION && info->parts == 1;
 }
 
+static void tell(void *context, const struct blm_finding *found)
+{
+	(void)context;
+	say("%s: %s", found->file, found->what);
+}
+
+/* Bits that damage took away would be keys that the new filter denies, and nothing would show it. */
+static void must_be_whole(const char *name)
+{
+	struct place place;
+	int wrong;
+
+	must(find_place(&place, name, 0));
+	wrong = blm_verify(place.store, place.name, 0, tell, NULL);
+	must_have(wrong);
+	if (wrong)
+		give_up(broken("%s: is damaged, and what is made of it would deny keys; repair it "
+			       "with 'bloomery verify --repair'", name));
+}
+
 /* Rank 0 has the first filter, so its template is that of all. */
 static void open_set(struct set *ret, int count, char **names)
 {
@@ -35,6 +55,7 @@ static void open_set(struct set *ret, int count, char **names)
 	*ret = (struct set){ .info = BLM_INFO };
 	ret->of = must_alloc((size_t)count / (size_t)ranks + 1, sizeof(struct blm_filter *));
 	for (int i = rank; i < count; i += ranks) {
+		must_be_whole(names[i]);
 		must(open_filter(&ret->of[ret->count], names[i], false, 0));
 		ret->count++;
 	}
