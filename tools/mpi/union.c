@@ -33,7 +33,7 @@ static void tell(void *context, const struct blm_finding *found)
 	say("%s: %s", found->file, found->what);
 }
 
-/* Bits that damage took away would be keys that the new filter denies, and nothing would show it. */
+/* Bits that damage took away are keys that the new filter would deny, and nothing shows it. */
 static void must_be_whole(const char *name)
 {
 	struct place place;
