@@ -701,7 +701,7 @@ END_TEST
 enum { DROPPED_UNDER = 3, KEYS_MOST = 1 << 20 };
 
 static struct {
-	_Atomic uint64_t told;
+	_Atomic uint64_t told, open;
 	_Atomic uint8_t won[KEYS_MOST];
 } *drop_log;
 
@@ -712,6 +712,7 @@ static int claim_until_dropped(void *dir)
 	int r = 0;
 
 	MUST(blm_store_open(&store, dir, 0) == 0 && blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
+	atomic_fetch_add(&drop_log->open, 1);
 	for (uint64_t i = 0; i < KEYS_MOST && r >= 0; i++) {
 		r = claim_number(f, i);
 		if (r == 1)
@@ -739,7 +740,7 @@ START_TEST(claimers_of_a_dropped_filter_are_told_and_no_key_was_won_twice)
 	blm_close(f);
 	for (int i = 0; i < DROPPED_UNDER; i++)
 		pid[i] = spawn(claim_until_dropped, (void *)dir);
-	while (atomic_load(&drop_log->told) < 1000)
+	while (atomic_load(&drop_log->told) < 1000 || atomic_load(&drop_log->open) < DROPPED_UNDER)
 		usleep(100);
 	alarm(TOO_LONG);
 	OK(blm_store_drop(store, "a"));

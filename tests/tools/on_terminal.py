@@ -13,23 +13,38 @@ if sys.argv[1] == "--stderr":
     del sys.argv[1]
 
 
-def run(columns, out):
-    pid, fd = pty.fork()
+# Written behind the output, because a terminal that nobody has open any more can lose its last bytes.
+END = b"\0on_terminal.py: the end\0"
+
+
+def run_command(slave):
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in (0, 1) if other == 2 else (0, 2):
+        os.dup2(slave, fd)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), other)
+    pid = os.fork()
     if pid == 0:
-        tty.setraw(1)
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.dup2(os.open(os.devnull, os.O_WRONLY), other)
         os.execvp(sys.argv[1], [os.fsencode(a) for a in sys.argv[1:]])
-    while True:
-        try:
-            some = os.read(fd, 65536)
-        except OSError:  # nobody has the other end any more
-            break
-        if not some:
-            break
-        out.write(some)
     os.waitpid(pid, 0)
-    os.close(fd)
+    os.write(slave, END)
+    os._exit(0)
+
+
+def run(columns, out):
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    pid = os.fork()
+    if pid == 0:
+        run_command(slave)
+    text = b""
+    while not text.endswith(END):
+        text += os.read(master, 65536)
+    out.write(text[:-len(END)])
+    os.waitpid(pid, 0)
+    os.close(master)
+    os.close(slave)
 
 
 if len(columns) == 1:
