@@ -12,7 +12,9 @@ struct piece {
 
 static char *put(char *to, const struct blm_key *part)
 {
-	return (char *)memcpy(to, part->bytes, part->len) + part->len;
+	if (part->len)
+		memcpy(to, part->bytes, part->len);
+	return to + part->len;
 }
 
 /*

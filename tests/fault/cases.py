@@ -111,7 +111,9 @@ def became(one, log, by_hand):
 		lines = [line for p in programs for line in p.lines if not words or is_in(line[1], words)]
 	else:		# libcheck's: FILE:CASE:TEST: what became of it
 		programs = [p for p in log if any(of_file in line[1] for line in p.lines)]
-		lines = [line for p in programs for line in p.lines if of_file in line[1] and ':%s:' % words in line[1]]
+		# a test whose last check was in a header has the header's name
+		place = re.compile(r'(%s|\.h):.*:%s:' % (re.escape(of_file[:-1]), re.escape(words)))
+		lines = [line for p in programs for line in p.lines if place.search(line[1])]
 	lines += [(p.outcome, '', p.why) for p in programs if not words or (not lines and p.outcome == SKIPPED)]
 	if not lines:
 		return NOT_RUN, 'did not run'

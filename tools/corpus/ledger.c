@@ -345,7 +345,7 @@ int ledger_commit(struct ledger *l, struct journal *j, const uint32_t *seen, siz
 	LEDGER_STEP(6);
 	code = add(l, hashes, count / 2);
 	LEDGER_STEP(7);
-	if (code == DONE)
+	if (code == DONE && count)
 		code = add(l, hashes + count / 2, count - count / 2);
 	if (code != DONE)
 		return code;
