@@ -110,7 +110,9 @@ static int flush(struct job *job)
 
 static char *put(char *to, const struct blm_key *part)
 {
-	return (char *)memcpy(to, part->bytes, part->len) + part->len;
+	if (part->len)
+		memcpy(to, part->bytes, part->len);
+	return to + part->len;
 }
 
 static int join_rows(struct job *job, const struct row *row, const struct blm_key *line)
