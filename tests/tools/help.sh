@@ -46,12 +46,14 @@ help_is_never_wider_than_the_window() {
 	COLUMNS=200 bloomery help claim > wide; COLUMNS=100 bloomery help claim | cmp - wide
 	bloomery help claim > usual; COLUMNS=80 bloomery help claim | cmp - usual
 	[ "$(wc -l < usual)" -gt "$(wc -l < wide)" ]
-	if command -v python3 > /dev/null; then
-		for width in 80 120; do
-			python3 "${0%/*}/on_terminal.py" --columns $width "$BLOOMERY" help claim > seen
-			COLUMNS=$width bloomery help claim | cmp - seen
-		done
-	fi
+}
+
+the_window_of_a_terminal_is_the_width_of_help() {
+	no_terminal && return
+	for width in 80 120; do
+		python3 "${0%/*}/on_terminal.py" --columns $width "$BLOOMERY" help claim > seen
+		COLUMNS=$width bloomery help claim | cmp - seen
+	done
 }
 
 the_text_of_help_is_the_same_at_each_width() {
