@@ -133,11 +133,30 @@ static inline uint64_t key_cell(const struct blm_hashed *key, unsigned i, uint64
 	return scale(unfold(key->hash.lo, key->hash.hi, i), cells);
 }
 
-/* Hash many by a family of 128 bits, by whichever way it has. */
-void blm_hash_all(const struct blm_hasher *by, const struct blm_key *keys, size_t count,
-		  struct blm_hash *ret);
-void blm_hash_all_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width,
-			size_t count, struct blm_hash *ret);
+/* Hash many by a family of 128 bits: by its own loop, or one by one. */
+static inline void blm_hash_all(const struct blm_hasher *by, const struct blm_key *keys,
+				size_t count, struct blm_hash *ret)
+{
+	if (by->family->hash_many) {
+		by->family->hash_many(by, keys, count, ret);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		by->family->hash(by, &keys[i], &ret[i]);
+}
+
+/* The same for keys of one width, one behind the other. */
+static inline void blm_hash_all_fixed(const struct blm_hasher *by, const uint8_t *bytes,
+				      size_t width, size_t count, struct blm_hash *ret)
+{
+	if (by->family->hash_fixed) {
+		by->family->hash_fixed(by, bytes, width, count, ret);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		by->family->hash(by, &(struct blm_key){ width ? bytes + i * width : NULL, width },
+				 &ret[i]);
+}
 
 const struct blm_family *blm_family_by_name(const char *name);
 const struct blm_family *blm_family_by_id(uint32_t id);

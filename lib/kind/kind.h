@@ -507,4 +507,32 @@ static inline size_t kind_batch(const struct blm_kind *kind)
 	return kind->batch ? kind->batch : BLM_BATCH;
 }
 
+/* A batch by the kind's own loop, or one by one (kind/common/batch.h). */
+static inline void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch,
+				     uint64_t *ret_bits)
+{
+	(part->kind->contains_many ? part->kind->contains_many
+	 : blm_part_contains_each)(part, batch, ret_bits);
+}
+
+static inline int blm_part_add(struct blm_part *part, const struct blm_batch *batch,
+			       uint64_t *ret_bits)
+{
+	return part->kind->add_many ? part->kind->add_many(part, batch, ret_bits)
+		: blm_part_change_each(part, batch, ret_bits, part->kind->add);
+}
+
+static inline int blm_part_claim(struct blm_part *part, const struct blm_batch *batch,
+				 uint64_t *ret_bits)
+{
+	return part->kind->claim_many ? part->kind->claim_many(part, batch, ret_bits)
+		: blm_part_change_each(part, batch, ret_bits, part->kind->claim);
+}
+
+static inline int blm_part_remove(struct blm_part *part, const struct blm_batch *batch,
+				  uint64_t *ret_bits)
+{
+	return blm_part_change_each(part, batch, ret_bits, part->kind->remove);
+}
+
 #endif

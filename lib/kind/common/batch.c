@@ -1,4 +1,4 @@
-/* batch.c - batches, by whichever way a kind has */
+/* batch.c - the keys of a batch one by one, for kinds without a loop of their own */
 #include "kind/kind.h"
 
 static void prefetch_next(const struct blm_part *part, const struct blm_batch *batch, size_t i)
@@ -42,15 +42,8 @@ void blm_part_contains_each(const struct blm_part *part, const struct blm_batch 
 	prefetch_rest(part, batch);
 }
 
-void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch,
-		       uint64_t *ret_bits)
-{
-	(part->kind->contains_many ? part->kind->contains_many
-	 : blm_part_contains_each)(part, batch, ret_bits);
-}
-
-static int change_each(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
-		       int (*change)(struct blm_part *, const struct blm_hashed *))
+int blm_part_change_each(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
+			 int (*change)(struct blm_part *, const struct blm_hashed *))
 {
 	clear(batch, ret_bits);
 	for (size_t i = 0; i < batch->count; i++) {
@@ -65,23 +58,6 @@ static int change_each(struct blm_part *part, const struct blm_batch *batch, uin
 	}
 	prefetch_rest(part, batch);
 	return 0;
-}
-
-int blm_part_add(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
-{
-	return part->kind->add_many ? part->kind->add_many(part, batch, ret_bits)
-				    : change_each(part, batch, ret_bits, part->kind->add);
-}
-
-int blm_part_claim(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
-{
-	return part->kind->claim_many ? part->kind->claim_many(part, batch, ret_bits)
-				      : change_each(part, batch, ret_bits, part->kind->claim);
-}
-
-int blm_part_remove(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
-{
-	return change_each(part, batch, ret_bits, part->kind->remove);
 }
 
 int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values,

@@ -22,19 +22,19 @@ enum { BLM_BATCH = 256, BLM_BATCH_WORDS = BLM_BATCH / 64, BLM_BATCH_LARGE = 1024
 static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_LARGE % 64 == 0,
 	      "the answers of a batch are whole words of the bitmap");
 
-void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch,
-		       uint64_t *ret_bits);
-int blm_part_add(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
-int blm_part_claim(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
-int blm_part_remove(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
-/* values: one for each key of the batch; where get says no, its value is left as it is. */
+/*
+ * values: one for each key of the batch; where get says no, its value is left as it is. kind.h has
+ * contains, add, claim and remove.
+ */
 int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values,
 		 uint64_t *ret_bits);
 int blm_part_get(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_values,
 		 uint64_t *ret_bits);
 
-/* One by one, for kinds whose own loop does not take every family. */
+/* One by one, for kinds without a loop of their own, or whose loop does not take every family. */
 void blm_part_contains_each(const struct blm_part *part, const struct blm_batch *batch,
 			    uint64_t *ret_bits);
+int blm_part_change_each(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
+			 int (*change)(struct blm_part *, const struct blm_hashed *));
 
 #endif
