@@ -48,7 +48,7 @@ enum { SOME = 256 };	/* keys looked up in one transaction */
 /* In a view: the state word under which the catalog was asked last, and its answer. */
 enum { ASKED = BLM_ALLOW_ASKED, LISTED = BLM_ALLOW_LISTED };
 
-static int ask(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret)
+int blm_allow_look_up(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret)
 {
 	uint64_t word = atomic_load(&view->asked), state = load_acquire(&live_of(view)->state.word);
 	int r;
@@ -65,33 +65,6 @@ static int ask(const struct blm_place *place, struct blm_view *view, struct blm_
 	if ((state & 0xff) < LISTED)
 		atomic_store(&view->asked, state | ASKED | (r ? LISTED : 0));
 	return 0;
-}
-
-void blm_allow_learn(const struct blm_place *place, struct blm_view *view)
-{
-	struct blm_asked asked;
-
-	if (place->store)
-		ask(place, view, &asked);
-}
-
-static bool has_lists(const struct blm_filter *f)
-{
-	return f->place.store && !f->lent;
-}
-
-int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret)
-{
-	*ret = (struct blm_asked){ 0 };
-	return has_lists(f) ? ask(&f->place, view, ret) : 0;
-}
-
-bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
-			const struct blm_asked *asked)
-{
-	uint64_t state = load_acquire(&live_of(view)->state.word);
-
-	return has_lists(f) && (state != asked->state || state_of(state) != BLM_LIVE);
 }
 
 /*

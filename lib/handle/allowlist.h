@@ -17,11 +17,6 @@ struct blm_asked {
 	bool listed;
 };
 
-/*
- * A view has its name, or was found by it: ask, so that the first change need not. Where that fails
- * the change will.
- */
-void blm_allow_learn(const struct blm_place *place, struct blm_view *view);
 /* In a word of view->asked: the catalog was asked under this state; it said that there is one. */
 enum { BLM_ALLOW_ASKED = 0x80, BLM_ALLOW_LISTED = 0x40 };
 
@@ -34,14 +29,45 @@ static inline bool blm_allow_has_none(const struct blm_filter *f, struct blm_vie
 			== (state | BLM_ALLOW_ASKED);
 }
 
-/* Ask, within a change that will give keys or take some out. 0 or a negative errno, with words. */
-int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret);
+/* Can the filter have a list? Only a named filter of a store can. */
+static inline bool blm_allow_may_have(const struct blm_filter *f)
+{
+	return f->place.store && !f->lent;
+}
+
+/* In a store: ask the view, or else the catalog. 0 or a negative errno, with words. */
+int blm_allow_look_up(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret);
+
+/*
+ * A view has its name, or was found by it: ask, so that the first change need not. Where that fails
+ * the change will.
+ */
+static inline void blm_allow_learn(const struct blm_place *place, struct blm_view *view)
+{
+	struct blm_asked asked;
+
+	if (place->store)
+		blm_allow_look_up(place, view, &asked);
+}
+
+/* Ask, within a change that will give keys or take some out. Fails as blm_allow_look_up(). */
+static inline int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret)
+{
+	*ret = (struct blm_asked){ 0 };
+	return blm_allow_may_have(f) ? blm_allow_look_up(&f->place, view, ret) : 0;
+}
+
 /*
  * After the end of a change that blocked no replacement: could a list have come since? Then do it
  * again.
  */
-bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
-			const struct blm_asked *asked);
+static inline bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
+				      const struct blm_asked *asked)
+{
+	uint64_t state = load_acquire(&live_of(view)->state.word);
+
+	return blm_allow_may_have(f) && (state != asked->state || state_of(state) != BLM_LIVE);
+}
 
 /*
  * These keys were given to the filter: take them off its list. Those that were on it have their bit

@@ -169,7 +169,13 @@ static inline bool blm_syncs_by_itself(struct blm_filter *f)
 }
 
 /* Sync if it is time, after a change that added this number of keys. */
-int blm_sync_if_due(struct blm_filter *f, uint64_t keys);
+int blm_sync_if_time(struct blm_filter *f, uint64_t keys);
+
+/* The same for every filter: most do not sync by themselves. */
+static inline int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
+{
+	return blm_syncs_by_itself(f) ? blm_sync_if_time(f, keys) : 0;
+}
 
 /* -EOPNOTSUPP, with the names of the kinds that can. */
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what,

@@ -349,14 +349,12 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 }
 
 /* Of several threads for which it is due, the one that sets the clock back syncs. */
-int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
+int blm_sync_if_time(struct blm_filter *f, uint64_t keys)
 {
 	uint64_t every = atomic_load_explicit(&f->sync_keys, memory_order_relaxed);
 	uint64_t time = atomic_load_explicit(&f->sync_time, memory_order_relaxed);
 	uint64_t since, at, now;
 
-	if (!every && !time)
-		return 0;
 	since = atomic_fetch_add(&f->keys_since, keys) + keys;
 	now = ticks();
 	at = atomic_load(&f->synced_at);
