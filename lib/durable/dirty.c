@@ -2,7 +2,7 @@
 #include "durable/dirty.h"
 #include "file/os.h"
 
-void blm_mark_written(struct blm_live *live)
+void blm_raise_written(struct blm_live *live)
 {
 	uint64_t epoch = load_acquire(&live->epoch.word),
 		old = __atomic_load_n(&live->written.word, __ATOMIC_RELAXED);

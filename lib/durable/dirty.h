@@ -7,15 +7,22 @@
 
 #include "view/view.h"
 
-/* Raise `written` to the current epoch (layout.h has the protocol). */
-void blm_mark_written(struct blm_live *live);
-
-/* Is it there already? Then blm_mark_written() does nothing. */
+/* Is `written` at the current epoch already? Then blm_mark_written() does nothing. */
 static inline bool blm_is_marked_written(const struct blm_live *live)
 {
 	uint64_t epoch = load_acquire(&live->epoch.word);
 
 	return load_relaxed(&live->written.word) >= epoch;
+}
+
+/* Raise `written` to the current epoch (layout.h has the protocol). */
+void blm_raise_written(struct blm_live *live);
+
+/* The same for every change: only the first one of an epoch raises it. */
+static inline void blm_mark_written(struct blm_live *live)
+{
+	if (__builtin_expect(!blm_is_marked_written(live), false))
+		blm_raise_written(live);
 }
 
 /*

@@ -118,12 +118,10 @@ void blm_sigbus_forget(const void *map)
 	atomic_store(&s.t->begin[s.i], 0);
 }
 
-bool blm_sigbus_hit(const void *map)
+bool blm_sigbus_find_hit(const void *map)
 {
-	struct slot s = { 0 };
+	struct slot s = slot_of_map(map);
 
-	if (blm_sigbus_hit_any())
-		s = slot_of_map(map);
 	return s.t && atomic_load(&s.t->struck[s.i]);
 }
 

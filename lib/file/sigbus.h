@@ -14,7 +14,7 @@
 int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
 void blm_sigbus_forget(const void *map);
 
-/* Has a page of any map been missing? Loaded to skip blm_sigbus_hit(), which looks for the map. */
+/* Has a page of any map been missing? */
 extern __attribute__((visibility("hidden"))) bool blm_sigbus_struck;
 
 static inline bool blm_sigbus_hit_any(void)
@@ -22,8 +22,13 @@ static inline bool blm_sigbus_hit_any(void)
 	return __atomic_load_n(&blm_sigbus_struck, __ATOMIC_RELAXED);
 }
 
-/* Has a page of this map been missing? */
-bool blm_sigbus_hit(const void *map);
+/* Has a page of this map been missing? The table is searched only after a page was missing. */
+bool blm_sigbus_find_hit(const void *map);
+
+static inline bool blm_sigbus_hit(const void *map)
+{
+	return __builtin_expect(blm_sigbus_hit_any(), false) && blm_sigbus_find_hit(map);
+}
 
 /*
  * Run a step that reads a map which is not noted, and has no use for ones: LMDB's. Where the guard

@@ -179,8 +179,7 @@ static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *
 
 	if (__builtin_expect(!is_for(view, &given) || !is_plain(f, view, state), false))
 		return -EAGAIN;
-	if (__builtin_expect(!blm_is_marked_written(live_of(view)), false))
-		blm_mark_written(live_of(view));
+	blm_mark_written(live_of(view));
 	changed = give(view, &given);
 	if (__builtin_expect(changed < 0, false))
 		return -EAGAIN;		/* and fails again, with words */
@@ -232,8 +231,7 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 		return false;
 	known = state_word(view) == state && is_seen(view, state);
 	if (__builtin_expect(known, true)) {
-		if (__builtin_expect(!blm_is_marked_written(live_of(view)), false))
-			blm_mark_written(live_of(view));
+		blm_mark_written(live_of(view));
 		*ret_won = view->whole.kind->claim(&view->whole, &hashed);
 		if (__builtin_expect(*ret_won, true)) {
 			blm_count_keys(view, 1);
@@ -241,8 +239,7 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 		} else {
 			full_fence();	/* others completed it meanwhile */
 		}
-		if (__builtin_expect(!blm_is_marked_written(live_of(view)), false))
-			blm_mark_written(live_of(view));
+		blm_mark_written(live_of(view));
 	}
 	blm_presence_leave(&view->presence);
 	return known;

@@ -2,7 +2,6 @@
 #include "view/view.h"
 #include "base/secret_memory.h"
 #include "bloomery.h"
-#include "file/sigbus.h"
 #include "file/two_slots.h"
 
 #include <unistd.h>
@@ -269,9 +268,8 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 		ret[BLM_OWN_CUT] = 1;
 }
 
-int blm_check_sigbus(const struct blm_view *view, const char *display)
+int blm_fail_sigbus(const char *display)
 {
-	return blm_sigbus_hit(view->image.map)
-		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, "
-			   "while it was open", display) : 0;
+	return blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while "
+			"it was open", display);
 }

@@ -11,6 +11,7 @@
 #include "file/new_file.h"
 #include "file/ofd_lock.h"
 #include "file/presence.h"
+#include "file/sigbus.h"
 #include "kind/common/split.h"
 #include "kind/single.h"
 #include "place/place.h"
@@ -239,7 +240,12 @@ void blm_count_keys(struct blm_view *view, uint64_t n);
 uint64_t blm_counted_keys(const struct blm_view *view);
 
 /* -EIO where pages of the view's file were missing (blm_survive_truncation()). */
-int blm_check_sigbus(const struct blm_view *view, const char *display);
+int blm_fail_sigbus(const char *display);
+
+static inline int blm_check_sigbus(const struct blm_view *view, const char *display)
+{
+	return blm_sigbus_hit(view->image.map) ? blm_fail_sigbus(display) : 0;
+}
 
 /* The entry of a part in the table, but for its place and its checksum. */
 void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role,
