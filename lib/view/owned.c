@@ -7,9 +7,6 @@ int blm_view_set_split(struct blm_view *view, const char *display)
 	const struct blm_constant *c = &view->constant;
 	uint32_t part = le32toh(c->split_part), parts = le32toh(c->split_parts);
 
-	view->split = (struct blm_split){ 0 };
-	if (!(le64toh(c->must_understand) & BLM_MUST_SPLIT))
-		return 0;
 	if (!parts || parts > BLM_SPLIT_MAX || part >= parts)
 		return blm_fail(-EBADMSG, "%s: part %u of %u of a filter: the first must be less "
 				"than the second, and that at most %d", display, part, parts,

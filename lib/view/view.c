@@ -82,7 +82,7 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 		r = blm_view_set_whole(view, contents, display);
 	if (r == 0)
 		r = blm_view_check_template(view, display);
-	if (r == 0)
+	if (r == 0 && le64toh(view->constant.must_understand) & BLM_MUST_SPLIT)
 		r = blm_view_set_split(view, display);
 	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset),
 					     le64toh(contents->part[0].bytes));

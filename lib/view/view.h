@@ -172,8 +172,8 @@ int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_field
 			  const char *display);
 
 /*
- * owned.c: files that are parts of a split filter. set_split() reads the constant page, once the
- * kind is known. owns(): does it know of this key? Yes if it is no part. The others fail with
+ * owned.c: files that are parts of a split filter. set_split() is for a constant page with
+ * BLM_MUST_SPLIT, once the kind is known. owns(): does it know of this key? Yes if it is no part. The others fail with
  * -EREMOTE and words: check_owned() where the file is a part and a key is another's, and then
  * without the file's name; check_whole() where it is a part.
  */
