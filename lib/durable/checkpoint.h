@@ -39,9 +39,17 @@ bool blm_checkpoint_next_noted(const struct blm_view *view, uint64_t at, uint64_
 
 /*
  * recovery.c: did a power cut come between the last sync and now, and is the data therefore nothing
- * to go by?
+ * to go by? Only the unsealed file of a kind with a checkpoint can need it.
  */
-bool blm_checkpoint_is_needed(const struct blm_view *view);
+bool blm_checkpoint_was_cut(const struct blm_view *view);
+
+static inline bool blm_checkpoint_is_needed(const struct blm_view *view)
+{
+	return kind_has_checkpoint(view->whole.kind)
+		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+		&& blm_checkpoint_was_cut(view);
+}
+
 /*
  * Then: the data as of the last sync, for everyone; the caller holds all locks. Or only in this
  * view, which cannot write. Fail with words.

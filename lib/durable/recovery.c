@@ -11,14 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-bool blm_checkpoint_is_needed(const struct blm_view *view)
+bool blm_checkpoint_was_cut(const struct blm_view *view)
 {
 	struct blm_live *live = live_of(view);
 	struct blm_sync_record last = { 0 };
 
-	if (!kind_has_checkpoint(view->whole.kind)
-	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
-		return false;
 	blm_last_sync(live, view->constant.uuid, &last);
 	if (load_acquire(&live->written.word) > le64toh(last.epoch))
 		return load_acquire(&live->boot.word) != blm_boot_number();
