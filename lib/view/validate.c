@@ -72,31 +72,6 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 	return check_parts(view, contents, display);
 }
 
-int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t,
-			  const char *display)
-{
-	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
-	const char *why;
-	uint64_t flip;
-
-	if (!scheme)
-		return blm_fail(-EPROTONOSUPPORT,
-				"%s: index rule %u, which this program does not know; "
-				"a later version may", display, le32toh(t->index_rule));
-	if (!blm_order_name(le32toh(t->bit_order)))
-		return blm_fail(-EPROTONOSUPPORT,
-				"%s: bit order %u, which this program does not know; "
-				"a later version may", display, le32toh(t->bit_order));
-	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
-		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display,
-				(unsigned long long)le64toh(t->cells),
-				blm_order_name(le32toh(t->bit_order)));
-	if (scheme->need && (why = scheme->need()))
-		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, why);
-	blm_hasher_set_rule(by, scheme, flip);
-	return 0;
-}
-
 int blm_view_check_template(const struct blm_view *view, const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
@@ -144,17 +119,4 @@ int blm_view_check_template(const struct blm_view *view, const char *display)
 		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", display,
 				(unsigned long long)view->hasher.tweak, family->name);
 	return 0;
-}
-
-uint64_t blm_view_end(const struct blm_view *view)
-{
-	uint64_t end = 0;
-
-	for (unsigned i = 0; i < view->parts; i++) {
-		uint64_t here = (uint64_t)(view->part[i].bytes - view->image.map)
-			+ view->part[i].shape.bytes;
-
-		end = here > end ? here : end;
-	}
-	return end;
 }

@@ -162,20 +162,18 @@ static inline int blm_part_counts(const struct blm_view *view, unsigned i)
 }
 
 /*
- * view.c makes the parts of a view, view_hasher.c its hasher; validate.c the hasher's rule and what
- * the parts are together, and checks it against the template. All fail as blm_open() does.
+ * view.c makes the parts of a view, and view_hasher.c its hasher. validate.c finds what the parts
+ * are together, and checks it against the template. All fail as blm_open() does.
  */
 int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents,
 		       const char *display);
 int blm_view_check_template(const struct blm_view *view, const char *display);
-int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t,
-			  const char *display);
 
 /*
  * owned.c: files that are parts of a split filter. set_split() is for a constant page with
- * BLM_MUST_SPLIT, once the kind is known. owns(): does it know of this key? Yes if it is no part. The others fail with
- * -EREMOTE and words: check_owned() where the file is a part and a key is another's, and then
- * without the file's name; check_whole() where it is a part.
+ * BLM_MUST_SPLIT, once the kind is known. owns(): does it know of this key? Yes if it is no part.
+ * The others fail with -EREMOTE and words: check_owned() where the file is a part and a key is
+ * another's, and then without the file's name; check_whole() where it is a part.
  */
 int blm_view_set_split(struct blm_view *view, const char *display);
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash);

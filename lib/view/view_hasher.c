@@ -2,9 +2,35 @@
  * view_hasher.c - what hashes the keys of a filter: found from its template, and for callers who
  * hash beforehand
  */
+#include "hash/scheme.h"
 #include "view/view.h"
 
 /* ---- From a template ---- */
+
+static int set_scheme(struct blm_hasher *by, const struct blm_template_fields *t,
+		      const char *display)
+{
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
+	const char *why;
+	uint64_t flip;
+
+	if (!scheme)
+		return blm_fail(-EPROTONOSUPPORT,
+				"%s: index rule %u, which this program does not know; "
+				"a later version may", display, le32toh(t->index_rule));
+	if (!blm_order_name(le32toh(t->bit_order)))
+		return blm_fail(-EPROTONOSUPPORT,
+				"%s: bit order %u, which this program does not know; "
+				"a later version may", display, le32toh(t->bit_order));
+	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
+		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display,
+				(unsigned long long)le64toh(t->cells),
+				blm_order_name(le32toh(t->bit_order)));
+	if (scheme->need && (why = scheme->need()))
+		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, why);
+	blm_hasher_set_rule(by, scheme, flip);
+	return 0;
+}
 
 int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t,
 		   const uint8_t *secret, const char *display)
@@ -24,7 +50,7 @@ int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_tem
 	};
 	for (uint32_t i = 0; i < ret->seed_count; i++)
 		seeds[i] = le64toh(t->seeds[i]);
-	return blm_hasher_set_scheme(ret, t, display);
+	return set_scheme(ret, t, display);
 }
 
 /* What hashes depend on, as a number: the template with what only cells depend on taken out. */
