@@ -65,7 +65,11 @@ int blm_store_check_mode(struct blm_store *store, const char *name);
 /* -ENOENT gets words; any other result stays as it is. */
 int blm_store_no_such(const struct blm_store *store, const char *name, int r);
 
-struct blm_store *blm_store_hold(struct blm_store *store);
+static inline struct blm_store *blm_store_hold(struct blm_store *store)
+{
+	atomic_fetch_add(&store->references, 1);
+	return store;
+}
 
 /* 0, or -EINVAL with words: is this a name? */
 int blm_check_name(const char *name);

@@ -238,12 +238,6 @@ BLM_API int blm_store_open(struct blm_store **ret, const char *dir, unsigned fla
 	return r;
 }
 
-struct blm_store *blm_store_hold(struct blm_store *s)
-{
-	atomic_fetch_add(&s->references, 1);
-	return s;
-}
-
 BLM_API struct blm_store *blm_store_close(struct blm_store *s)
 {
 	if (!s || atomic_fetch_sub(&s->references, 1) != 1)
