@@ -7,47 +7,12 @@
  * are there the size follows from them: then the kind is built from them, or they go in one after
  * the other.
  */
-#include "handle/allowlist_carry.h"
+#include "make/build.h"
 #include "file/sigbus.h"
-#include "make/new_filter.h"
-#include "kind/common/raw_data.h"
 #include "place/boot.h"
 #include "base/secret_memory.h"
-#include "make/partition_pool.h"
-#include "sort/sort.h"
-#include "stats/tally.h"
-
 
 enum { THREADS_MAX = 1024, KEPT_FREE = 64 << 20 };
-
-struct blm_build {
-	struct blm_place place;
-	struct blm_build_options options;
-	bool replace;
-	struct blm_allowlist_carry *carry;	/* then: for the list of what is replaced */
-	struct blm_spec spec;
-	struct blm_choice choice;
-	uint8_t *secret;		/* in memory that is not dumped */
-	struct blm_hasher hasher;
-	uint64_t seeds[BLM_SEEDS_MAX];
-	uint64_t hash_id;
-	/* keys, before there is a file; then `sort` is in use, else `unborn` and `lanes` */
-	bool gathers;
-	bool wants_values;
-	struct blm_sort sort;
-	/* kinds that also know keys that are not in the filter: `excluded` is in use */
-	bool excludes;
-	struct blm_sort excluded;
-	struct blm_others others;
-	uint64_t kept_free;		/* memory that the keys were not gathered in */
-	struct blm_staged staged;
-	struct blm_lanes lanes;
-	/*
-	 * kinds that grow or turn, of a size that is known: what makes room where there is none;
-	 * else NULL
-	 */
-	struct blm_filter *growing;
-};
 
 /* ---- Beginning and ending ---- */
 
@@ -81,22 +46,16 @@ static bool is_sized(const struct blm_params *params)
 static int check_way(struct blm_build *b)
 {
 	const struct blm_kind *kind = b->spec.of;
+	int r;
 
 	b->gathers = kind->build || !is_sized(&b->choice.params);
 	b->wants_values = kind->build && kind->get;
 	if (!kind->add && !kind->build)
 		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by "
 				"one, with values", b->place.display, kind->name);
-	if (b->spec.split_parts && b->gathers)
-		return blm_fail(-EOPNOTSUPP, "%s: %s", b->place.display, kind->build
-				? "a kind that is made from all its keys at once is not built in "
-				"parts: build it whole, then split it (blm_split())"
-				: "all parts of a filter are of one size: say for how many keys "
-				"the whole filter is to be (blm_params.capacity)");
-	if (b->spec.split_parts && !kind->place && !kind->add_within)
-		return blm_fail(-EOPNOTSUPP, "%s: no %s filter is built in parts, because where a "
-				"key goes depends on the keys before it: build it whole, then "
-				"split it (blm_split())", b->place.display, kind->name);
+	r = blm_build_check_part(b);
+	if (r < 0)
+		return r;
 	if (b->gathers && kind->holds_keys)
 		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what "
 				"is in it: say for how many keys that differ it is to be "
@@ -150,10 +109,8 @@ static int make_file(struct blm_build *b)
 		if (r < 0)
 			blm_staged_end(&b->staged);
 	}
-	if (r == 0 && b->spec.split_parts && !b->spec.of->place) {
-		set_alone(b->staged.view, false);	/* add_cells() */
-		live_of(b->staged.view)->inexact.word = htole64(!b->spec.of->get);
-	}
+	if (r == 0)
+		blm_build_begin_part(b);
 	if (r == 0)
 		blm_lanes_begin(&b->lanes, &b->staged.view->whole, b->options.threads,
 				b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
@@ -260,282 +217,6 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b)
 	}
 	free_build(b);
 	return NULL;
-}
-
-/* ---- Adding ---- */
-
-/*
- * What a caller gave: keys, or keys of one length that lie one after the other, or hashes; and
- * values, or none.
- */
-struct input {
-	const struct blm_key *keys;
-	const uint8_t *fixed;
-	size_t width;
-	const struct blm_hash *hashes;
-	const uint64_t *values;
-	size_t count;
-};
-
-/* Up to BLM_BATCH of them; room for as many keys and hashes is the caller's. */
-static struct blm_batch batch_of(const struct blm_build *b, const struct input *in, size_t at,
-				 struct blm_key *keys, struct blm_hash *hashes)
-{
-	const struct blm_hasher *by = &b->hasher;
-	bool hashed = in->hashes != NULL;
-	struct blm_batch batch = {
-		.by = by,
-		.keys = in->keys ? in->keys + at : NULL,
-		.hashes = in->hashes ? in->hashes + at : NULL,
-		.count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH,
-	};
-
-	if (!hashed && !wants_keys(by)) {
-		if (in->fixed)
-			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count,
-					   hashes);
-		else
-			blm_hash_all(by, batch.keys, batch.count, hashes);
-		batch.hashes = hashes;
-		hashed = true;
-	}
-	if (in->fixed && (!hashed || b->spec.of->holds_keys)) {
-		for (size_t i = 0; i < batch.count; i++)
-			keys[i] = (struct blm_key){ in->fixed + (at + i) * in->width, in->width };
-		batch.keys = keys;
-	}
-	return batch;
-}
-
-/* One by one, as others are added to. */
-static int add_growing(struct blm_build *b, const struct input *in)
-{
-	int64_t r;
-
-	if (in->hashes)
-		r = blm_add_hashes(b->growing, blm_hash_id(b->growing), in->hashes, in->count,
-				   NULL);
-	else if (in->fixed)
-		r = blm_add_fixed(b->growing, in->fixed, in->width, in->count, NULL);
-	else
-		r = blm_add_many(b->growing, in->keys, in->count, NULL);
-	return r < 0 ? (int)r : 0;
-}
-
-/* sort: of the builder's, the one that they go to. */
-static int add_to_order(struct blm_build *b, struct blm_sort *sort, const struct input *in)
-{
-	struct blm_hash hashes[BLM_BATCH];
-	struct blm_key keys[BLM_BATCH];
-	int r = 0;
-
-	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
-		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
-
-		r = blm_check_keys(&batch, b->spec.of);
-		if (r == 0)
-			r = blm_sort_add(sort, batch.hashes,
-					 in->values ? in->values + at : NULL, batch.count);
-	}
-	return r;
-}
-
-/* Of the keys of a batch those that the part owns, moved to the front of `room`. */
-static struct blm_batch owned_of(const struct blm_view *view, struct blm_batch batch,
-				 struct blm_hash *room)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < batch.count; i++)
-		if (blm_view_owns(view, &batch.hashes[i]))
-			room[count++] = batch.hashes[i];
-	batch.hashes = room;
-	batch.count = count;
-	return batch;
-}
-
-/*
- * Into a part that owns some cells of each key. Threads add at the same time, without lanes, whose
- * buffers are sized for the whole filter.
- */
-static int add_cells(struct blm_build *b, const struct input *in)
-{
-	struct blm_view *view = b->staged.view;
-	struct blm_hash hashes[BLM_BATCH];
-	struct blm_key keys[BLM_BATCH];
-	uint64_t counted = 0;
-
-	for (size_t at = 0; at < in->count; at += BLM_BATCH) {
-		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
-
-		for (size_t i = 0; i < batch.count; i++) {
-			struct blm_hashed key = { .by = batch.by, .key = batch.keys
-				? &batch.keys[i] : NULL };
-
-			if (batch.hashes)
-				key.hash = batch.hashes[i];
-			counted += (uint64_t)view->whole.kind->add_within(&view->whole, &key,
-				view->split.from, view->split.to);
-		}
-	}
-	blm_count_keys(view, counted);
-	return 0;
-}
-
-static int add_to_file(struct blm_build *b, const struct input *in)
-{
-	struct blm_lane *lane;
-	struct blm_hash hashes[BLM_BATCH], owned[BLM_BATCH];
-	struct blm_key keys[BLM_BATCH];
-	int r = 0;
-
-	if (b->growing)
-		return add_growing(b, in);
-	if (b->spec.split_parts && !b->spec.of->place)
-		return add_cells(b, in);
-	lane = blm_lanes_take(&b->lanes);
-	if (!lane)
-		return -ENOMEM;
-	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
-		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
-
-		if (b->spec.split_parts)
-			batch = owned_of(b->staged.view, batch, owned);
-		r = blm_lane_add(lane, &batch);
-	}
-	blm_lanes_give_back(&b->lanes, lane);
-	return r;
-}
-
-static int add(struct blm_build *b, const struct input *in)
-{
-	char names[256];
-
-	if (b->wants_values && !in->values)
-		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one "
-				"with each", b->place.display, b->spec.of->name);
-	if (in->values && !b->wants_values)
-		return blm_fail(-EOPNOTSUPP, "%s: %s filters are not built with values; these "
-				"kinds are: %s", b->place.display, b->spec.of->name,
-				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names,
-						   sizeof(names)));
-	if (in->values) {
-		int r = b->spec.of->check_values(b->choice.args, in->values, in->count);
-
-		if (r < 0)
-			return r;
-	}
-	if (in->hashes || b->hasher.family->ordered)
-		blm_allowlist_carry_note_unnamed(b->carry);
-	else if (in->keys)
-		blm_allowlist_carry_note(b->carry, in->keys, in->count);
-	else
-		blm_allowlist_carry_note_fixed(b->carry, in->fixed, in->width, in->count);
-	return b->gathers ? add_to_order(b, &b->sort, in) : add_to_file(b, in);
-}
-
-BLM_API int blm_build_add_many(struct blm_build *b, const struct blm_key *keys, size_t count)
-{
-	return add(b, &(struct input){ .keys = keys, .count = count });
-}
-
-BLM_API int blm_build_add_fixed(struct blm_build *b, const void *keys, size_t width, size_t count)
-{
-	static const uint8_t nothing[1];
-
-	return add(b, &(struct input){ .fixed = width ? keys : nothing, .width = width,
-				       .count = count });
-}
-
-BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
-			       const uint64_t *values, size_t count)
-{
-	return add(b, &(struct input){ .keys = keys, .values = values, .count = count });
-}
-
-/* They are not noted for the list of what is replaced: that one is of keys that were not added. */
-BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *keys, size_t count)
-{
-	char names[256];
-
-	if (!b->excludes)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not told which keys it denies; "
-				"these kinds are: %s", b->place.display, b->spec.of->name,
-				blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
-	return add_to_order(b, &b->excluded, &(struct input){ .keys = keys, .count = count });
-}
-
-BLM_API uint64_t blm_build_hash_id(const struct blm_build *b)
-{
-	return b->hash_id;
-}
-
-BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id,
-				 const struct blm_hash *hashes, size_t count)
-{
-	if (wants_keys(&b->hasher))
-		return blm_cannot_hash(&b->hasher, b->place.display);
-	if (b->spec.of->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it "
-				"takes none", b->place.display, b->spec.of->name);
-	if (hash_id != b->hash_id)
-		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another "
-				"hash, seed or key", b->place.display);
-	return add(b, &(struct input){ .hashes = hashes, .count = count });
-}
-
-/* ---- Raw data of other filters ---- */
-
-static int check_raw(const struct blm_build *b, uint64_t at, const void *data, size_t bytes)
-{
-	const struct blm_view *view = b->staged.view;
-	const struct blm_part *part;
-
-	if (b->gathers)
-		return blm_fail(-EOPNOTSUPP, "%s: raw data go into a filter of a size that is "
-				"known: say for how many keys it is to be (blm_params.capacity), "
-				"and take a kind whose keys need not be there at once",
-				b->place.display);
-	if (view->parts > 1 || b->growing || !view->part[0].kind->unite)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter takes no raw data while it is built",
-				b->place.display, b->spec.of->name);
-	part = &view->part[0];
-	if (at > part->shape.bytes || bytes > part->shape.bytes - at)
-		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu",
-				b->place.display, (unsigned long long)at, bytes,
-				(unsigned long long)part->shape.bytes);
-	if (view->split.parts && bytes && (at < view->split.from || at + bytes > view->split.to))
-		return blm_fail(-EREMOTE, "%s: part %u of %u of a filter takes raw data of its "
-				"own range only", b->place.display, view->split.part + 1,
-				view->split.parts);
-	return blm_raw_check(part, at, data, bytes, b->place.display);
-}
-
-BLM_API int blm_build_unite(struct blm_build *b, uint64_t at, const void *data, size_t bytes,
-			    uint64_t keys)
-{
-	int r = check_raw(b, at, data, bytes);
-
-	if (r < 0)
-		return r;
-	blm_allowlist_carry_note_unnamed(b->carry);
-	blm_raw_unite(&b->staged.view->part[0], at, data, bytes);
-	if (keys == BLM_KEYS_UNKNOWN)
-		live_of(b->staged.view)->inexact.word = htole64(1);
-	else
-		blm_count_keys(b->staged.view, keys);
-	return 0;
-}
-
-/* Where raw data came without a count: what the bits say, where that is more than was counted. */
-static int count_raw(struct blm_view *view)
-{
-	uint64_t counted = blm_counted_keys(view), keys = 0;
-	int r = live_of(view)->inexact.word ? blm_keys_of_bits(view, &keys) : 0;
-
-	if (r == 0 && keys > counted)
-		blm_count_keys(view, keys - counted);
-	return r == -EOPNOTSUPP ? 0 : r;
 }
 
 /* ---- Finishing: from keys in order to a file ---- */
@@ -649,7 +330,7 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 	take_back(b);
 	if (r == 0) {
 		blm_count_keys(b->staged.view, blm_lanes_empty(&b->lanes));
-		r = count_raw(b->staged.view);
+		r = blm_build_count_raw(b);
 		if (r == 0 && blm_sigbus_hit(b->staged.view->image.map))
 			r = blm_fail(-EIO, "%s: pages of the new file could not be had",
 				     b->place.display);

@@ -1,0 +1,81 @@
+/* build.h - what the files that build a filter share; bloomery.h has what callers see */
+#ifndef BLM_BUILD_H
+#define BLM_BUILD_H
+
+#include "handle/allowlist_carry.h"
+#include "make/new_filter.h"
+#include "make/partition_pool.h"
+#include "sort/sort.h"
+
+struct blm_build {
+	struct blm_place place;
+	struct blm_build_options options;
+	bool replace;
+	struct blm_allowlist_carry *carry;	/* then: for the list of what is replaced */
+	struct blm_spec spec;
+	struct blm_choice choice;
+	uint8_t *secret;		/* in memory that is not dumped */
+	struct blm_hasher hasher;
+	uint64_t seeds[BLM_SEEDS_MAX];
+	uint64_t hash_id;
+	/* keys, before there is a file; then `sort` is in use, else `unborn` and `lanes` */
+	bool gathers;
+	bool wants_values;
+	struct blm_sort sort;
+	/* kinds that also know keys that are not in the filter: `excluded` is in use */
+	bool excludes;
+	struct blm_sort excluded;
+	struct blm_others others;
+	uint64_t kept_free;		/* memory that the keys were not gathered in */
+	struct blm_staged staged;
+	struct blm_lanes lanes;
+	/*
+	 * kinds that grow or turn, of a size that is known: what makes room where there is none;
+	 * else NULL
+	 */
+	struct blm_filter *growing;
+};
+
+/*
+ * What a caller gave: keys, or keys of one length that lie one after the other, or hashes; and
+ * values, or none.
+ */
+struct blm_build_input {
+	const struct blm_key *keys;
+	const uint8_t *fixed;
+	size_t width;
+	const struct blm_hash *hashes;
+	const uint64_t *values;
+	size_t count;
+};
+
+/*
+ * At most BLM_BATCH of them, from number `at` on; keys, hashes: room for as many, which the result
+ * points to.
+ */
+struct blm_batch blm_build_batch(const struct blm_build *b, const struct blm_build_input *in,
+				 size_t at, struct blm_key *keys, struct blm_hash *hashes);
+
+/* ---- build_part.c ---- */
+
+/* Can the part of a split filter be built that the parameters name? -EOPNOTSUPP, with words. */
+int blm_build_check_part(const struct blm_build *b);
+/* The new file is there. */
+void blm_build_begin_part(struct blm_build *b);
+/* Does the part own some cells of each key, not all cells of some keys? */
+static inline bool builds_cells(const struct blm_build *b)
+{
+	return b->spec.split_parts && !b->spec.of->place;
+}
+/* Add them to a part that builds_cells(). */
+int blm_build_add_cells(struct blm_build *b, const struct blm_build_input *in);
+/* The keys of a batch that the part owns, moved to the front of `room`. */
+struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch batch,
+				 struct blm_hash *room);
+
+/* ---- build_raw.c ---- */
+
+/* Where raw data came without a count, estimate it. */
+int blm_build_count_raw(struct blm_build *b);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * build_part.c - one part of a split filter, built from the keys of all parts
+ *
+ * Where a key belongs to one part, the other parts drop the key. Where its cells belong to several
+ * parts, each part keeps the cells that it owns.
+ */
+#include "make/build.h"
+
+int blm_build_check_part(const struct blm_build *b)
+{
+	const struct blm_kind *kind = b->spec.of;
+
+	if (b->spec.split_parts && b->gathers)
+		return blm_fail(-EOPNOTSUPP, "%s: %s", b->place.display, kind->build
+				? "a kind that is made from all its keys at once is not built in "
+				"parts: build it whole, then split it (blm_split())"
+				: "all parts of a filter are of one size: say for how many keys "
+				"the whole filter is to be (blm_params.capacity)");
+	if (b->spec.split_parts && !kind->place && !kind->add_within)
+		return blm_fail(-EOPNOTSUPP, "%s: no %s filter is built in parts, because where a "
+				"key goes depends on the keys before it: build it whole, then "
+				"split it (blm_split())", b->place.display, kind->name);
+	return 0;
+}
+
+void blm_build_begin_part(struct blm_build *b)
+{
+	if (!builds_cells(b))
+		return;
+	/* blm_build_add_cells() */
+	set_alone(b->staged.view, false);
+	live_of(b->staged.view)->inexact.word = htole64(!b->spec.of->get);
+}
+
+struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch batch,
+				 struct blm_hash *room)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < batch.count; i++)
+		if (blm_view_owns(b->staged.view, &batch.hashes[i]))
+			room[count++] = batch.hashes[i];
+	batch.hashes = room;
+	batch.count = count;
+	return batch;
+}
+
+/* Threads add at the same time, without lanes, because their buffers fit the whole filter. */
+int blm_build_add_cells(struct blm_build *b, const struct blm_build_input *in)
+{
+	struct blm_view *view = b->staged.view;
+	struct blm_hash hashes[BLM_BATCH];
+	struct blm_key keys[BLM_BATCH];
+	uint64_t counted = 0;
+
+	for (size_t at = 0; at < in->count; at += BLM_BATCH) {
+		struct blm_batch batch = blm_build_batch(b, in, at, keys, hashes);
+
+		for (size_t i = 0; i < batch.count; i++) {
+			struct blm_hashed key = { .by = batch.by, .key = batch.keys
+				? &batch.keys[i] : NULL };
+
+			if (batch.hashes)
+				key.hash = batch.hashes[i];
+			counted += (uint64_t)view->whole.kind->add_within(&view->whole, &key,
+				view->split.from, view->split.to);
+		}
+	}
+	blm_count_keys(view, counted);
+	return 0;
+}
