@@ -2,11 +2,6 @@
  * claim.c - bloomery-mpi claim and test: every rank has lines, and the owner of a key's place
  * answers
  *
- * A filter in parts is a folder with the files that `bloomery split G --into N -o F/keys` makes:
- * keys.part-I-of-N for I from 1 to N. Rank (I - 1) % ranks maps part I, so any number of ranks can
- * go on with it. The folder gets its name when all parts are in it. Rank 0
- * of the job that works on the folder locks the file `lock`.
- *
  * A round: (1) each rank reads some lines, hashes them, and sends the hashes to the owners. (2) The
  * owners claim them, in the order of the ranks and lines. (3) The answers come back as bits. (4)
  * Each rank writes its lines that are new. Step 1 of the next round begins only after step 4. So a
@@ -14,20 +9,15 @@
  * the parts are mapped files, whose bits stay.
  */
 #include "jobs.h"
+#include "folder.h"
 #include "output.h"
 #include "params.h"
 #include "place.h"
 #include "values.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum { LOCK_TRIES = 300 };	/* half a minute */
 
 static const char *output;
 static uint64_t batch_lines = 65536, parts_wanted;
@@ -53,14 +43,9 @@ static const struct opt test_options[] = {
 };
 
 struct job {
-	const char *folder;
-	uint32_t count;			/* of parts */
-	struct blm_filter **part;	/* those of this rank; else NULL */
-	struct blm_filter *any;		/* one that hashes: a part, or a template */
-	struct blm_info info;
-	uint64_t hash_id;
 	bool claims;
-	int lock;
+	struct folder in;		/* no parts: `whole` is the filter */
+	struct blm_filter *whole;
 	struct share share;
 	struct reader reader;
 	struct exchange x;
@@ -68,199 +53,6 @@ struct job {
 	uint32_t *came;			/* the parts of the hashes that came from a rank */
 	uint64_t yes;
 };
-
-/* ---- The folder ---- */
-
-/* As cmd_split.c names it: numbers from 1, all with as many digits. */
-static const char *part_name(uint32_t i, uint32_t count)
-{
-	static char name[64];
-
-	snprintf(name, sizeof(name), "keys.part-%0*u-of-%u", snprintf(NULL, 0, "%u", count), i + 1,
-		 count);
-	return name;
-}
-
-static const char *part_path(const char *folder, uint32_t i, uint32_t count)
-{
-	static char path[2 * PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, part_name(i, count));
-	return path;
-}
-
-static bool is_folder(const char *name)
-{
-	struct stat st;
-
-	return stat(name, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* How many parts the files are of; 0, and FAILED where they are of several numbers. */
-static int count_parts(const char *folder, uint32_t *ret)
-{
-	DIR *dir = opendir(folder);
-	uint32_t i, n, count = 0;
-	struct dirent *entry;
-
-	if (!dir)
-		return broken("%s: %s", folder, strerror(errno));
-	while ((entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "keys.part-%u-of-%u", &i, &n) != 2 || !i || i > n
-		    || n > BLM_SPLIT_MAX || strcmp(part_name(i - 1, n), entry->d_name))
-			continue;
-		if (count && n != count) {
-			closedir(dir);
-			return broken("%s: has parts of %u and parts of %u; move those that do not "
-				      "belong to it", folder, count, n);
-		}
-		count = n;
-	}
-	closedir(dir);
-	*ret = count;
-	return count ? DONE : broken("%s: has no file keys.part-I-of-N; 'bloomery-mpi claim "
-				     "--create' makes such a folder", folder);
-}
-
-static int make_parts(const char *folder, uint32_t count)
-{
-	struct blm_params p = params;
-
-	p.sparse = true;
-	p.replace = false;
-	for (uint32_t i = 0; i < count; i++) {
-		struct blm_filter *f;
-		int r;
-
-		p.split_part = i;
-		p.split_parts = count;
-		r = blm_create(&f, NULL, part_path(folder, i, count), &p);
-		if (r < 0)
-			return fail(r);
-		blm_close(f);
-	}
-	return DONE;
-}
-
-/* By rank 0, under another name, so that a folder with some of its parts never has the name. */
-static int make_folder(const char *folder, uint32_t count)
-{
-	char fresh[PATH_MAX];
-	int code;
-
-	if (snprintf(fresh, sizeof(fresh), "%s.new-%d", folder, (int)getpid()) >= PATH_MAX - 64)
-		return broken("%s: the name is too long", folder);
-	if (mkdir(fresh, 0777) < 0)
-		return broken("%s: %s", fresh, strerror(errno));
-	code = make_parts(fresh, count);
-	if (code == DONE && rename(fresh, folder) < 0)
-		code = broken("%s: %s", folder, strerror(errno));
-	if (code != DONE) {
-		for (uint32_t i = 0; i < count; i++)
-			unlink(part_path(fresh, i, count));
-		rmdir(fresh);
-	}
-	return code;
-}
-
-/*
- * One job at a time, because maps of one file on two machines do not show each other's bits. The
- * ranks of a job that was killed may take a moment to end, so a resumed job waits for them.
- */
-static int lock_folder(struct job *job)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/lock", job->folder);
-	job->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (job->lock < 0)
-		return broken("%s: %s", path, strerror(errno));
-	for (int tries = 0; flock(job->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK
-	     && tries < LOCK_TRIES; tries++)
-		usleep(100 * 1000);
-	if (flock(job->lock, LOCK_EX | LOCK_NB) < 0)
-		return broken("%s: %s", path, errno == EWOULDBLOCK
-			      ? "another job works on this filter; wait until it ends"
-			      : strerror(errno));
-	return DONE;
-}
-
-static int make_by_options(struct job *job)
-{
-	struct blm_info info;
-	struct blm_filter *f;
-	int code = params_check();
-
-	if (code != DONE)
-		return code;
-	f = common_template(&info);
-	job->count = parts_wanted ? (uint32_t)parts_wanted : (uint32_t)ranks;
-	if (!has_owners(f))
-		all_give_up(misuse("claim: the bits of a key are all over a %s filter, so no rank "
-				   "owns them; take --kind blocked, split-block or bitmap",
-				   info.kind));
-	blm_close(f);
-	return rank ? DONE : make_folder(job->folder, job->count);
-}
-
-static void open_part(struct job *job, uint32_t i, unsigned flags)
-{
-	const char *path = part_path(job->folder, i, job->count);
-	struct blm_info info = BLM_INFO;
-	const uint8_t *secret;
-
-	must(find_secret(&secret));
-	must_have(blm_open_keyed(&job->part[i], NULL, path, flags, secret));
-	must_have(blm_info(job->part[i], &info));
-	if (info.split_parts != job->count || info.split_part != i)
-		give_up(broken("%s: split_part, split_parts: the file is part %llu of %llu; put "
-			       "the right file there", path,
-			       (unsigned long long)info.split_part + !!info.split_parts,
-			       (unsigned long long)info.split_parts));
-	if (!i)
-		job->info = info;
-	else if (memcmp(info.template_id, job->info.template_id, sizeof(info.template_id)))
-		give_up(broken("%s: template_id: it is no part of the filter that %s is a part of: "
-			       "kind, size, hash, seeds or key are others", path,
-			       part_name(0, job->count)));
-}
-
-/* All ranks look at the first part, and at those of their own. */
-static void open_parts(struct job *job, unsigned flags)
-{
-	job->part = must_alloc(job->count, sizeof(struct blm_filter *));
-	open_part(job, 0, rank ? 0 : flags);
-	job->any = job->part[0];
-	for (uint32_t i = 1; i < job->count; i++)
-		if ((int)(i % (uint32_t)ranks) == rank)
-			open_part(job, i, flags);
-	job->hash_id = blm_hash_id(job->any);
-}
-
-/* Options that do not agree with the files are not used: a later run need not repeat the size. */
-static int open_folder(struct job *job, const char *name)
-{
-	uint64_t there;
-	int code = DONE;
-
-	job->folder = name;
-	there = !rank && is_folder(name);
-	from_first(&there, sizeof(there));
-	if (!there && !create)
-		all_give_up(broken("%s: there is no such folder; 'bloomery-mpi claim --create' "
-				   "makes one", name));
-	if (!there)
-		code = make_by_options(job);
-	if (code == DONE && !rank)
-		code = count_parts(name, &job->count);
-	if (code == DONE && !rank && job->claims)
-		code = lock_folder(job);
-	code = (int)most_of_all((uint64_t)code);
-	from_first(&job->count, sizeof(job->count));
-	if (code == DONE)
-		open_parts(job, job->claims ? BLM_OPEN_WRITE : 0);
-	return code;
-}
 
 /* ---- Output ---- */
 
@@ -334,7 +126,7 @@ static void take_lines(struct job *job, struct taking *t, struct side *s, struct
 		t->batch = reader_next(&job->reader);
 		t->at = 0;
 		if (t->batch)
-			hash_batch(&job->hashed, job->any, t->batch, job->count);
+			hash_batch(&job->hashed, job->in.any, t->batch, job->in.count);
 	}
 	*ret = (struct asked){ .ended = !t->batch };
 	if (!t->batch)
@@ -357,7 +149,7 @@ static void answer(struct job *job, const struct blm_hash *hashes, size_t count,
 	uint64_t bits[64];
 
 	memset(ret, 0, (count + 63) / 64 * 8);
-	find_owners(job->any, hashes, count, job->count, job->came);
+	find_owners(job->in.any, hashes, count, job->in.count, job->came);
 	for (size_t at = 0, some; at < count; at += some) {
 		uint32_t part = job->came[at];
 		int64_t r;
@@ -365,10 +157,10 @@ static void answer(struct job *job, const struct blm_hash *hashes, size_t count,
 		for (some = 1; at + some < count && some < 64 * ARRAY_LEN(bits)
 		     && job->came[at + some] == part; some++)
 			;
-		r = job->claims ? blm_claim_hashes(job->part[part], job->hash_id, hashes + at, some,
-						   bits)
-			: blm_contains_hashes(job->part[part], job->hash_id, hashes + at, some,
-					      bits);
+		r = job->claims ? blm_claim_hashes(job->in.part[part], job->in.hash_id, hashes + at,
+						   some, bits)
+			: blm_contains_hashes(job->in.part[part], job->in.hash_id, hashes + at,
+					      some, bits);
 		must_have(r);
 		for (size_t i = 0; i < some; i++)
 			ret[(at + i) / 64] |= (bits[i / 64] >> i % 64 & 1) << (at + i) % 64;
@@ -470,7 +262,7 @@ static void ask_alone(struct job *job)
 	struct batch *b;
 
 	while ((b = reader_next(&job->reader))) {
-		must_have(blm_contains_many(job->any, b->keys, b->count, b->bits));
+		must_have(blm_contains_many(job->whole, b->keys, b->count, b->bits));
 		print_answers(job, b);
 		show_keys(job->reader.keys, false);
 	}
@@ -482,13 +274,8 @@ static int end(struct job *job)
 {
 	uint64_t yes, keys = sum_of_all(job->reader.keys);
 
-	for (uint32_t i = 0; i < job->count; i++) {
-		if (job->part[i] && job->claims && (int)(i % (uint32_t)ranks) == rank)
-			must_have(blm_sync(job->part[i]));
-		blm_close(job->part[i]);
-	}
-	if (!job->count)
-		blm_close(job->any);
+	folder_close(&job->in);
+	blm_close(job->whole);
 	tell_skipped(&job->reader);
 	yes = sum_of_all(job->yes);
 	if (!rank && only_count)
@@ -500,7 +287,6 @@ static int end(struct job *job)
 	share_free(&job->share);
 	hashed_free(&job->hashed);
 	free(job->came);
-	free(job->part);
 	/* DONE also where there are none: MPI takes any other exit code for a job that failed */
 	return DONE;
 }
@@ -526,7 +312,7 @@ static int run_claim(int count, char **operands)
 	if (code == DONE)
 		code = open_output(true);
 	if (code == DONE)
-		code = open_folder(&job, operands[0]);
+		code = folder_claim(&job.in, operands[0], create, parts_wanted);
 	if (code != DONE)
 		return code;
 	begin_reading(&job, operands + 1, (size_t)count - 1);
@@ -544,8 +330,8 @@ static int run_test(int count, char **operands)
 	if (code == DONE)
 		code = open_output(false);
 	if (code == DONE)
-		code = folder ? open_folder(&job, operands[0])
-			: open_filter(&job.any, operands[0], false, 0);
+		code = folder ? folder_test(&job.in, operands[0])
+			: open_filter(&job.whole, operands[0], false, 0);
 	if (code != DONE)
 		return code;
 	begin_reading(&job, operands + 1, (size_t)count - 1);

@@ -1,0 +1,229 @@
+/* folder.c - the folder of a filter in parts: made whole, opened by the ranks, closed */
+#include "folder.h"
+#include "jobs.h"
+#include "params.h"
+#include "place.h"
+#include "values.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LOCK_TRIES = 300 };	/* half a minute */
+
+/* As cmd_split.c names it: numbers from 1, all with as many digits. */
+static const char *part_name(uint32_t i, uint32_t count)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "keys.part-%0*u-of-%u", snprintf(NULL, 0, "%u", count), i + 1,
+		 count);
+	return name;
+}
+
+static const char *part_path(const char *folder, uint32_t i, uint32_t count)
+{
+	static char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, part_name(i, count));
+	return path;
+}
+
+bool is_folder(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* How many parts the files are of; 0, and FAILED where they are of several numbers. */
+static int count_parts(const char *folder, uint32_t *ret)
+{
+	DIR *dir = opendir(folder);
+	uint32_t i, n, count = 0;
+	struct dirent *entry;
+
+	if (!dir)
+		return broken("%s: %s", folder, strerror(errno));
+	while ((entry = readdir(dir))) {
+		if (sscanf(entry->d_name, "keys.part-%u-of-%u", &i, &n) != 2 || !i || i > n
+		    || n > BLM_SPLIT_MAX || strcmp(part_name(i - 1, n), entry->d_name))
+			continue;
+		if (count && n != count) {
+			closedir(dir);
+			return broken("%s: has parts of %u and parts of %u; move those that do not "
+				      "belong to it", folder, count, n);
+		}
+		count = n;
+	}
+	closedir(dir);
+	*ret = count;
+	return count ? DONE : broken("%s: has no file keys.part-I-of-N; 'bloomery-mpi claim "
+				     "--create' makes such a folder", folder);
+}
+
+static int make_parts(const char *folder, uint32_t count)
+{
+	struct blm_params p = params;
+
+	p.sparse = true;
+	p.replace = false;
+	for (uint32_t i = 0; i < count; i++) {
+		struct blm_filter *f;
+		int r;
+
+		p.split_part = i;
+		p.split_parts = count;
+		r = blm_create(&f, NULL, part_path(folder, i, count), &p);
+		if (r < 0)
+			return fail(r);
+		blm_close(f);
+	}
+	return DONE;
+}
+
+/* By rank 0, under another name, so that a folder with some of its parts never has the name. */
+static int make_folder(const char *folder, uint32_t count)
+{
+	char fresh[PATH_MAX];
+	int code;
+
+	if (snprintf(fresh, sizeof(fresh), "%s.new-%d", folder, (int)getpid()) >= PATH_MAX - 64)
+		return broken("%s: the name is too long", folder);
+	if (mkdir(fresh, 0777) < 0)
+		return broken("%s: %s", fresh, strerror(errno));
+	code = make_parts(fresh, count);
+	if (code == DONE && rename(fresh, folder) < 0)
+		code = broken("%s: %s", folder, strerror(errno));
+	if (code != DONE) {
+		for (uint32_t i = 0; i < count; i++)
+			unlink(part_path(fresh, i, count));
+		rmdir(fresh);
+	}
+	return code;
+}
+
+/*
+ * One job at a time, because maps of one file on two machines do not show each other's bits. The
+ * ranks of a job that was killed may take a moment to end, so a resumed job waits for them.
+ */
+static int lock_folder(struct folder *in)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/lock", in->path);
+	in->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (in->lock < 0)
+		return broken("%s: %s", path, strerror(errno));
+	for (int tries = 0; flock(in->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK
+	     && tries < LOCK_TRIES; tries++)
+		usleep(100 * 1000);
+	if (flock(in->lock, LOCK_EX | LOCK_NB) < 0)
+		return broken("%s: %s", path, errno == EWOULDBLOCK
+			      ? "another job works on this filter; wait until it ends"
+			      : strerror(errno));
+	return DONE;
+}
+
+static int make_by_options(struct folder *in, uint64_t parts)
+{
+	struct blm_info info;
+	struct blm_filter *f;
+	int code = params_check();
+
+	if (code != DONE)
+		return code;
+	f = common_template(&info);
+	in->count = parts ? (uint32_t)parts : (uint32_t)ranks;
+	if (!has_owners(f))
+		all_give_up(misuse("claim: the bits of a key are all over a %s filter, so no rank "
+				   "owns them; take --kind blocked, split-block or bitmap",
+				   info.kind));
+	blm_close(f);
+	return rank ? DONE : make_folder(in->path, in->count);
+}
+
+static bool is_mine(uint32_t part)
+{
+	return (int)(part % (uint32_t)ranks) == rank;
+}
+
+static void open_part(struct folder *in, uint32_t i, unsigned flags)
+{
+	const char *path = part_path(in->path, i, in->count);
+	struct blm_info info = BLM_INFO;
+	const uint8_t *secret;
+
+	must(find_secret(&secret));
+	must_have(blm_open_keyed(&in->part[i], NULL, path, flags, secret));
+	must_have(blm_info(in->part[i], &info));
+	if (info.split_parts != in->count || info.split_part != i)
+		give_up(broken("%s: split_part, split_parts: the file is part %llu of %llu; put "
+			       "the right file there", path,
+			       (unsigned long long)info.split_part + !!info.split_parts,
+			       (unsigned long long)info.split_parts));
+	if (!i)
+		in->info = info;
+	else if (memcmp(info.template_id, in->info.template_id, sizeof(info.template_id)))
+		give_up(broken("%s: template_id: it is no part of the filter that %s is a part of: "
+			       "kind, size, hash, seeds or key are others", path,
+			       part_name(0, in->count)));
+}
+
+/* All ranks look at the first part, and at those of their own. */
+static void open_parts(struct folder *in, unsigned flags)
+{
+	in->part = must_alloc(in->count, sizeof(struct blm_filter *));
+	open_part(in, 0, rank ? 0 : flags);
+	in->any = in->part[0];
+	for (uint32_t i = 1; i < in->count; i++)
+		if (is_mine(i))
+			open_part(in, i, flags);
+	in->hash_id = blm_hash_id(in->any);
+}
+
+static int open_folder(struct folder *in, int code)
+{
+	if (code == DONE && !rank)
+		code = count_parts(in->path, &in->count);
+	if (code == DONE && !rank && in->writes)
+		code = lock_folder(in);
+	code = (int)most_of_all((uint64_t)code);
+	from_first(&in->count, sizeof(in->count));
+	if (code == DONE)
+		open_parts(in, in->writes ? BLM_OPEN_WRITE : 0);
+	return code;
+}
+
+/* Options that do not agree with the files are not used: a later run need not repeat the size. */
+int folder_claim(struct folder *ret, const char *path, bool create, uint64_t parts)
+{
+	uint64_t there = !rank && is_folder(path);
+
+	*ret = (struct folder){ .path = path, .writes = true };
+	from_first(&there, sizeof(there));
+	if (!there && !create)
+		all_give_up(broken("%s: there is no such folder; 'bloomery-mpi claim --create' "
+				   "makes one", path));
+	return open_folder(ret, there ? DONE : make_by_options(ret, parts));
+}
+
+int folder_test(struct folder *ret, const char *path)
+{
+	*ret = (struct folder){ .path = path };
+	return open_folder(ret, DONE);
+}
+
+void folder_close(struct folder *in)
+{
+	for (uint32_t i = 0; i < in->count; i++) {
+		if (in->part[i] && in->writes && is_mine(i))
+			must_have(blm_sync(in->part[i]));
+		blm_close(in->part[i]);
+	}
+	free(in->part);
+}

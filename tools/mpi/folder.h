@@ -1,0 +1,37 @@
+/*
+ * folder.h - the folder of a filter in parts
+ *
+ * Its files are those that `bloomery split G --into N -o F/keys` makes: keys.part-I-of-N for I from
+ * 1 to N. Rank (I - 1) % ranks maps part I, so any number of ranks can continue the work. The
+ * folder gets its name when all parts are in it. Rank 0 of the job that works on the folder locks
+ * the file `lock`.
+ */
+#ifndef BLOOMERY_MPI_FOLDER_H
+#define BLOOMERY_MPI_FOLDER_H
+
+#include "ranks.h"
+
+struct folder {
+	const char *path;
+	uint32_t count;			/* of parts */
+	struct blm_filter **part;	/* those of this rank; else NULL */
+	struct blm_filter *any;		/* the first part, which hashes */
+	struct blm_info info;
+	uint64_t hash_id;
+	bool writes;
+	int lock;
+};
+
+bool is_folder(const char *name);
+/*
+ * All ranks open the folder together, and each maps its parts.
+ *
+ * @create, @parts: if there is none, make it by the options for the size and kind; 0 parts: one for
+ *                  each rank
+ */
+int folder_claim(struct folder *ret, const char *path, bool create, uint64_t parts);
+int folder_test(struct folder *ret, const char *path);
+/* What was claimed is on the disk. Also for a folder that was not opened. */
+void folder_close(struct folder *in);
+
+#endif
