@@ -176,6 +176,20 @@ static void tell_stats(struct job *job)
 
 /* ---- Parts of a filter ---- */
 
+/* The secret of a keyed part is in PART.key, so a pattern for the parts can match both files. */
+static bool is_secret(int i, int count, char **operands)
+{
+	size_t length = strlen(operands[i]), end = strlen(".key");
+
+	if (length < end || strcmp(operands[i] + length - end, ".key"))
+		return false;
+	for (int j = 0; j < count; j++)
+		if (strlen(operands[j]) == length - end
+		    && !strncmp(operands[j], operands[i], length - end))
+			return true;
+	return false;
+}
+
 /* One after the other, so that neither descriptors nor addresses run out. */
 static int join_parts(struct blm_join *parts, int count, char **operands)
 {
@@ -184,6 +198,12 @@ static int join_parts(struct blm_join *parts, int count, char **operands)
 	for (int i = 0; i < count && code == DONE && !stopping(); i++) {
 		struct blm_filter *f;
 
+		if (is_secret(i, count, operands)) {
+			if (!quiet)
+				say("%s: skipped; it is the secret of a part, not a part",
+				    operands[i]);
+			continue;
+		}
 		code = open_filter(&f, operands[i], false, source_flags(output));
 		if (code != DONE)
 			break;

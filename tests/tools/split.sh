@@ -88,6 +88,15 @@ parts_that_do_not_fit_are_refused_and_no_file_appears() {
 	exits 64 bloomery split ./f; says '--into N'
 }
 
+files_of_secrets_among_the_parts_are_skipped() {
+	echo 000102030405060708090a0b0c0d0e0f > secret
+	for i in 1 2; do seq 1000 | bloomery build ./p.part-$i-of-2 --partition $i/2 --hash siphash -n 1k --key-file secret; done
+	bloomery join ./p.part-* -o ./g 2> err; grep -q 'part-1-of-2.key: skipped; it is the secret of a part' err
+	same "$(seq 1000 | bloomery test -c ./g)" 1000
+	bloomery join ./p.part-*[0-9] -o ./h 2> err; same "$(< err)" ''
+	exits 2 bloomery join ./p.part-1-of-2.key ./p.part-2-of-2 -o ./i; says p.part-1-of-2.key
+}
+
 tables_are_joined_as_before_and_a_forgotten_output_is_told() {
 	printf 'a\t1\n' > small; printf 'a\t2\n' > big
 	same "$(bloomery join small big)" "$(printf 'a\t1\t2')"

@@ -357,7 +357,7 @@ const struct command cmd_claim = {
 	.notes = "F is a folder with a file for each part. If several ranks have a new key, "
 	"exactly one of them writes its line. After a job that was killed run the same command "
 	"again: no line is written twice, and at most --batch lines of each rank are lost. "
-	"'bloomery join F/keys.part-* -o ./whole' makes one filter of the parts.",
+	"'bloomery join F/keys.part-*[0-9] -o ./whole' makes one filter of the parts.",
 	.example = "mpirun -n 4 bloomery-mpi claim ./seen --create -n 1g -o new.%r /data/urls-*.gz",
 	.options = claim_tables,
 	.run = run_claim,
