@@ -36,7 +36,8 @@ class Case(unittest.TestCase):
         # short, since OpenMPI makes sockets below it
         self.folder = tempfile.mkdtemp(prefix='bm', dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
         self.addCleanup(shutil.rmtree, self.folder)
-        self.environment = {**os.environ, **SETTINGS, 'TMPDIR': self.folder, 'BLOOMERY_STORE': self.path('store')}
+        self.environment = {**os.environ, **SETTINGS, 'TMPDIR': self.folder, 'OMPI_MCA_btl_vader_backing_directory': self.folder,
+                            'BLOOMERY_STORE': self.path('store')}
 
     def path(self, name):
         return os.path.join(self.folder, name)

@@ -100,6 +100,48 @@ class Claim(Case):
             self.ranks(4, *words)
             self.no_line_twice_few_missing(self.lines_of('new.%r', 4), all_of_them, lost=4 * BATCH * kills)
 
+    def parent(self, pid):
+        with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+            return int(file.read().rpartition(')')[2].split()[1])
+
+    def rank_of(self, pid):
+        with open(f'/proc/{pid}/environ', 'rb') as file:
+            words = dict(word.split(b'=', 1) for word in file.read().split(b'\0') if b'=' in word)
+        return int(words.get(b'OMPI_COMM_WORLD_RANK') or words[b'PMI_RANK'])
+
+    def test_a_rank_that_outlives_its_job_keeps_the_next_job_from_its_part(self):
+        self.write('many', numbers(0, 20000))
+        for rank in range(2):
+            os.mkfifo(self.path(f'pipe.{rank}'))
+        job = self.start(2, 'claim', './seen', *self.create(40000), '-o', 'pipe.%r', 'many')
+        ends = [open(self.path(f'pipe.{rank}'), 'rb', buffering=0) for rank in range(2)]
+        for end in ends:
+            end.read(1)     # the rank has its locks and writes more than a pipe holds, so it stays there
+        ranks = {self.rank_of(pid): pid for pid in self.processes()}
+        stopped = {job.pid, ranks[1], *map(self.parent, ranks.values())}     # no launcher ends the rank
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(ranks[0], signal.SIGKILL)
+        self.write('keys', numbers(20000, 20100))
+        following = self.start(2, 'claim', './seen', '-o', 'new.%r', 'keys')
+        try:
+            said = ''
+            while 'waiting' not in said:
+                line = following.stderr.readline()
+                self.assertTrue(line, f'the next job does not wait: {said}')
+                said += line
+            self.assertIn('keys.part-2-of-2: is locked by a rank of another job', said)
+            self.assertEqual(self.lines_of('new.%r', 2), [])
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGKILL)
+            job.communicate()
+            for end in ends:
+                end.close()
+        _, err = following.communicate()
+        self.assertEqual(following.returncode, 0, err)
+        self.assertEqual(sorted(self.lines_of('new.%r', 2)), sorted(numbers(20000, 20100)))
+
     def test_foreign_and_missing_parts_are_refused_with_the_field(self):
         self.write('keys', numbers(0, 100))
         for name, seed in ('seen', '7'), ('other', '8'):

@@ -9,11 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 300 };	/* half a minute */
+enum { LOCK_SECONDS = 30 };
 
 /* As cmd_split.c names it: numbers from 1, all with as many digits. */
 static const char *part_name(uint32_t i, uint32_t count)
@@ -107,26 +106,45 @@ static int make_folder(const char *folder, uint32_t count)
 	return code;
 }
 
-/*
- * One job at a time, because maps of one file on two machines do not show each other's bits. The
- * ranks of a job that was killed may take a moment to end, so a resumed job waits for them.
- */
-static int lock_folder(struct folder *in)
+/* ---- Locks ---- */
+
+/* The byte of the file `lock` that stands for the job, and those that stand for parts. */
+enum { JOB_BYTE = 0, FIRST_PART_BYTE = 1 };
+
+/* Return: DONE; NO: another process has it. */
+static int try_lock(const struct folder *in, off_t byte)
+{
+	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte,
+			       .l_len = 1 };
+
+	if (fcntl(in->lock, F_OFD_SETLK, &range) == 0)
+		return DONE;
+	return errno == EAGAIN || errno == EACCES ? NO
+		: broken("%s/lock: %s", in->path, strerror(errno));
+}
+
+/* The ranks of a job that was killed may take a moment to end, so a resumed job waits for them. */
+static int lock_byte(const struct folder *in, off_t byte, const char *path, const char *holder)
+{
+	int code = try_lock(in, byte);
+
+	if (code == NO)
+		say("%s: is locked by %s; waiting up to %d seconds", path, holder, LOCK_SECONDS);
+	for (int tries = 10 * LOCK_SECONDS; code == NO && tries; tries--) {
+		usleep(100 * 1000);
+		code = try_lock(in, byte);
+	}
+	return code != NO ? code : broken("%s: is locked by %s; wait until it ends, or end it",
+					  path, holder);
+}
+
+static int open_lock(struct folder *in)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/lock", in->path);
 	in->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (in->lock < 0)
-		return broken("%s: %s", path, strerror(errno));
-	for (int tries = 0; flock(in->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK
-	     && tries < LOCK_TRIES; tries++)
-		usleep(100 * 1000);
-	if (flock(in->lock, LOCK_EX | LOCK_NB) < 0)
-		return broken("%s: %s", path, errno == EWOULDBLOCK
-			      ? "another job works on this filter; wait until it ends"
-			      : strerror(errno));
-	return DONE;
+	return in->lock < 0 ? broken("%s: %s", path, strerror(errno)) : DONE;
 }
 
 static int make_by_options(struct folder *in, uint64_t parts)
@@ -174,9 +192,22 @@ static void open_part(struct folder *in, uint32_t i, unsigned flags)
 			       part_name(0, in->count)));
 }
 
+static void lock_parts(struct folder *in)
+{
+	if (rank)
+		must(open_lock(in));
+	for (uint32_t i = 0; i < in->count; i++)
+		if (is_mine(i))
+			must(lock_byte(in, FIRST_PART_BYTE + (off_t)i,
+				       part_path(in->path, i, in->count),
+				       "a rank of another job"));
+}
+
 /* All ranks look at the first part, and at those of their own. */
 static void open_parts(struct folder *in, unsigned flags)
 {
+	if (in->writes)
+		lock_parts(in);
 	in->part = must_alloc(in->count, sizeof(struct blm_filter *));
 	open_part(in, 0, rank ? 0 : flags);
 	in->any = in->part[0];
@@ -191,7 +222,9 @@ static int open_folder(struct folder *in, int code)
 	if (code == DONE && !rank)
 		code = count_parts(in->path, &in->count);
 	if (code == DONE && !rank && in->writes)
-		code = lock_folder(in);
+		code = open_lock(in);
+	if (code == DONE && !rank && in->writes)
+		code = lock_byte(in, JOB_BYTE, in->path, "another job");
 	code = (int)most_of_all((uint64_t)code);
 	from_first(&in->count, sizeof(in->count));
 	if (code == DONE)
@@ -225,5 +258,7 @@ void folder_close(struct folder *in)
 			must_have(blm_sync(in->part[i]));
 		blm_close(in->part[i]);
 	}
+	if (in->writes)
+		close(in->lock);
 	free(in->part);
 }

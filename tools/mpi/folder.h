@@ -3,8 +3,17 @@
  *
  * Its files are those that `bloomery split G --into N -o F/keys` makes: keys.part-I-of-N for I from
  * 1 to N. Rank (I - 1) % ranks maps part I, so any number of ranks can continue the work. The
- * folder gets its name when all parts are in it. Rank 0 of the job that works on the folder locks
- * the file `lock`.
+ * folder gets its name when all parts are in it.
+ *
+ * Maps of one file on two machines do not show each other's bits, so a part has one writer. The
+ * file `lock` is empty. The ranks of a job that claims lock bytes of it (fcntl(2), F_OFD_SETLK),
+ * which other machines also see on NFS:
+ *
+ *	byte 0		rank 0, so that two jobs that start at once do not share the parts
+ *	byte I		the rank that maps part I, before it opens the part
+ *
+ * A lock ends with its process. So a rank that outlives its job, also rank 0, keeps other jobs from
+ * its parts.
  */
 #ifndef BLOOMERY_MPI_FOLDER_H
 #define BLOOMERY_MPI_FOLDER_H
@@ -19,7 +28,7 @@ struct folder {
 	struct blm_info info;
 	uint64_t hash_id;
 	bool writes;
-	int lock;
+	int lock;			/* the file, open; if it writes */
 };
 
 bool is_folder(const char *name);
