@@ -3,7 +3,7 @@
 #include "file/writer_word.h"
 
 /* Threads first: they share the descriptor, and so its lock. */
-static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool exclusive)
+static int lock_both(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool exclusive)
 {
 	int r;
 
@@ -17,7 +17,9 @@ static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool ex
 /* With the lock: wait for the thread that writes without it (writer_word.h). */
 static int stop_fast_writers(struct blm_view *view)
 {
-	if (!kind_has_single_writer(view->whole.kind) || is_foreign(view)
+	const struct blm_kind *kind = view->whole.kind;
+
+	if (!(kind_has_single_writer(kind) || kind_serializes_removals(kind)) || is_foreign(view)
 	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return 0;
 	return view->presence.live ? blm_writer_lock(&view->presence, view->image.fd)
@@ -26,7 +28,7 @@ static int stop_fast_writers(struct blm_view *view)
 
 int blm_lock_writing(struct blm_view *view, bool exclusive)
 {
-	int r = lock(&view->writing, view->image.fd, BLM_LOCK_WRITE, exclusive);
+	int r = lock_both(&view->writing, view->image.fd, BLM_LOCK_WRITE, exclusive);
 
 	if (r < 0)
 		return r;
@@ -48,9 +50,17 @@ void blm_unlock_writing(struct blm_view *view)
 	pthread_mutex_unlock(&view->writing);
 }
 
+bool blm_is_changing(struct blm_view *view)
+{
+	int fd = view->image.fd;
+
+	return blm_lock_is_held(&view->lock, fd)
+		|| blm_presence_is_used(&view->presence, live_of(view), fd);
+}
+
 int blm_lock_syncing(struct blm_view *view)
 {
-	int r = lock(&view->syncing, view->image.fd, BLM_LOCK_SYNC, true);
+	int r = lock_both(&view->syncing, view->image.fd, BLM_LOCK_SYNC, true);
 
 	if (r == 0)
 		atomic_store(&view->syncs, true);

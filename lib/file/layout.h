@@ -288,8 +288,8 @@ struct blm_slot_line {
  *            release, by the holder: 1 after it has the lock, 0 before it gives the lock back. A
  *            process that holds the lock shared stores 0 as well: the word is a dead holder's then.
  *            Claimers load it, acquire, after they announced themselves.
- *   writer   which thread changes the data of a kind with one writer at a time, without
- *            BLM_LOCK_WRITE. writer_word.h has the protocol. Changed by compare-and-swap alone.
+ *   writer   which thread changes the data of a kind with one writer at a time, or removes or
+ *            claims in one that serializes removals, without BLM_LOCK_WRITE. writer_word.h has the protocol. Changed by compare-and-swap alone.
  *            Readers load it, acquire. The slot that it names may have no owner: then the thread
  *            died, or this is a copy.
  *   slots    words of threads that claim. Each is stored, without a read-modify-write, by its owner

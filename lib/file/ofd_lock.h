@@ -81,7 +81,7 @@ int blm_lock_exclusive(struct blm_lock *lock, int fd);
 void blm_unlock_exclusive(struct blm_lock *lock, int fd);
 /*
  * True if a thread that uses this descriptor, or another process, holds the lock. Does not wait.
- * Does not see threads that are present (presence.h).
+ * Does not see threads that are present (blm_presence_is_used()).
  */
 bool blm_lock_is_held(const struct blm_lock *lock, int fd);
 

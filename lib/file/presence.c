@@ -41,9 +41,14 @@ static void unlock_byte(int fd, unsigned slot)
 	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-static uint64_t *word_of(struct blm_live *live, unsigned slot)
+static const uint64_t *word_in(const struct blm_live *live, unsigned slot)
 {
 	return &live->slots[slot % BLM_SLOT_LINES].word[slot / BLM_SLOT_LINES];
+}
+
+static uint64_t *word_of(struct blm_live *live, unsigned slot)
+{
+	return (uint64_t *)word_in(live, slot);
 }
 
 static unsigned slot_of(const struct blm_live *live, const uint64_t *word)
@@ -257,7 +262,7 @@ void blm_presence_end(struct blm_presence *p)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* ---- Excluding ---- */
+/* ---- Looking and excluding ---- */
 
 /* A description's own locks do not conflict with it, so the threads of this one are asked here. */
 bool blm_presence_has_owner(struct blm_presence *p, int fd, unsigned slot)
@@ -272,19 +277,35 @@ bool blm_presence_has_owner(struct blm_presence *p, int fd, unsigned slot)
 }
 
 /* Is a slot in use whose owner relies on fences? Words that the dead left are no reason to fail. */
-static bool needs_fence(struct blm_presence *p, int fd, bool ask_owner)
+static bool needs_fence(struct blm_presence *p, const struct blm_live *live, int fd, bool ask_owner)
 {
 	for (unsigned slot = 0; slot < BLM_SLOTS; slot++)
-		if (load_acquire(word_of(p->live, slot)) & BLM_SLOT_FENCED
+		if (load_acquire(word_in(live, slot)) & BLM_SLOT_FENCED
 		    && (!ask_owner || blm_presence_has_owner(p, fd, slot)))
+			return true;
+	return false;
+}
+
+static bool is_fenced_everywhere(struct blm_presence *p, const struct blm_live *live, int fd)
+{
+	return !needs_fence(p, live, fd, false) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0
+		|| membarrier(MEMBARRIER_CMD_GLOBAL) == 0 || !needs_fence(p, live, fd, true);
+}
+
+bool blm_presence_is_used(struct blm_presence *p, const struct blm_live *live, int fd)
+{
+	if (!is_fenced_everywhere(p, live, fd))
+		return true;
+	for (unsigned slot = 0; slot < BLM_SLOTS; slot++)
+		if (load_acquire(word_in(live, slot)) & BLM_SLOT_ANNOUNCED
+		    && blm_presence_has_owner(p, fd, slot))
 			return true;
 	return false;
 }
 
 static int fence_everywhere(struct blm_presence *p, int fd)
 {
-	if (!needs_fence(p, fd, false) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0
-	    || membarrier(MEMBARRIER_CMD_GLOBAL) == 0 || !needs_fence(p, fd, true))
+	if (is_fenced_everywhere(p, p->live, fd))
 		return 0;
 	return blm_fail(-ENOSYS, "membarrier(2) is refused to this process, and processes that "
 			"claim in this filter rely on it; allow that call, or end those processes");

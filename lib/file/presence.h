@@ -47,6 +47,18 @@
  * died. A claimer that is stopped while it is present delays excluders, as a holder of the lock
  * does, and an excluder that waits delays new claimers.
  *
+ * A *looker* must know whether a thread changes the file, and waits for none. A copy of a kind that
+ * may be torn (kind.h) looks before it reads and after it, and a sync after it raised the epoch:
+ *
+ *   looker     1. store what claimers load in their step 3 (a sync: the epoch), or load what the
+ *                 changes before have stored (a copy: the count of keys); full fence
+ *              2. as step 3 of the excluder. Where membarrier(2) is refused: a thread is present
+ *              3. is a slot announced whose byte has a write lock? Else no thread is present
+ *
+ * A claimer that is not seen announced in step 3 either left before, so that the looker sees all
+ * its stores, also those of its count; or its step 3 comes after the looker's fence, so it loads
+ * the looker's store, and what the looker read before has nothing of its changes.
+ *
  * Whether an owner lives is asked with F_OFD_GETLK for a read lock. A write lock alone conflicts
  * with that. So a process that may only read, which can hold read locks on all bytes, is not taken
  * for an owner. It can keep others from getting a slot; they take the lock instead.
@@ -159,7 +171,13 @@ bool blm_presence_has_owner(struct blm_presence *p, int fd, unsigned slot);
 /* -EIO, with a message, if the file was truncated under the map: all words are ones then. */
 int blm_live_check(const struct blm_live *live);
 
-/* ---- Excluders and sharers ---- */
+/* ---- Lookers, excluders and sharers ---- */
+
+/*
+ * Steps 2 and 3 of a looker: may a thread be present? A handle for reading has no p->live, so it is
+ * given `live`. fd: of this process, for the same file.
+ */
+bool blm_presence_is_used(struct blm_presence *p, const struct blm_live *live, int fd);
 
 /*
  * Steps 2 to 4, with BLM_LOCK_REPLACE held exclusively. Waits for owners that live, however long.

@@ -2,8 +2,9 @@
  * writer_word.h - the one writer of a file, known without a system call
  *
  * A kind with one writer at a time is changed by a thread that holds BLM_LOCK_WRITE exclusively, or
- * whose slot (presence.h) the word `writer` names. Both exclude each other. Such a thread is a
- * *fast* writer here; one that holds the lock, in either mode, is a *holder*.
+ * whose slot (presence.h) the word `writer` names. Both exclude each other. The thread with the
+ * word is a *fast* writer here; one that holds the lock, in either mode, is a *holder*. In kinds
+ * that serialize removals a writer is a thread that removes or claims; adds need neither.
  *
  *   word `writer`   bits 0 to 8   the owner: its slot + 1; 0: none
  *                   bit 9         WAITED: a thread sleeps until the owner changes

@@ -118,6 +118,13 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret);
 void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
+ * Between the two calls above: for changes of kinds that serialize removals which only one thread
+ * may make at a time. Fail with a message.
+ */
+int blm_lone_begin(struct blm_filter *f, struct blm_view *view);
+void blm_lone_end(struct blm_view *view);
+
+/*
  * By the one that fits the kind. A change that sets bits may be done twice, so it blocks no
  * replacement; any other change is done once. *ret_held is for end, which says "again" only of
  * changes that may be done twice. These functions are for changes by keys without names: all keys

@@ -74,11 +74,10 @@ static void announce_epoch(struct sync *s)
 	store_release(&s->live->epoch.word, blm_epoch_after(s->epoch));
 	full_fence();
 	/*
-	 * A removal that is under way may change pages that are written back by then, so the record
+	 * A change that is under way may change pages that are written back by then, so the record
 	 * of this epoch does not make the file clean.
 	 */
-	if (kind_may_be_torn(s->view->whole.kind)
-	    && blm_lock_is_held(&s->view->lock, s->view->image.fd))
+	if (kind_may_be_torn(s->view->whole.kind) && blm_is_changing(s->view))
 		blm_mark_written(s->live);
 	s->record.keys = htole64(blm_counted_keys(s->view));
 }

@@ -14,8 +14,9 @@ static bool has_single_writer(const struct blm_view *view)
 /* ---- Reading it whole ---- */
 
 /*
- * Who adds to a kind that serializes removals is not held off, but seen: it holds BLM_LOCK_REPLACE
- * until the keys are counted, and none is counted out meanwhile.
+ * An add to a kind that serializes removals does not wait, but is seen: its thread is present, or
+ * holds BLM_LOCK_REPLACE, until the keys are counted. No key is counted out meanwhile, because
+ * removals wait.
  */
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
 {
@@ -33,7 +34,7 @@ int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, stru
 		return r;
 	ret->counted = blm_counted_keys(view);
 	full_fence();
-	ret->changes = blm_lock_is_held(&view->lock, view->image.fd);
+	ret->changes = blm_is_changing(view);
 	return 0;
 }
 
@@ -44,7 +45,7 @@ bool blm_quiesce_stands(const struct blm_quiesced *quiesced)
 
 	full_fence();
 	if (kind_may_be_torn(view->whole.kind))
-		changes |= blm_lock_is_held(&view->lock, view->image.fd)
+		changes |= blm_is_changing(view)
 			|| blm_counted_keys(view) != quiesced->counted;
 	return !changes;
 }
@@ -95,16 +96,22 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
 }
 
 /*
- * Of kinds that mind cuts and have many writers: the first of an epoch does it, and the others wait
- * for that. Asked under BLM_LOCK_REPLACE, held shared, as long as which a change is under way: a
- * sync that begins the next epoch looks who holds it (begin_epoch()), after that. So either the
- * sync sees the change, or the change the epoch.
+ * Of kinds that mind cuts and have many writers: the first of an epoch announces it, and the others
+ * wait for that. A writer asks while it is present, or holds BLM_LOCK_REPLACE shared. A sync first
+ * begins the next epoch, and then looks whether a thread does (announce_epoch()). So either the
+ * sync sees the change, or the change sees the epoch.
  */
+static bool must_announce_alone(const struct blm_filter *f, const struct blm_view *view)
+{
+	return kind_may_be_torn(view->whole.kind) && !f->place.memory
+		&& !is_announced(live_of(view));
+}
+
 static int announce_alone(struct blm_filter *f, struct blm_view *view)
 {
 	int r;
 
-	if (!kind_may_be_torn(view->whole.kind) || f->place.memory || is_announced(live_of(view)))
+	if (!must_announce_alone(f, view))
 		return 0;
 	r = blm_lock_writing(view, true);
 	if (r < 0)
@@ -331,7 +338,19 @@ static int become_writer(struct blm_filter *f, struct blm_view *view)
 	return 0;
 }
 
-static void end_writing(struct blm_view *view)
+int blm_lone_begin(struct blm_filter *f, struct blm_view *view)
+{
+	int r = is_only_present(view) ? blm_writer_take(&view->presence, view->image.fd) : 0;
+
+	if (r > 0)
+		blm_here.writes = true;
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = blm_view_fd(f, view);
+	return r < 0 ? r : blm_lock_writing(view, true);
+}
+
+void blm_lone_end(struct blm_view *view)
 {
 	if (is_only_present(view) && blm_here.writes) {
 		blm_here.writes = false;
@@ -354,21 +373,15 @@ static int look_up(struct blm_filter *f, struct blm_view *view)
 }
 
 /*
- * A slot is as good as the lock held shared, but others do not see who has one. So kinds of which a
- * sync or a copy looks whether somebody holds the lock (blm_quiesce_begin(), begin_epoch()) do not
- * use slots. Views that are lent may share their description with another, which would then be
- * given the same slots.
+ * A slot is as good as the lock held shared. But views that are lent may share their description
+ * with another view, which would then be given the same slots. An epoch is announced under the
+ * lock, where the thread may have no slot yet.
  */
-static bool may_be_present(const struct blm_filter *f, const struct blm_view *view)
-{
-	return !f->lent && !kind_may_be_torn(view->whole.kind);
-}
-
 static bool enter(const struct blm_filter *f, struct blm_view *view)
 {
-	if (!may_be_present(f, view) || !blm_presence_enter(&view->presence))
+	if (f->lent || !blm_presence_enter(&view->presence))
 		return false;
-	if (is_current(view))
+	if (is_current(view) && !must_announce_alone(f, view))
 		return true;
 	blm_presence_leave(&view->presence);
 	return false;
@@ -416,7 +429,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 			continue;
 		if (fd < 0)
 			return fd;
-		if (may_be_present(f, view) && blm_presence_take(&view->presence, fd))
+		if (!f->lent && blm_presence_take(&view->presence, fd))
 			continue;
 		r = share(view, fd);
 		if (r < 0)
@@ -453,7 +466,7 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 	full_fence();
 	blm_mark_written(live_of(view));
 	if (has_single_writer(view))
-		end_writing(view);
+		blm_lone_end(view);
 	/* where it fails the filter is suspect, and the next change fails */
 	announce_alone(f, view);
 	give_back(view);

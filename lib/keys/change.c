@@ -140,9 +140,7 @@ static int run(struct blm_filter *f, struct blm_view *view, const struct blm_inp
 	int r = what == BLM_REMOVE ? may_take_out(f, view) : 0;
 
 	if (r == 0 && lone)
-		r = blm_view_fd(f, view);
-	if (r >= 0 && lone)
-		r = blm_lock_writing(view, true);
+		r = blm_lone_begin(f, view);
 	if (r < 0)
 		return r;
 	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE))
@@ -150,7 +148,7 @@ static int run(struct blm_filter *f, struct blm_view *view, const struct blm_inp
 	else
 		r = blm_change_word(f, view, blm_input_run(view, in, what, ret_bits, ret_yes));
 	if (lone)
-		blm_unlock_writing(view);
+		blm_lone_end(view);
 	return r;
 }
 

@@ -90,7 +90,8 @@ enum blm_protocol {
 	BLM_IDEMPOTENT_ADDS,
 	/*
 	 * add() copes with everything. remove() and claim() look at several words and then change
-	 * them: they hold BLM_LOCK_WRITE, exclusively. Pages of different times are worse than keys
+	 * them: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns the word `writer`
+	 * (writer_word.h). Pages of different times are worse than keys
 	 * lost, so BLM_OWN_CUT says whether there may be some.
 	 */
 	BLM_SERIAL_REMOVALS,

@@ -94,9 +94,7 @@ enum { DONE = TOLD };
 	 : mistake == NOT_WAITED_FOR ? (lock_word(&(p)->live->writer), 0) \
 				     : (blm_writer_lock)(p, fd))
 #include "view/view.h"
-#define lock lock_both
 #include "durable/locks.c"
-#undef lock
 
 /* What they need of the rest of lib/. */
 int blm_fail(int err, const char *format, ...)
