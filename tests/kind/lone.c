@@ -1,0 +1,177 @@
+/*
+ * lone.c - removals and claims of a counting filter, one thread at a time and without a lock, and
+ * copies and syncs that see who adds to it
+ *
+ * tests/schedule has the interleavings. Here the kernel has a part: locks of bytes, deaths.
+ */
+#include "suite.h"
+
+#include "file/writer_word.h"
+#include "handle/handle.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+static const uint64_t one = 1, two = 2;
+
+/* The epoch of its first key is announced, so the next change needs no lock. */
+static struct blm_filter *a_filter(const char **ret_path)
+{
+	struct blm_filter *f;
+
+	*ret_path = a_path();
+	OK(blm_create(&f, NULL, *ret_path, &BLM_PARAMS(.kind = "counting", .capacity = 10000)));
+	ck_assert_int_eq(blm_claim(f, &one, sizeof(one)), 1);
+	return f;
+}
+
+static struct blm_filter *opened(const char *path, unsigned flags)
+{
+	struct blm_filter *f;
+
+	OK(blm_open(&f, NULL, path, flags));
+	return f;
+}
+
+static unsigned owner(const struct blm_filter *f)
+{
+	return (unsigned)(load_acquire(&live_of(current_view(f))->writer) & BLM_WRITER_OWNER);
+}
+
+static void begin(struct blm_filter *f, struct blm_view **ret)
+{
+	OK(blm_change_begin_held(f, ret));
+	OK(blm_lone_begin(f, *ret));
+}
+
+static void end(struct blm_filter *f, struct blm_view *view)
+{
+	blm_lone_end(view);
+	blm_change_end_held(f, view);
+}
+
+START_TEST(removals_after_the_first_change_take_no_lock)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(&path);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct blm_view *view;
+
+	ck_assert_int_ge(fd, 0);
+	begin(f, &view);
+	ck_assert_uint_ne(owner(f), 0);
+	ck_assert(blm_ofd_is_free(fd, BLM_LOCK_WRITE));
+	ck_assert(blm_ofd_is_free(fd, BLM_LOCK_REPLACE));
+	end(f, view);
+	ck_assert_uint_eq(owner(f), 0);
+	ck_assert_int_eq(blm_remove(f, &one, sizeof(one)), 1);
+	ck_assert_int_eq(blm_remove(f, &one, sizeof(one)), 0);
+	close(fd);
+	blm_close(f);
+}
+END_TEST
+
+static int die_in_a_removal(void *path)
+{
+	struct blm_filter *f = opened(path, BLM_OPEN_WRITE);
+	struct blm_view *view;
+
+	MUST(blm_claim(f, &two, sizeof(two)) == 1);
+	begin(f, &view);
+	MUST(owner(f) != 0);
+	raise(SIGKILL);
+	return 0;
+}
+
+/* _i: what comes first after it */
+START_TEST(a_remover_that_died_holds_up_nobody)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(&path), *copy;
+
+	ck_assert_int_eq(join(spawn(die_in_a_removal, (void *)path)), 1000 + SIGKILL);
+	ck_assert_uint_ne(owner(f), 0);
+	if (_i == 1)
+		OK(blm_sync(f));
+	OK(blm_copy(&copy, NULL, NULL, f, 0));
+	ck_assert_int_eq(blm_remove(copy, &two, sizeof(two)), 1);
+	if (_i == 2)
+		ck_assert_int_eq(blm_claim(f, &two, sizeof(two)), 0);
+	ck_assert_int_eq(blm_remove(f, &two, sizeof(two)), 1);
+	ck_assert_int_eq(blm_remove(f, &one, sizeof(one)), 1);
+	ck_assert_uint_eq(owner(f), 0);
+	blm_close(copy);
+	blm_close(f);
+}
+END_TEST
+
+static int die_in_an_add(void *path)
+{
+	struct blm_filter *f = opened(path, BLM_OPEN_WRITE);
+	struct blm_view *view;
+
+	MUST(blm_add(f, &two, sizeof(two)) == 1);
+	MUST(blm_change_begin_held(f, &view) == 0);
+	raise(SIGKILL);
+	return 0;
+}
+
+/* _i: by a handle for reading, which looks at the slots as well */
+START_TEST(a_copy_gives_no_key_up_if_a_thread_was_adding)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(&path), *from = opened(path, _i ? 0 : BLM_OPEN_WRITE), *copy;
+	struct blm_view *view;
+
+	OK(blm_change_begin_held(f, &view));
+	OK(blm_copy(&copy, NULL, NULL, from, 0));
+	blm_change_end_held(f, view);
+	FAILS(blm_remove(copy, &one, sizeof(one)), -EUCLEAN);
+	blm_close(copy);
+	/* and if it died, the key was never counted */
+	ck_assert_int_eq(join(spawn(die_in_an_add, (void *)path)), 1000 + SIGKILL);
+	OK(blm_copy(&copy, NULL, NULL, from, 0));
+	ck_assert_int_eq(blm_remove(copy, &one, sizeof(one)), 1);
+	blm_close(copy);
+	blm_close(from);
+	blm_close(f);
+}
+END_TEST
+
+static bool is_dirty(const struct blm_filter *f)
+{
+	struct blm_info info = { .size = sizeof(info) };
+
+	OK(blm_info(f, &info));
+	return info.dirty;
+}
+
+START_TEST(a_sync_during_an_add_leaves_the_file_dirty)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(&path), *other = opened(path, BLM_OPEN_WRITE);
+	struct blm_view *view;
+
+	OK(blm_change_begin_held(f, &view));
+	OK(blm_sync(other));
+	ck_assert(is_dirty(other));
+	blm_change_end_held(f, view);
+	OK(blm_sync(other));
+	ck_assert(!is_dirty(other));
+	blm_close(other);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("kind/lone");
+	TCase *tc = tcase_create("lone");
+
+	tcase_add_test(tc, removals_after_the_first_change_take_no_lock);
+	tcase_add_loop_test(tc, a_remover_that_died_holds_up_nobody, 0, 3);
+	tcase_add_loop_test(tc, a_copy_gives_no_key_up_if_a_thread_was_adding, 0, 2);
+	tcase_add_test(tc, a_sync_during_an_add_leaves_the_file_dirty);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
