@@ -476,9 +476,9 @@ struct blm_join;
  * @parts:      how many parts there are, 1 to BLM_SPLIT_MAX
  * @ret_owners: room for count numbers, from 0 to parts - 1
  *
- * A filter of N parts is N files of the same parameters and size, each of which holds one range of
- * the data (blm_part_range()) and zeros elsewhere. The files are sparse: a part takes about 1/N of
- * the memory and the disk of the filter. Parts are made by blm_create(), blm_open_or_create() and
+ * A filter of N parts is N files of the same parameters and size. Each file holds one range of the
+ * data (blm_part_range()) and zeros elsewhere. The files are sparse: a part takes about 1/N of the
+ * memory and the disk of the filter. Parts are made by blm_create(), blm_open_or_create() and
  * blm_build_begin() with params->split_parts, and by blm_split(); blm_join_begin() makes one filter
  * of all of them.
  *
@@ -835,8 +835,8 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
  * blm_create() - make an empty filter and open it for writing
  *
  * The file appears whole or not at all, and never over another's: it is written without a name,
- * synced, linked, its folder synced, and in a store entered into the catalog last. Of several that
- * race, one makes it, the rest get -EEXIST. A keyed filter's new secret is written to the store's
+ * synced, linked, its folder synced, and in a store entered into the catalog last. If several race,
+ * one makes it, the rest get -EEXIST. A keyed filter's new secret is written to the store's
  * keys/ID, or for a path as a line of NAME.key, with mode 0600. That file keeps the secrets that
  * are in it, also those of filters that were replaced, which links and copies of their files may
  * need; delete a line when nothing does. -EKEYREJECTED where others may read them, or own it. In
@@ -1194,8 +1194,8 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
  * blm_update_begin() - put keys into a filter that was built, and take some out, without its other
  * keys (BLM_CAN_MERGE), or by both its lists as they are now (BLM_CAN_EXCLUDE)
  * @ret:     give it to blm_update_finish() or blm_update_cancel()
- * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read where
- * it lies
+ * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read from
+ * the store, or from NAME.key
  * @options: NULL: as all zeros; threads, memory_bytes and progress are looked at
  *
  * Keys are gathered as by blm_build_begin(); when all are there, a new file takes the place of the
@@ -1248,7 +1248,8 @@ BLM_API int blm_delta_make(const struct blm_filter *f, const struct blm_filter *
 
 /**
  * blm_delta_apply() - bring a filter up to date by a delta, in one step
- * @secret: of a keyed filter, as for blm_open_keyed(); NULL: it is read where it lies
+ * @secret: of a keyed filter, as for blm_open_keyed(); NULL: it is read from the store, or from
+ * NAME.key
  *
  * The file has then the data that blm_delta_make() got as @f, which is checked by a hash. A delta
  * does not name its keys: what the new data say yes to goes off the filter's list of false
@@ -1584,7 +1585,7 @@ BLM_API int blm_store_find(struct blm_store *store, const char *name, struct blm
 BLM_API int blm_store_refresh(struct blm_store *store, struct blm_info *info);
 
 /**
- * blm_store_list() - every filter of which the catalog knows, in the order of their names' bytes
+ * blm_store_list() - every filter in the catalog, in the order of the bytes of their names
  * @pattern: NULL, or as for fnmatch(3)
  * @each:    called with what the catalog knows, no lock held, no file opened; a value other than 0
  *           ends the listing. A damaged record comes with err (-EUCLEAN) and only its name. The
@@ -1719,8 +1720,8 @@ struct blm_format_info {
 	bool planned;		/* filters can be made for it: struct blm_params, format */
 	const char *limits;	/* what it cannot hold, in one line; NULL: nothing worth saying */
 	/*
-	 * its files say for how many keys they were made. Of others blm_info.capacity and .rate are
-	 * of half of the bits set
+	 * its files say for how many keys they were made. For other formats blm_info.capacity and
+	 * .rate are those at which half of the bits are set
 	 */
 	bool states;
 	/*
@@ -2066,8 +2067,8 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits);
 
 /**
- * How alike two sets of bits are, of which the question has a, a row b, and both c: c / (alpha (a -
- * c) + beta (b - c) + c), Tversky's index; 0 where that is 0 / 0.
+ * How alike two sets of bits are, by Tversky's index: c / (alpha (a - c) + beta (b - c) + c). The
+ * question has a bits, the row b, and c bits are in both. 0 / 0 counts as 0.
  */
 struct blm_likeness {
 	/*

@@ -10,7 +10,7 @@
 #include "ranges.h"
 #include "stream.h"
 
-/* Of keys that a key can stand for, or of the keys themselves. */
+/* Asks for the keys that a key can stand for, or for the keys themselves. */
 static int64_t ask_keys(const struct choice *choice, const struct blm_key *keys, size_t count,
 			uint64_t *ret_bits)
 {

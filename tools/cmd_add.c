@@ -78,8 +78,8 @@ static int64_t give_prefixes(const void *context, const struct prefixes *some)
 }
 
 /*
- * The prefixes come first, so that each key which is in the filter has its own there. Of keys with
- * more prefixes than PREFIXES_MOST the first is refused, with all behind it.
+ * The prefixes come first, so that each key which is in the filter has its own there. The first key
+ * with more prefixes than PREFIXES_MOST is refused, with all keys behind it.
  */
 static int add_prefixes(const struct job *job, struct batch *batch)
 {

@@ -15,8 +15,8 @@ const struct command cmd_rotate = {
 	.operands = "F...",
 	.least = 1, .most = -1,
 	.notes = "For kinds that have slots, see 'bloomery kinds'. They begin by themselves when "
-	"their time has come, or when one has as\nmany keys as it is for. Of several filters those "
-	"after one that fails are rotated, too; the exit code is 2 then.",
+	"their time has come, or when one has as\nmany keys as it is for. If one of several "
+	"filters fails, the others are rotated all the same; the exit code is 2 then.",
 	.example = "bloomery rotate recent",
 	.options = options,
 	.run = run,

@@ -222,8 +222,8 @@ static void end(void *table)
 }
 
 /*
- * Lines that begin below `low` are less than the key, and those that begin at `high` or behind it
- * are greater, all but the one at `low`, of which nothing is known.
+ * Lines that begin below `low` are less than the key. Lines that begin at `high` or behind it are
+ * greater. How the line at `low` compares is not known.
  */
 static int find(void *table, const struct blm_key *key, struct blm_key *ret_value)
 {

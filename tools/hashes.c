@@ -138,7 +138,7 @@ static int look(struct hashes *h, const struct digest *digest, bool check, struc
 	return damaged(h, 0);	/* no slot is free: its count was wrong */
 }
 
-/* Of one page, those that are there, as they stand. */
+/* The digests of one page, in their order. Return: how many there are. */
 static size_t digests_of(const struct hashes *h, uint64_t page, struct digest *ret)
 {
 	size_t count = 0;

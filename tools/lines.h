@@ -20,7 +20,7 @@ struct batch {
 	char *answer;		/* what gather_lines() found: bytes of `text` */
 	size_t answer_bytes;
 	uint64_t yes;		/* for the command: how many answers were yes */
-	uint64_t hash_id;	/* ... and of which filters the hashes are good, if `hashed` */
+	uint64_t hash_id;	/* ... and for which filters the hashes are good, if `hashed` */
 	bool hashed;
 
 	/* About the stream. */

@@ -164,7 +164,7 @@ static void append(struct batch *b, const char *from, size_t bytes)
 	b->answer_bytes += bytes;
 }
 
-/* Lines that lie one behind the other are one piece. */
+/* Lines that follow each other are one piece. */
 void gather_lines(struct batch *b, bool wanted)
 {
 	const char *from = b->text, *behind = from;	/* the piece so far */

@@ -8,7 +8,7 @@ extern const struct opt progress_option[];
 
 void progress_begin(uint64_t total_bytes);	/* 0: not known */
 void progress_now(uint64_t keys, uint64_t bytes);
-/* Of work that has phases, and that is not reading: from progress_begin() on, by any thread. */
+/* For work in phases that is not reading: after progress_begin(), by any thread. */
 void progress_of(const char *phase, uint64_t done, uint64_t total);
 void progress_end(void);
 

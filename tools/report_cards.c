@@ -204,7 +204,7 @@ static double median(const double *values, size_t count)
 	return sorted[count / 2];
 }
 
-/* Or are there several, with cells of which m does not speak? The padding has less than a block. */
+/* Or are there several, with cells that m does not count? The padding has less than a block. */
 static bool has_one_array(const struct entry *e)
 {
 	return e->parts == 1 && 8 * e->data_bytes - e->cells < 8 * BLOCK;

@@ -23,9 +23,7 @@ enum { FRESH = 1 << 18, CAPACITY_LEAST = 1000000 };
 
 /* ---- The filter ---- */
 
-/*
- * Of its data, and of which filter it is: the same bits mean other keys in one with another seed.
- */
+/* A sum of its data and its ids: the same bits mean other keys in a filter with another seed. */
 static int sum_of_filter(const struct seen *s, uint64_t *ret)
 {
 	enum { SOME = 64 << 10 };

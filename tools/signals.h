@@ -8,7 +8,7 @@
 /* from now on the first SIGINT, SIGTERM or SIGHUP only asks, the second kills */
 void catch_signals(void);
 /*
- * ... and now the first one kills again: for long work of which nothing has a name until it is done
+ * ... and now the first one kills again: for long work that names no file until it is done
  */
 void let_signals_kill(void);
 /*

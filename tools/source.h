@@ -46,7 +46,7 @@ struct source {
  * file; NULL: nothing does
  */
 int source_open(struct source *ret, const char *name, const char *option);
-/* Of a plain file: only the lines that begin at bytes [from, to). `end` ends a line. */
+/* For a plain file: only the lines that begin at bytes [from, to). `end` ends a line. */
 int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to, char end);
 void source_close(struct source *source);
 

@@ -35,7 +35,7 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 	return 0;
 }
 
-/* The kind's own sizes for the same m and k, of which all but the cells' width is as it was. */
+/* The sizes of the new kind for the same m and k. Only the width of a cell differs. */
 static int shape_of(struct blm_shape *ret, const struct blm_kind *kind,
 		    const struct blm_shape *from)
 {

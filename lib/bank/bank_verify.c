@@ -48,7 +48,7 @@ static void check_blocks(struct report *r)
 	}
 }
 
-/* The first row of which something is wrong, and of how many that is so. */
+/* The first damaged row, and how many there are. */
 struct bad {
 	uint64_t first, count;
 };

@@ -69,10 +69,10 @@ int blm_catalog_put_many(struct blm_catalog *catalog, size_t count,
 			 int (*give)(void *context, size_t i, const char **ret_name,
 				     struct blm_entry *ret), void *context);
 /*
- * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose
- * list of false positives (allowlist.h) what keeps() says: they are the name's. keeps NULL:
- * nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name now
- * leads to another filter, or nowhere.
+ * Put `entry` in the place of the record of another filter. The labels stay, because they belong to
+ * the name. The keys that keeps() accepts stay in the list of false positives (allowlist.h). keeps
+ * NULL: none. It is asked within the transaction, and may be asked again. -ENOENT where the name
+ * now leads to another filter, or nowhere.
  */
 struct blm_handover {
 	const uint8_t *uuid;

@@ -166,7 +166,7 @@ int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16],
 	return r < 0 ? r : look.found;
 }
 
-/* None lies between a hash and the next number. False: there is no greater one. */
+/* Makes the hash the next number. False: there is no greater one. */
 static bool count_up(uint8_t hash[HASH])
 {
 	for (int i = HASH - 1; i >= 0; i--)
@@ -196,7 +196,7 @@ static int look_for_next(struct blm_catalog *c, struct blm_snapshot *p, void *co
 	}
 	memcpy(look->after, at.key + UUID, HASH);
 	if (!count_up(look->after))
-		/* behind the last number lies none, and no key has that itself */
+		/* there is none behind the last number, and no key has that number */
 		look->found = 0;
 	return 0;
 }

@@ -23,7 +23,7 @@
 #include <lmdb.h>
 
 enum { BLM_TREE_DEPTH = 16, BLM_TREE_KEY = 511, BLM_PAGE_HEAD = 16, BLM_NODE_HEAD = 8 };
-/* Of blm_page_head.flags, and of blm_node.flags. */
+/* Bits of blm_page_head.flags, and of blm_node.flags. */
 enum { BLM_PAGE_BRANCH = 1, BLM_PAGE_LEAF = 2, BLM_PAGE_OVERFLOW = 4, BLM_PAGE_META = 8 };
 enum { BLM_NODE_BIG = 1, BLM_NODE_TABLE = 2 };
 #define BLM_NO_ROOT UINT64_MAX

@@ -189,7 +189,7 @@ static int keep(struct repair *r, struct blm_view *view)
 
 static int delete(struct repair *r, int folder, const char *path)
 {
-	/* whoever left it may be alive after all, and quicker */
+	/* the process that left it may be alive after all, and quicker */
 	return unlinkat(folder, strrchr(path, '/') + 1, 0) < 0
 		&& errno != ENOENT ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : 0;
 }

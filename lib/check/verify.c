@@ -281,7 +281,9 @@ void blm_verify_age(const struct blm_view *view, const char *file, bool accepted
 		  "follows the file");
 }
 
-/* Of one filter. In a store they are compared with what the catalog says (store_check.c). */
+/*
+ * The name and labels of one filter. In a store they are compared with the catalog (store_check.c).
+ */
 static int verify_name(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_record *record = view->image.header->record;

@@ -35,7 +35,7 @@ static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, siz
 	*ret_ones = (uint32_t)part->simd->count_ones(bytes, count);
 }
 
-/* Of one copy of the block, so that the two agree. */
+/* The hash and the ones of one copy of the block, so that the two agree. */
 static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, uint32_t *ret_hash,
 		    uint32_t *ret_ones)
 {

@@ -24,9 +24,9 @@ struct blm_seen {
 };
 
 /*
- * Look at the marked blocks of a filter whose data only grows, and take the marks away; the caller
- * holds BLM_LOCK_SYNC. Of more than a great many (64 GiB of data) the rest stay marked, for the
- * next time; so do damaged ones. -ENOMEM: some marks may be lost, and no more.
+ * Look at the marked blocks of a filter whose data only grows, and clear the marks; the caller
+ * holds BLM_LOCK_SYNC. At most 64 GiB of data are looked at. The other blocks stay marked for the
+ * next time, and so do damaged ones. -ENOMEM: some marks may be lost, nothing else.
  */
 int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret);
 
@@ -47,8 +47,8 @@ int blm_blocksum_put(struct blm_view *new, unsigned part, uint64_t at, const voi
 		     size_t count);
 
 /*
- * Of a file that is a part of a split filter: the first block of its range, and how many there are;
- * of any other all blocks of its first part. A sealed file has records of these.
+ * The first block that the file owns, and how many: the blocks of its range if it is a part of a
+ * split filter, else all blocks of its first part. A sealed file has records of these.
  */
 uint64_t blm_blocksum_owned(const struct blm_view *view, uint64_t *ret_first);
 

@@ -32,7 +32,7 @@ static inline size_t blm_checkpoint_bytes(const struct blm_checkpoint *s, uint64
 	return left < BLM_BLOCK ? (size_t)left : BLM_BLOCK;
 }
 
-/* of epochs, of which records have the low half */
+/* is epoch a later than b? Records have the low half of an epoch */
 static inline bool is_later(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) > 0;
@@ -40,7 +40,7 @@ static inline bool is_later(uint32_t a, uint32_t b)
 
 /* ---- checkpoint_blocks.c ---- */
 
-/* What a record says of a block that has `number`, wherever it lies. */
+/* What a record says of the block with this number, wherever the block is stored. */
 uint32_t blm_checkpoint_hash(const struct blm_checkpoint *s, const uint8_t *block, uint64_t number);
 
 /* The record of a block; false where its own check says that it is none. */
@@ -56,7 +56,9 @@ uint32_t blm_checkpoint_home(const struct blm_checkpoint *s, uint64_t block);
 /* It has no data of the block any more; home: the value that stays known. */
 void blm_checkpoint_empty(const struct blm_checkpoint *s, int which, uint64_t block, uint32_t home);
 
-/* The block and its record, in three steps, of which one who compares sees at least one. */
+/*
+ * Copies the block and its record in three steps. A reader that compares sees at least one of them.
+ */
 void blm_checkpoint_copy(const struct blm_checkpoint *s, int which, uint64_t block,
 			 const uint8_t *from, uint64_t epoch);
 

@@ -1,7 +1,7 @@
 /*
  * import.c - filters out of other programs' files, and out of text: in a stream
  *
- * A format (format/format.h) says how a file begins and where its bits lie; here they are moved.
+ * A format (format/format.h) says how a file begins and where its bits are; here they are moved.
  * The bits pass unchanged, so an imported filter answers as its maker would, and the beginning of
  * its file is kept with it (the origin), so that export.c writes the same bytes again.
  */

@@ -190,8 +190,8 @@ static int open_for_writing(struct blm_filter **ret, struct blm_store *store, co
 }
 
 /*
- * Of several callers that find no filter, one makes it and the others open it. Another process may
- * drop it in between, hence again.
+ * If several callers find no filter, one makes it and the others open it. Another process may drop
+ * it in between, so the call tries again.
  */
 BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 			       const struct blm_params *params)

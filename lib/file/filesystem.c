@@ -69,8 +69,8 @@ int blm_copied_up(int fd, bool *ret_unsure)
 }
 
 /*
- * Of others syncfs(2) may not reach the server, or the daemon, that has the file. Linux reports
- * failed writes here since 5.8.
+ * On other file systems syncfs(2) may not reach the server or the daemon that has the file. Linux
+ * reports failed writes here since 5.8.
  */
 bool blm_sync_all(int folder, int *ret_err)
 {

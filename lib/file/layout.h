@@ -148,9 +148,10 @@ static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 2: part
  * that make it a multiple of 64.
  *
  *   mark     not 0: the block changed since it was recorded. Set, relaxed, by a writer after it
- *            changed the block, if it is not set yet; taken away by whoever records, under the sync
- *            lock, before it copies the block. A change whose mark is lost (its writer died, or the
- *            two met) leaves a block with more ones than its record says, which is no damage.
+ *            changed the block, if it is not set yet; the process that records the block clears it,
+ *            under the sync lock, before it copies the block. A change whose mark is lost (its
+ *            writer died, or the two met) leaves a block with more ones than its record says, which
+ *            is no damage.
  *   record   of a copy of the block that was made before a write-back which succeeded, written
  *            after it: so the block on the disk has at least these ones. Written under the sync
  *            lock; a reader that finds it half-written sees a wrong check.
@@ -239,12 +240,12 @@ struct blm_slot_line {
 /*
  * What changes. Each word's protocol:
  *
- *   parts    how many entries of the part table are in use. Written by whoever holds the grow lock,
+ *   parts    how many entries of the part table are in use. Written by the holder of the grow lock,
  *            store-release, after the entry and the part's bytes are complete; readers load-acquire
  *            and never look past it.
  *   state    enum blm_state. Written under the replace lock only; read by every call, acquire, no
  *            lock. See replace.h.
- *   epoch    the current epoch, from 1. Written by whoever holds the sync lock: epoch + 1, before
+ *   epoch    the current epoch, from 1. Written by the holder of the sync lock: epoch + 1, before
  *            it writes back. Read by writers.
  *   written  the last epoch in which a writer changed the data. Writers raise it (compare-and-swap,
  *            only if it is less than the epoch) before they change data, and after a full fence

@@ -32,8 +32,8 @@ struct blm_pause {
 };
 int blm_pause(struct blm_pause *pause);
 /*
- * Likewise, and it ends as soon as the word that is shared among processes is woken (futex(2)), or
- * at once if the word is not `value`, in the order of bytes that it is stored in.
+ * The same pause, but it ends early when another process wakes the word (futex(2)), and at once if
+ * the word is not `value`. `value` has the byte order of the stored word.
  */
 int blm_pause_on(struct blm_pause *pause, const void *word, uint32_t value);
 

@@ -162,8 +162,8 @@ int blm_image_map_foreign(struct blm_image *ret, int fd, const char *path)
 }
 
 /*
- * Words that only grow, of which each change of a file raises one: a map that shows less than the
- * file did a moment ago is another's.
+ * Each change of a file raises one of these words, and they only grow. If the map shows a smaller
+ * value than a fresh read of the file, it is a map of another file (an overlayfs copy-up).
  */
 bool blm_image_is_behind(const struct blm_image *image)
 {

@@ -70,7 +70,7 @@ int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct
 enum blm_over { BLM_NOT_OVER, BLM_OVER, BLM_OVER_LOCKED };
 int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_over over,
 			 const char *path);
-/* its two halves, the first of which can take long */
+/* its two halves; the first one can take long */
 int blm_new_file_sync(struct blm_new_file *file, const char *path);
 int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over,
 		      const char *path);

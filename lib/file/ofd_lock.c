@@ -230,8 +230,8 @@ void blm_lock_destroy(struct blm_lock *lock)
 
 /*
  * A process that wants BLM_LOCK_REPLACE exclusively takes BLM_LOCK_GATE first. One that wants it
- * shared takes no lock of the gate, and only waits until nobody has closed it: a gate that many
- * share would never be free.
+ * shared takes no lock of the gate, and only waits until no process holds the gate: a gate that
+ * many share would never be free.
  */
 static int pass_gate(int fd)
 {

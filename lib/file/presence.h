@@ -76,7 +76,7 @@ enum {
 	BLM_PRESENCE_THREADS = 256,	/* threads of a process that have slots at one time */
 };
 
-/* Of a file that is mapped for writing. */
+/* What a process knows of the slots of a file that it maps for writing. */
 struct blm_presence {
 	/* NULL: the file has no slots, or this process may not write to it. Set once */
 	struct blm_live *live;
@@ -98,7 +98,7 @@ struct blm_presence {
 	uint64_t seen_free;
 };
 
-/* Of this thread. */
+/* Where this thread is present. */
 struct blm_here {
 	/* where it is present. Written by this thread, read by its signal handlers */
 	struct blm_presence *at;

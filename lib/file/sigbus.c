@@ -4,8 +4,8 @@
  * A page that the file no longer has, or that cannot be read, is a SIGBUS at the instruction that
  * touches it. The handler puts a page of ones of its own there, and the instruction goes on:
  * questions are answered with "maybe", which a filter may say, and an added key goes nowhere. Its
- * caller gets an error, since the map is then known to be struck. Faults elsewhere are none of
- * ours and go to whoever handled them before.
+ * caller gets an error, since the map is then known to be struck. Faults elsewhere are none of ours
+ * and go to the handler that was there before.
  *
  * Other threads work in the same map meanwhile, so two things hold:
  *
@@ -44,10 +44,10 @@ bool blm_sigbus_struck;		/* any of them */
 static char first_path[PATH];
 
 /*
- * A slot is taken by whoever changes `begin` from 0, and given back by the same. The handler reads
- * begin, end, begin: a slot that changes meanwhile is not the fault's, as its own map stays while
- * the instruction runs. path is written before begin. Where all slots are taken another table is
- * put behind the last one, by compare-and-swap, and stays: the handler takes no lock.
+ * The thread that changes `begin` from 0 owns the slot, and frees it. The handler reads begin, end,
+ * begin: a slot that changes meanwhile is not the fault's, as its own map stays while the
+ * instruction runs. path is written before begin. Where all slots are taken another table is put
+ * behind the last one, by compare-and-swap, and stays: the handler takes no lock.
  */
 static struct table {
 	_Atomic uintptr_t begin[MAPS], end[MAPS];

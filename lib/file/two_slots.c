@@ -92,7 +92,7 @@ int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16])
 	return known || (written == 1 && flushing) ? 0 : written;
 }
 
-/* The last one stays, wherever it lies, until the next one is whole. */
+/* The last record stays in its slot until the next one is complete. */
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16],
 		   const struct blm_sync_record *content)
 {

@@ -7,7 +7,7 @@
 
 #include "file/layout.h"
 
-/* Of serial numbers (RFC 1982): 1 is after 2^64 - 1. */
+/* Compares serial numbers (RFC 1982): 1 is after 2^64 - 1. */
 static inline bool is_after(uint64_t a, uint64_t b)
 {
 	return a != b && a - b < UINT64_C(1) << 63;

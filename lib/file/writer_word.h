@@ -39,7 +39,7 @@
  *   1. A holder that can write to the map: LOCKED and the owner are one word. No thread becomes the
  *      owner after `lock`, until `unlock`. Only a holder of the exclusive mode unlocks. It locks
  *      first, so no other holder is there. `lock` waited for the owner that it found.
- *   2. A reader that found LOCKED: as 1, since nobody can have the exclusive mode.
+ *   2. A reader that found LOCKED: as 1, because no thread can hold the exclusive mode.
  *   3. A reader that found the count 0: no thread has been the owner, so none has seen the lock
  *      free. The first one asks for the lock, and finds the reader's.
  *   4. Another reader: a writer that took the word before the reader's 4 is waited for there. One
@@ -93,8 +93,8 @@ void blm_writer_give(struct blm_presence *p);
 /* ---- Holders of BLM_LOCK_WRITE ---- */
 
 /*
- * After the lock was taken: wait until there is no fast writer, and let none begin. Of a handle for
- * reading p->live is NULL, so it is given `live`. Fail as blm_writer_take() does.
+ * After the lock was taken: wait until there is no fast writer, and let none begin. A handle for
+ * reading has no p->live, so it is given `live`. Fail as blm_writer_take() does.
  */
 int blm_writer_lock(struct blm_presence *p, int fd);
 int blm_writer_wait_as_reader(struct blm_presence *p, const struct blm_live *live, int fd);

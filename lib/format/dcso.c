@@ -1,13 +1,13 @@
 /*
  * dcso.c - the files of DCSO's bloom
  *
- *	0	flags, of which the lowest byte is the version, 1
+ *	0	flags; the lowest byte is the version, 1
  *	8	capacity; 16 the rate, a double; 24 k; 32 m; 40 the count of keys that changed a bit
  *	48	the bits, in words of 8 bytes
  *		data of its user, to the end
  *
- * All numbers have 8 bytes and are little-endian. Files are often packed with gzip, of which
- * nothing in them tells.
+ * All numbers have 8 bytes and are little-endian. Files are often packed with gzip, and nothing in
+ * them says so.
  */
 #include "format/format.h"
 #include "kind/common/sizing.h"

@@ -90,7 +90,7 @@ struct blm_bytes_at blm_bytes_of_fd(int fd, uint64_t count);
  * to free.
  */
 struct blm_piece {
-	uint64_t at, bytes;		/* of which a reader takes off what it gave */
+	uint64_t at, bytes;		/* a reader moves them past what it gave */
 	uint8_t *unpacked;		/* NULL: it is a range of the file */
 	const struct blm_bytes_at *file;	/* of the reader's own */
 };

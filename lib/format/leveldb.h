@@ -1,4 +1,4 @@
-/* leveldb.h - a LevelDB table, of which one filter is a file of the format leveldb */
+/* leveldb.h - a LevelDB table; one filter of it is a file of the format leveldb */
 #ifndef BLM_FORMAT_LEVELDB_H
 #define BLM_FORMAT_LEVELDB_H
 

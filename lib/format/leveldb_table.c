@@ -1,5 +1,5 @@
 /*
- * leveldb_table.c - where in the filter block of a LevelDB table, or in the table, a filter lies
+ * leveldb_table.c - where a filter is in the filter block of a LevelDB table, or in the table
  *
  *	0	the filters, one after the other
  *		where each begins, 4 bytes; where these numbers begin, 4 bytes; a byte b: filter i

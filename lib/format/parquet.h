@@ -16,7 +16,7 @@ int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, 
 		       uint64_t *ret_bits);
 
 /*
- * Is it a Parquet file? Where in it lies the filter of that column and row group, header and bits?
+ * Is it a Parquet file? Where is the filter of that column and row group, header and bits?
  */
 bool blm_parquet_within(const uint8_t *bytes, size_t count);
 int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file,

@@ -1,13 +1,13 @@
 /*
- * parquet_file.c - where in a Parquet file a column's Bloom filter lies
+ * parquet_file.c - where in a Parquet file a column's Bloom filter is
  *
  *	0	"PAR1"
  *		pages, filters and more
  *	-8 - n	a FileMetaData in Thrift's compact protocol, n bytes
  *	-8	n, 4 bytes, little-endian; "PAR1"
  *
- * Only the column chunks of the metadata are looked at: their names, the parts of which are joined
- * by dots, and where their filters are.
+ * Only the column chunks of the metadata are looked at: their names, with dots between the parts,
+ * and where their filters are.
  */
 #include "format/parquet.h"
 #include "format/thrift.h"

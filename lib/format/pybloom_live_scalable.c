@@ -77,7 +77,7 @@ static uint64_t size_of(const uint8_t *bytes, unsigned i)
 	return blm_get_little(bytes + HEAD + SIZE * i, SIZE);
 }
 
-/* One filter's head, all of which is among the bytes. */
+/* The header of one filter. All of the header is among the bytes. */
 static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned i,
 		       const char *display)
 {
@@ -126,7 +126,7 @@ static void make_scalable(struct blm_outline *o, const uint8_t *bytes, unsigned 
 	o->contents.parts = stages;
 }
 
-/* Of such filters the first one says how large the others are, and how seldom wrong. */
+/* The first filter says how large the others are, and which rates they have. */
 static int check_stages(const struct blm_outline *o, const uint8_t *bytes, const char *display)
 {
 	unsigned stages = blm_outline_stages(o);

@@ -186,7 +186,7 @@ static bool unpack(uint8_t *to, size_t room, const uint8_t *from, size_t count)
 	return at == room;
 }
 
-/* Of as many bytes as it must have. */
+/* Passes over a string, which must have this many bytes. */
 static void get_string(struct dump *d, uint64_t bytes)
 {
 	bool special;

@@ -347,7 +347,7 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 	return 0;
 }
 
-/* Of several threads for which it is due, the one that sets the clock back syncs. */
+/* If a sync is due for several threads, the one that resets the clock syncs. */
 int blm_sync_if_time(struct blm_filter *f, uint64_t keys)
 {
 	uint64_t every = atomic_load_explicit(&f->sync_keys, memory_order_relaxed);

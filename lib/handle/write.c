@@ -96,10 +96,10 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
 }
 
 /*
- * Of kinds that mind cuts and have many writers: the first of an epoch announces it, and the others
- * wait for that. A writer asks while it is present, or holds BLM_LOCK_REPLACE shared. A sync first
- * begins the next epoch, and then looks whether a thread does (announce_epoch()). So either the
- * sync sees the change, or the change sees the epoch.
+ * For kinds that can be torn and have many writers: the first writer of an epoch announces it, and
+ * the others wait for that. A writer asks while it is present, or holds BLM_LOCK_REPLACE shared. A
+ * sync first begins the next epoch, and then looks whether a thread does (announce_epoch()). So
+ * either the sync sees the change, or the change sees the epoch.
  */
 static bool must_announce_alone(const struct blm_filter *f, const struct blm_view *view)
 {
@@ -123,7 +123,7 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 
 /* ---- Begin and end ---- */
 
-/* Of the view, and of what came in its place, as far as the handle noticed. */
+/* The error of the view, and of the file that replaced it, as far as the handle noticed. */
 static int known_status(const struct blm_filter *f)
 {
 	int status = blm_check_sigbus(atomic_load(&f->view), f->place.display);
@@ -360,7 +360,7 @@ void blm_lone_end(struct blm_view *view)
 	}
 }
 
-/* Is it the filter, whole? Whoever left its state other than LIVE is dead. */
+/* Is it still the filter, and valid? A process that left the state other than LIVE is dead. */
 static int look_up(struct blm_filter *f, struct blm_view *view)
 {
 	int r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
@@ -434,7 +434,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 		r = share(view, fd);
 		if (r < 0)
 			return r;
-		/* nobody is replacing now, so what the name says is true until end() */
+		/* no process replaces it now, so what the name says is true until end() */
 		r = is_current(view) ? 1 : look_up(f, view);
 		if (r == 1) {
 			full_fence();

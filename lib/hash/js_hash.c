@@ -9,7 +9,7 @@
  */
 #include "hash/hasher.h"
 
-/* The next character of bytes, of which there is one at least: how many of them it takes. */
+/* The next character. There is at least one byte. Return: how many bytes it takes. */
 static size_t character(const uint8_t *bytes, size_t left, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

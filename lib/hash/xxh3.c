@@ -14,7 +14,7 @@ __attribute__((noinline)) struct blm_hash blm_xxh3_any(const void *bytes, size_t
 	return xxh3_bytes(len ? bytes : "", len, seed);
 }
 
-/* Of up to 16 bytes the code is short, and fits into a loop (one_hash.h). */
+/* For up to 16 bytes the code is short, and fits into a loop (one_hash.h). */
 static inline void hash_key(const struct blm_key *key, uint64_t seed, struct blm_hash *ret)
 {
 	if (key->len && key->len <= 16)

@@ -22,7 +22,7 @@ struct blm_input {
 	size_t count;
 };
 
-/* Of packed keys: where key `at` begins, and the one before it ends. */
+/* Where key `at` of packed keys begins, and the one before it ends. */
 static inline uint64_t blm_offset_at(const struct blm_input *in, size_t at)
 {
 	uint64_t wide;

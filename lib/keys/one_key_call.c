@@ -13,8 +13,8 @@
  *   4. `written` is at the epoch (layout.h) before the first bit, and is looked at again after the
  *      last one.
  *   5. The key is counted after its bits.
- *   6. Then the state word is loaded again, behind a full fence, and is the same. So whoever
- *      replaces the file copies these bits (write.c), and no list has come since.
+ *   6. Then the state word is loaded again, behind a full fence, and is the same. So the
+ *      process that replaces the file copies these bits (write.c), and no list has come since.
  *   7. No page of the map was missing, before and after (sigbus.h).
  *
  * The fence of 6: the last store of an add that changed something is that of the count, which is an

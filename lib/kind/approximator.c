@@ -152,9 +152,9 @@ static void unite(const struct blm_part *part, void *dst, const void *src, size_
 /* ---- Facts ---- */
 
 /*
- * A value is inexact where each cell of its key is also one of a key with a greater value. Of keys
- * with values at random a share u is greater than that of the one at share u from the top: the mean
- * over u of (1 - e^(-u kn/m))^k, by Simpson's rule.
+ * A value is inexact where each cell of its key is also one of a key with a greater value. If
+ * values are random, the key at share u from the top has a share u of keys above it. So the rate is
+ * the mean over u of (1 - e^(-u kn/m))^k, by Simpson's rule.
  */
 static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret)
 {

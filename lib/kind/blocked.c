@@ -129,7 +129,7 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 }
 
 /*
- * Of up to 64 keys first all bits that are missing are listed, then set. An atomic OR waits for all
+ * First the missing bits of up to 64 keys are listed, then they are set. An atomic OR waits for all
  * loads before it and holds up those after it, so a key at a time is slower, even with the bits of
  * a word merged into one OR. A bit that was listed for two keys is new for the one that comes
  * first. Marks come after the data. (In tests/bench: "add_many new", compared with "add new" and

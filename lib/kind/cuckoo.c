@@ -37,8 +37,8 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 }
 
 /*
- * The first key finds no room at a load of 0.97, where fingerprints have 8 bits or more; of a small
- * table that is a matter of chance, of which there is room for some.
+ * The first key finds no room at a load of 0.97, where fingerprints have 8 bits or more. For a
+ * small table that is a matter of chance, so it gets some more cells.
  */
 static uint64_t cells_for(uint64_t keys)
 {

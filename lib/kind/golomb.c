@@ -9,8 +9,8 @@
  * key above log2(1/rate).
  *
  * The codes are in blocks of one size, each with room for about 31. A block begins with a number
- * itself, of which it has the low bits; the high ones are in unary in a vector of their own, as P.
- * Elias (JACM 21(2), 1974) has them, where the blocks of a number are found by counting. What a
+ * itself. It has the low bits of the number; the high bits are in unary in a vector of their own,
+ * as in P. Elias (JACM 21(2), 1974). The blocks of a number are found there by counting. What a
  * block has of its first number it saves in codes, so entering anywhere costs a third of a bit a
  * key. A question reads a few words of that vector, which is small, and one block: at most
  * GOLOMB_CODES codes of it.
@@ -33,8 +33,7 @@ static const struct blm_option options[] = {
 /* ---- Questions ---- */
 
 /*
- * The last block whose first number is not above the value. False: none is, or it lies too far
- * away.
+ * The last block whose first number is not above the value. False: none is, or it is too far away.
  */
 static inline bool find_block(const struct layout *l, uint64_t value, uint64_t block, uint64_t at,
 			      uint64_t *ret_block, uint64_t *ret_first)

@@ -45,7 +45,7 @@ struct golomb_cursor {
 void blm_golomb_cursor(struct golomb_cursor *ret, const struct blm_part *part);
 uint64_t blm_golomb_count(const struct blm_part *part);
 
-/* Those of keys in order, read a piece at a time; tell: of each piece to whoever shows progress. */
+/* The numbers of keys in order, read a piece at a time. tell: report each piece as progress. */
 struct golomb_keys {
 	struct golomb_numbers numbers;
 	const struct blm_sorted *keys;
@@ -65,8 +65,8 @@ struct golomb_source {
 };
 
 /*
- * Of several parts one, and with keys more and less (golomb_merge.c); counted: a number is there as
- * often as in all of them together.
+ * Merges several parts into one, adds keys and takes keys out (golomb_merge.c). counted: a number
+ * is there as often as in all of them together.
  */
 int blm_golomb_merged(const struct golomb_source *by, struct blm_shape *shape,
 		      const struct blm_merging *of, bool counted, uint64_t *ret_keys);

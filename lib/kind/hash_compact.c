@@ -47,7 +47,7 @@ static double share_of(uint64_t argument)
 
 /* ---- Sizes ---- */
 
-/* Cells do not lie across words, so of 24 bits two are in a word, like those of 32. */
+/* A cell does not straddle two words, so a word has two cells of 24 bits, as of 32. */
 static unsigned cells_a_word(unsigned bits)
 {
 	return 64 / bits;

@@ -1,6 +1,6 @@
 /*
- * iblt.c - a table of which two tell, key by key, what one has and the other has not; its size is
- * of what differs, not of what is in it
+ * iblt.c - two tables list the keys that only one of them has. The size depends on how many keys
+ * differ, not on how many a table holds
  *
  * M. T. Goodrich and M. Mitzenmacher, "Invertible Bloom Lookup Tables", Allerton 2011; D. Eppstein,
  * M. T. Goodrich, F. Uyeda and G. Varghese, "What's the Difference? Efficient Set Reconciliation

@@ -78,7 +78,7 @@ static inline int64_t iblt_count(uint64_t word)
 	return (int64_t)(word << (64 - IBLT_COUNT_BITS)) >> (64 - IBLT_COUNT_BITS);
 }
 
-/* Word 0 of a cell with so many more keys, the XOR of whose lengths is that. */
+/* Word 0 of a cell after `more` keys were added. `lengths`: the XOR of their lengths. */
 static inline uint64_t iblt_counted(uint64_t word, int64_t more, uint64_t lengths)
 {
 	return ((word + (uint64_t)more) & IBLT_COUNT_MASK)

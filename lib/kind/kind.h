@@ -123,8 +123,8 @@ struct blm_kind {
 	const char *caveat;
 	enum blm_protocol protocol;
 	/*
-	 * Computes the sizes for these parameters, all of which are in range. ret->args are the
-	 * options' values already. Fails with a message.
+	 * Computes the sizes for these parameters. The caller has checked that they are in range,
+	 * and has put the options' values into ret->args. Fails with a message.
 	 */
 	int (*plan)(struct blm_shape *ret, const struct blm_params *params);
 	/* Untrusted numbers: could plan() have made them? */

@@ -59,11 +59,11 @@ enum { BLM_OWN_WORDS = 8 };
 /*
  * One of them is used alike by the kinds of BLM_SERIAL_REMOVALS and BLM_SINGLE_WRITER_CHECKPOINT:
  *   cut        not 0: a power cut came between changes and their sync, so the data may be of pages
- *              of different times. Set by whoever opens such a file for writing, under the sync
- *              lock, before the first change; never taken away. Copies and unions of filters that
- *              have it have it too, and those of filters that were changed while they were read.
- *              And whoever unites others into a filter has set it meanwhile, under the writers'
- *              lock, exclusively: he alone takes it away, when all is there.
+ *              of different times. A process that opens such a file for writing sets it, under the
+ *              sync lock, before the first change. It is never cleared. Copies and unions of
+ *              filters that have it have it too, and so do those of filters that were changed while
+ *              they were read. A union into a filter sets it first, holding the writers' lock
+ *              exclusively, and clears it when all data are there.
  */
 enum { BLM_OWN_CUT = 6 };
 

@@ -11,7 +11,7 @@
  * no exception: within a block distances are kept, so there nothing is ever wrong.
  *
  * Two differences to the paper. Blocks are of 8 to 16 widths, where the paper has blocks of F: so
- * keys that lie close together are spread over F all the same, and the coder's blocks that a
+ * keys that are close together are spread over F all the same, and the coder's blocks that a
  * question looks through stay few. Where a block begins is found by multiplying and mixing
  * (range_block_at), which needs no prime and is random for blocks in a row, too.
  *
@@ -124,7 +124,7 @@ static inline void add_places(struct asking *a, uint64_t first, uint64_t last, s
 		add_piece(a, 0, to - a->order.range, index);
 }
 
-/* Of one level. Return: how many blocks may still come for the question. */
+/* Adds the blocks of one level. Return: how many more blocks the question may have. */
 static uint64_t add_level(struct asking *a, uint64_t first, uint64_t last, size_t index,
 			  uint64_t most)
 {
@@ -285,7 +285,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	if (i == ARRAY_LEN(rates)) {
 		*ret = (struct blm_fact){ .name = "lengths of keys",
 					  .value = (double)__builtin_popcountll(levels) };
-		snprintf(ret->text, sizeof(ret->text), "%.0f, each of which a question asks",
+		snprintf(ret->text, sizeof(ret->text), "%.0f; a question asks each",
 			 ret->value);
 		return levels & (levels - 1);
 	}

@@ -90,8 +90,8 @@ struct range_keys {
 };
 
 /*
- * Fails with words. tell: report each slice to whoever shows progress. Memory is what keys say, or
- * more where many keys fall into one slice.
+ * Fails with words. tell: report each slice as progress. Memory is what keys say, or more where
+ * many keys fall into one slice.
  */
 int blm_range_keys_open(struct range_keys *ret, const struct blm_sorted *keys,
 			const struct blm_shape *shape, bool tell);

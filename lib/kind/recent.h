@@ -37,7 +37,7 @@
  *             were wrong, so it looks again; another MOVES: it looks again, unless a yes is
  *             certain.
  *   killed    between the two steps of a place: the cell is empty. In a move: the key is in two
- *             cells, the newest of which counts; the next change of the key takes the others away.
+ *             cells. The newest cell counts; the next change of the key clears the others.
  *   power cut the data are those of the last sync, NOW among them (checkpoint.c): stamps and NOW
  *             are always of one moment.
  */

@@ -19,8 +19,8 @@ static inline uint64_t bit_of(const struct look *l, uint64_t cell)
 }
 
 /*
- * Where in a cell its stamp is, of which no word has only a part: at its low end; or where a word
- * ends within those bits, at its high end. The remainder is the other bits.
+ * Where in a cell its stamp is. A stamp never straddles two words: it is at the low end of the
+ * cell, but at the high end if a word ends within the low bits. The other bits are the remainder.
  */
 static inline unsigned stamp_shift(const struct look *l, uint64_t bit)
 {

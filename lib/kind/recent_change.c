@@ -23,7 +23,7 @@ static void move(const struct look *l, uint64_t from, uint64_t to)
 	set_stamp(l, from, 0);
 }
 
-/* Of steps that cuckoo.c describes: whose key can go to steps[s]. */
+/* The cell whose key can go to steps[s] (cuckoo.c describes the steps). */
 static uint64_t cell_before(const uint64_t *steps, unsigned s)
 {
 	return SLOTS * steps[(s - 2) / SLOTS] + (s - 2) % SLOTS;

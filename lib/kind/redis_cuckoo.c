@@ -4,9 +4,9 @@
  *
  * Bit for bit what CF.ADD makes, as far as nothing moves. With h the low half of the hash, a
  * fingerprint is h mod 255 + 1; its buckets in each table are h and h ^ fingerprint * 0x5bd1e995,
- * both modulo the table's buckets, a power of 2. The tables lie one after the other; each has
- * `expansion` times the buckets of the one before. A question looks at two buckets of each, which
- * is what `probes` counts.
+ * both modulo the table's buckets, a power of 2. The tables follow each other; each has `expansion`
+ * times the buckets of the one before. A question looks at two buckets of each, which is what
+ * `probes` counts.
  *
  * A key goes where the program would put it: into the first empty cell of its buckets, the newest
  * table first. Where there is none the program moves fingerprints about and, where that does not
@@ -154,9 +154,9 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 }
 
 /*
- * How full a large table gets before a key finds no room; a small one is a matter of chance. So is
- * it whether three keys have the same two buckets of one cell, of which there are 127 pairs for
- * each bucket: one in a thousand.
+ * How full a large table gets before a key finds no room; in a small one that is a matter of
+ * chance. Where a bucket has one cell, it is also a matter of chance whether three keys have the
+ * same two buckets. There are 127 pairs for each bucket, so the probability is one in a thousand.
  */
 static double load_of(unsigned slots)
 {
@@ -291,8 +291,8 @@ static uint64_t bucket_at(const struct table *t, uint64_t h)
 }
 
 /*
- * In how many cells is it, but for `except`? A key of which both buckets are the same counts twice,
- * as there. Stops at `enough`.
+ * In how many cells is it, but for `except`? A key whose two buckets are the same counts twice, as
+ * in RedisBloom. Stops at `enough`.
  */
 static uint64_t count(const struct blm_part *part, uint64_t h, uint64_t enough, uint64_t except)
 {

@@ -1,6 +1,6 @@
 /*
- * redis_cuckoo.h - what is known of a cuckoo filter of RedisBloom to whoever has one of the
- * program's making
+ * redis_cuckoo.h - the sizes and words of a cuckoo filter of RedisBloom, for code that reads or
+ * writes files of that program
  */
 #ifndef BLM_KIND_REDIS_CUCKOO_H
 #define BLM_KIND_REDIS_CUCKOO_H
@@ -11,7 +11,7 @@ extern const struct blm_kind blm_kind_redis_cuckoo;
 
 /* which of its arguments is what */
 enum { REDIS_CUCKOO_BUCKET, REDIS_CUCKOO_EXPANSION, REDIS_CUCKOO_ITERATIONS };
-/* own word: how many keys were removed, by the count of whoever made it */
+/* own word: how many keys were removed, as the program that made it counted */
 enum { REDIS_CUCKOO_DELETES = 2 };
 enum {
 	REDIS_CUCKOO_BUCKET_MOST = 255, REDIS_CUCKOO_EXPANSION_MOST = 32768,

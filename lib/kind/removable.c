@@ -136,7 +136,7 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 	rate = part->kind->rate_of(&part->shape, &tally);
 	*ret = (struct blm_fact){ .name = names[i], .value = rate };
 	snprintf(ret->text, sizeof(ret->text), i == ADDED
-		 ? "false positives at a rate of %.3g, of which some are denied as removed"
+		 ? "false positives at a rate of %.3g; some of them are denied as removed"
 		 : "keys denied that were not removed, at a rate of %.3g", rate);
 	return true;
 }

@@ -50,7 +50,7 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
  * ---- Questions: the bytes are anyone's, so each number is checked before it leads anywhere ----
  */
 
-/* Where the value of a key lies, and what it must be. */
+/* Where the value of a key is, and what it must be. */
 struct place {
 	const uint64_t *words;		/* of the section */
 	uint64_t slots, start;		/* of it, in it */

@@ -17,9 +17,9 @@ struct ribbon_band {
 	unsigned __int128 *rows;
 	uint32_t *values;
 	/*
-	 * Of digits a row takes `planes` of these: bit i of the first says that the coefficient is
-	 * 1, of the second that it is 2, and so on. So many as the most values of a section's
-	 * digits, less 1. The first coefficient is 1, or no row begins here.
+	 * A row of digits takes `planes` words: bit i of the first says that the coefficient is 1,
+	 * bit i of the second that it is 2, and so on. `planes` is the most values that a digit of
+	 * a section has, less 1. The first coefficient is 1, or no row begins here.
 	 */
 	unsigned __int128 *digits;
 	unsigned planes;

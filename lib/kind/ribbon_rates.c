@@ -14,7 +14,7 @@ static double rate_of(struct ribbon_code code)
 	return ldexp(code.values ? 1.0 / code.values : 1, -(int)code.bits);
 }
 
-/* Of smaller rates 1/5 would save less than a thousandth, and quints take longer than trits. */
+/* For smaller rates 1/5 would save less than a thousandth, and quints take longer than trits. */
 enum { BITS_WITH_QUINTS = 2 };
 
 /*

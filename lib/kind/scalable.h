@@ -1,6 +1,6 @@
 /*
- * scalable.h - what is known of the stages of a scalable filter to whoever has some of another
- * program's making
+ * scalable.h - the stages of a scalable filter, for code that reads or writes the files of another
+ * program
  */
 #ifndef BLM_KIND_SCALABLE_H
 #define BLM_KIND_SCALABLE_H

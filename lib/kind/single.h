@@ -14,8 +14,8 @@
 
 struct blm_one;
 /*
- * Of many keys of 8 or of 16 bytes that lie one after the other, for a filter in the cache: no line
- * is asked for ahead. ret_bits: as of contains_many() in struct blm_kind.
+ * Asks for many keys of 8 or 16 bytes that follow each other, in a filter in the cache: no line is
+ * asked for ahead. ret_bits: as of contains_many() in struct blm_kind.
  */
 typedef void blm_single_contains_fixed(const struct blm_one *one, const uint8_t *bytes,
 				       size_t width, size_t count, uint64_t *ret_bits);

@@ -1,6 +1,6 @@
 /*
- * window.c - the keys of the last while: slots in a ring, of which the oldest is dropped when the
- * next begins
+ * window.c - the keys of the recent past: slots in a ring. The oldest slot is dropped when the next
+ * begins
  *
  * Several filters that take turns: F. Chang, W. Feng and K. Li, "Approximate Caches for Packet
  * Classification", INFOCOM 2004, with more than two. A window of S slots, by time or by count, has

@@ -37,8 +37,8 @@ struct blm_build {
 };
 
 /*
- * What a caller gave: keys, or keys of one length that lie one after the other, or hashes; and
- * values, or none.
+ * What a caller gave: keys, or keys of one length that follow each other, or hashes; and values, or
+ * none.
  */
 struct blm_build_input {
 	const struct blm_key *keys;

@@ -64,7 +64,7 @@ int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice);
 int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys);
 /* -EOPNOTSUPP, with words, for a kind whose filters have no parts. */
 int blm_check_splits(const struct blm_kind *kind);
-/* -EOPNOTSUPP, with words, for a kind of which there are no empty filters. */
+/* -EOPNOTSUPP, with words, for a kind that has no empty filters. */
 int blm_check_empty(const struct blm_kind *kind, const char *display);
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_spec_like(struct blm_spec *ret, const struct blm_view *view);

@@ -1,6 +1,6 @@
 /*
- * partition_pool.c - the lanes of a filter that is filled, of which each call has one to itself for
- * as long as it lasts
+ * partition_pool.c - the lanes of a filter that is filled: each call has one lane to itself until
+ * it ends
  */
 #include "make/partition_pool.h"
 

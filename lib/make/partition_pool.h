@@ -1,6 +1,6 @@
 /*
- * partition_pool.h - the lanes of a filter that is filled (kind/common/partition.h), of which each
- * call has one to itself for as long as it lasts
+ * partition_pool.h - the lanes of a filter that is filled (kind/common/partition.h): each call has
+ * one lane to itself until it ends
  *
  * There are as many as threads work at once; a thread that finds none waits for one.
  */

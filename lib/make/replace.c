@@ -108,7 +108,7 @@ static void keep_record(struct blm_view *new, const struct blm_view *old)
  * The new file in the place of the old one: made while no one adds to the old file, or made before.
  */
 struct replacing {
-	const uint8_t *secret;			/* of the old one; NULL: look where it lies */
+	const uint8_t *secret;			/* of the old one; NULL: read it from its place */
 	const struct blm_spec *spec;	/* NULL: like the old one */
 	bool seal;				/* and sealed */
 	/* like the old one, but for this */

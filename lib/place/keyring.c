@@ -113,8 +113,8 @@ int64_t blm_find_secret(const struct blm_secrets *text, const uint8_t key_id[8],
 /* ---- Reading ---- */
 
 /*
- * A secret of ours that others read is none. Of one that is another's it is that one's affair, and
- * whoever may read it may ask.
+ * A secret of this user that other users may read is refused. The mode of another user's secret is
+ * that user's decision: a caller that may read it may ask the filter.
  */
 static int check_secrecy(const struct blm_place *place, int fd, const char *in, const char *name)
 {

@@ -89,10 +89,9 @@ int blm_place_flush(const struct blm_place *place);
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);
 
 /*
- * Where the secret of a keyed filter lies (keyring.c): read the one with this id to ret
- * (BLM_SECRET_BYTES), or add it to what is there. -ENOKEY: not there. keep: 1 if it was not there
- * before; where nothing then comes of the filter, lose it. -EKEYREJECTED: it would come where
- * others read it.
+ * The secret of a keyed filter (keyring.c): read the one with this id to ret (BLM_SECRET_BYTES), or
+ * add it to what is there. -ENOKEY: not there. keep: 1 if it was not there before; where nothing
+ * then comes of the filter, lose it. -EKEYREJECTED: it would come where others read it.
  */
 int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret);
 int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8],

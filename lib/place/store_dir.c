@@ -310,7 +310,7 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 	return r;
 }
 
-/* Deleted for good? Whoever deleted it may not have got as far as writing that to the disk. */
+/* Is it deleted for good? The process that deleted it may have died before it synced the folder. */
 static bool is_there(void *store, const uint8_t uuid[16])
 {
 	const struct blm_store *s = store;

@@ -109,8 +109,7 @@ void blm_store_lose_secret(struct blm_store *store, const uint8_t key_id[8]);
  */
 bool blm_store_may_look(const struct blm_store *store, const uint8_t key_id[8]);
 /*
- * The catalog forgets of which filters it was, that were replaced or dropped and whose files are
- * gone.
+ * The catalog forgets the uuids of filters that were replaced or dropped, if their files are gone.
  */
 int blm_store_forget_gone(struct blm_store *store);
 int blm_store_synced(struct blm_store *store, const char *name, const struct blm_synced *what);

@@ -2,9 +2,9 @@
  * avx512_lanes.h - eight 64-bit numbers at once, by AVX-512: products of 128 bits, hashes and what
  * is in short keys
  *
- * Adjacent values in memory come in lanes of 128 bits, of which unpacking takes the
- * lower or the upper halves of two registers in turn. So they are of keys 0, 4, 1, 5, 2, 6, 3, 7,
- * and unpacked again they are in order.
+ * Adjacent values in memory come in lanes of 128 bits. Unpacking takes the lower or the upper
+ * halves of two registers in turn. So they are of keys 0, 4, 1, 5, 2, 6, 3, 7, and unpacked again
+ * they are in order.
  */
 #ifndef BLM_SIMD_EIGHT_H
 #define BLM_SIMD_EIGHT_H
@@ -79,7 +79,7 @@ static inline void store_numbers(eight x, uint64_t ret[EIGHT])
 							  (__m512i)x));
 }
 
-/* Of keys, which lie anywhere. */
+/* The lengths of eight keys, which are anywhere in memory. */
 static inline eight load_lengths(const struct blm_key *keys)
 {
 	return (eight)_mm512_unpackhi_epi64(_mm512_loadu_si512(keys), _mm512_loadu_si512(keys + 4));
@@ -90,7 +90,7 @@ static inline bool all_within(eight x, uint64_t least, uint64_t most)
 	return !_mm512_cmpgt_epu64_mask((__m512i)(x - all(least)), (__m512i)all(most - least));
 }
 
-/* Of keys of 16 bytes, one after the other: the first 8, and the last 8. */
+/* The first 8 and the last 8 bytes of keys of 16 bytes that follow each other. */
 static inline eight load_halves(const uint8_t *bytes, eight *ret_last)
 {
 	return unzip(_mm512_loadu_si512(bytes), _mm512_loadu_si512(bytes + 64), ret_last);
@@ -119,8 +119,8 @@ static inline __m128i bytes_of(const struct blm_key *key)
 }
 
 /*
- * Of keys of 9 to 16 bytes, which lie anywhere: the first 8, and the last 8, which overlap if there
- * are fewer than 16.
+ * The first 8 and the last 8 bytes of keys of 9 to 16 bytes, which are anywhere in memory. They
+ * overlap if a key has fewer than 16 bytes.
  */
 static inline eight load_ends(const struct blm_key *keys, eight lengths, eight *ret_last)
 {
@@ -145,7 +145,7 @@ static inline uint64_t short_of(const struct blm_key *key)
 	return first | (uint64_t)last << 32;
 }
 
-/* Of keys of 4 to 8 bytes, which lie anywhere: the first 4, and above them the last 4. */
+/* The first 4 bytes of keys of 4 to 8 bytes, anywhere in memory, and above them the last 4. */
 static inline eight load_short(const struct blm_key *keys)
 {
 	return (eight){ short_of(&keys[0]), short_of(&keys[4]), short_of(&keys[1]),
@@ -154,7 +154,7 @@ static inline eight load_short(const struct blm_key *keys)
 			short_of(&keys[7]) };
 }
 
-/* Of keys of 8 bytes, one after the other. */
+/* Keys of 8 bytes that follow each other. */
 static inline eight load_words(const uint8_t *bytes)
 {
 	return (eight)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7),

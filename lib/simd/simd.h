@@ -78,8 +78,8 @@ struct blm_simd {
 				 struct blm_missing *ret);
 
 	/*
-	 * Of one: are its bits set; and those bits as words, with, as a set of bits, those words of
-	 * the block that lack some of them.
+	 * For one key: are its bits set? And its bits as words of the block, with a set of the
+	 * words that lack some of them.
 	 */
 	bool (*block_contains)(const uint64_t *block, unsigned probes, const struct blm_hash *hash);
 	unsigned (*block_lacks)(const uint64_t *block, unsigned probes, const struct blm_hash *hash,

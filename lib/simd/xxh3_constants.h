@@ -3,8 +3,8 @@
 #define BLM_SIMD_XXH3_CONSTANTS_H
 
 /*
- * Of xxHash: its primes, and of the default secret the words from byte 16, 24, 32, ... on, in pairs
- * as they are used.
+ * Constants of xxHash: its primes, and the words of its default secret from byte 16, 24, 32, ...
+ * on, in pairs as they are used.
  */
 #define PRIME32_2 UINT64_C(0x85EBCA77)
 #define PRIME64_1 UINT64_C(0x9E3779B185EBCA87)

@@ -2,8 +2,8 @@
  * records.h - hashes, with values or without, put into order in memory
  *
  * A record is a hash as struct blm_hash has it, 2 words of 64 bits, and where there are values a
- * third. Order is that of the hashes as numbers of 128 bits of which `hi` is the upper half; what
- * values come to in it is left open.
+ * third. The order is that of the hashes as numbers of 128 bits; `hi` is the upper half. Values do
+ * not count in the order.
  */
 #ifndef BLM_RECORDS_H
 #define BLM_RECORDS_H

@@ -116,7 +116,7 @@ struct site {
 	uint64_t keys;		/* when it is full */
 	double rate;
 	bool curve;		/* there for the plot only: holds random bits, not keys */
-	bool brief;		/* a kind of which the works with `every` are enough */
+	bool brief;		/* only the works with `every` are measured */
 	int made_by, worker;	/* which fills it; which does what no instruction set matters to */
 	uint64_t added, asked;	/* so far */
 	size_t fresh;		/* new keys in one measurement */

@@ -1,9 +1,9 @@
-"""sql.py - queries with and without a filter: a join of which 1 % match, and the cost of a function for a row
+"""sql.py - queries with and without a filter: a join in which 1 % of the rows match, and the cost of a call
 
 usage: sql.py EXTENSION-OF-SQLITE [--postgresql SOURCE BUILD] [ROWS]
 
-EXTENSION-OF-SQLITE is BUILD/tools/sqlite/bloomery_sqlite.so. The program must be BUILD/tools/bloomery in the $PATH. Medians of five
-rounds of processor time, of PostgreSQL that of its backend: the cache has all pages.
+EXTENSION-OF-SQLITE is BUILD/tools/sqlite/bloomery_sqlite.so. The program must be BUILD/tools/bloomery in the $PATH. The figures
+are medians of five rounds of processor time. PostgreSQL's is the time of its backend. All pages are in the cache.
 """
 import os
 import random

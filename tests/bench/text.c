@@ -186,7 +186,7 @@ int main(int argc, char **argv)
 		keep(line, (size_t)n - (line[n - 1] == '\n'));
 		line = NULL;
 	}
-	printf("%zu lines, %zu bytes, of which %zu are text\n", count, line_bytes, text_bytes);
+	printf("%zu lines, %zu bytes, %zu bytes of text\n", count, line_bytes, text_bytes);
 	row("jansson", by_jansson, lines, line_bytes, rounds);
 	row("json-c", by_json_c, lines, line_bytes, rounds);
 	row("yajl", by_yajl, lines, line_bytes, rounds);

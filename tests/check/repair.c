@@ -833,7 +833,7 @@ START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 }
 END_TEST
 
-/* ---- Catalogs of which opening looks at the beginning alone ---- */
+/* ---- Catalogs: opening looks at their beginning only ---- */
 
 enum { MANY = 6500 };
 

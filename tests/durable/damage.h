@@ -62,7 +62,7 @@ static inline void make_shape(const struct shape *s, int how)
 	blm_close(f);
 }
 
-/* The file's bytes as they are, and where its part lies in them. */
+/* The bytes of the file, and where its part begins and ends in them. */
 struct image {
 	uint8_t *bytes;
 	uint64_t at, end, blocks;

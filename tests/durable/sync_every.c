@@ -1,10 +1,10 @@
-/* sync_every.c - a handle syncs by itself after so many keys or seconds, with pages of any size */
+/* sync_every.c - a handle syncs by itself after a number of keys or seconds; pages of any size */
 #include "damage.h"
 #include "sync_faults.h"
 
 #include <time.h>
 
-/* Other machines have pages of 16 or 64 KiB, and flush from the beginning of one only. */
+/* Other machines have pages of 16 or 64 KiB, and flush whole pages only. */
 START_TEST(a_filter_is_synced_also_where_pages_are_larger)
 {
 	struct blm_store *store;

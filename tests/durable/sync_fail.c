@@ -79,8 +79,8 @@ START_TEST(a_sync_that_fails_again_and_again_leaves_the_filter_in_use)
 END_TEST
 
 /*
- * Whoever flushes first is told, once, of what the system could not write long before: that need
- * not be a sync.
+ * The first flush reports, once, what the system could not write long before: that need not be a
+ * sync.
  */
 START_TEST(another_flush_that_is_told_of_a_failure_makes_the_filter_suspect)
 {
@@ -191,7 +191,7 @@ START_TEST(a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_ag
 }
 END_TEST
 
-START_TEST(a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes)
+START_TEST(a_failed_announcement_stays_known_when_another_process_flushes)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -545,7 +545,7 @@ int main(void)
 	tcase_add_loop_test(
 		tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
 	tcase_add_loop_test(
-		tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes,
+		tc, a_failed_announcement_stays_known_when_another_process_flushes,
 		0, 3);
 	tcase_add_loop_test(
 		tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0,

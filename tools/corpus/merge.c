@@ -101,7 +101,7 @@ static const char *list_of(const char *object, const char *end)
 	return at ? at + 1 : NULL;
 }
 
-/* The spans are in the order of the units. Of a document by its key there is one, from 0. */
+/* The spans are in the order of the units. A document that is known by its key has one, from 0. */
 static bool mark_units(struct batch_of_documents *b, const struct document *d, const char *spans,
 		       const char *end)
 {

@@ -24,7 +24,7 @@ struct run {
 	bool writes;		/* documents, to a file or standard output */
 	struct blm_filter *filters[FILTERS_MOST];
 	const char *names[FILTERS_MOST];
-	uint64_t found[FILTERS_MOST];	/* units of which the filter has a key */
+	uint64_t found[FILTERS_MOST];	/* units that have a key in the filter */
 	size_t count;
 
 	struct ledger ledger;	/* of the first filter, where keys are claimed */

@@ -148,7 +148,7 @@ static int cut_ngrams(struct cutter *c, struct batch_of_documents *b, struct uni
 
 /* ---- Paragraphs and documents ---- */
 
-/* Of most texts the first letter tells. */
+/* For most texts the first letter decides. */
 static int has_tokens(struct cutter *c, const char *text, size_t length, size_t least, bool *ret)
 {
 	int r;

@@ -56,7 +56,7 @@ struct job {
 
 /* ---- Output ---- */
 
-/* A line of which a killed job wrote a part only was in its hands, so it is lost, not doubled. */
+/* A killed job may have written only a part of its last line. That line is lost, not doubled. */
 static int drop_torn_line(int fd, const char *path)
 {
 	off_t end = lseek(fd, 0, SEEK_END), at = end;

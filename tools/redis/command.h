@@ -57,7 +57,7 @@ int reply_error(struct redis_ctx *ctx, const char *text);
 int reply_wrong_type(struct redis_ctx *ctx);
 /* The library's last error. */
 int reply_failure(struct redis_ctx *ctx, int err);
-/* A value of which chunks are missing, or whose file is. */
+/* A value that lacks chunks, or whose file is missing. */
 int reply_incomplete(struct redis_ctx *ctx, const struct value *v);
 
 /* NULL, or what to reply where the server has too few file descriptors for another filter. */

@@ -4,8 +4,8 @@
  *
  * A Bloom filter is its keys, links, options and growth, then of each link entries, error, probes,
  * bits an entry, bits, n2, the data and its keys. A cuckoo filter is its tables, buckets, keys,
- * deletes, slots, iterations and expansion, then of each table buckets and data. A value of which
- * chunks are missing has shorter data, which RedisBloom refuses.
+ * deletes, slots, iterations and expansion, then of each table buckets and data. A value that lacks
+ * chunks has shorter data, which RedisBloom refuses.
  */
 #include "filter.h"
 #include "payload.h"

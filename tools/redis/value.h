@@ -92,7 +92,7 @@ bool value_has_room(void);
 struct value *value_new(enum sort sort);
 struct value *value_free(struct value *v);
 struct value *value_copy(const struct value *from, const struct spot *spot);
-/* Of memory or of the file, with what is not allocated yet. */
+/* The bytes of memory or of the file, with those that are not allocated yet. */
 size_t value_bytes(const struct value *v);
 
 /* NULL: blm_error_message() */

@@ -211,7 +211,7 @@ static void finish(sqlite3_context *ctx)
 
 /* ---- Publishing ---- */
 
-/* The new filter has as many keys as the aggregate returned, or somebody else made it. */
+/* The new filter has as many keys as the aggregate returned, or another connection made it. */
 static int publish_counted(struct connection *c, const struct handle *h, const char *name,
 			   int64_t keys, bool *ret_differs)
 {

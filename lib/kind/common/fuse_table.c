@@ -48,8 +48,9 @@ static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
 
 /*
  * While the table is peeled, a cell holds three values: the XOR of the numbers of its keys, the XOR
- * of which of their cells this one is, and how many keys there are. So if there is one key, its
- * number and its cell are known. A cell is in the queue once at most: when it comes to one key.
+ * of the ranks that this cell has among their cells, and how many keys there are. So if there is
+ * one key, its number and its cell are known. A cell is in the queue once at most: when it comes to
+ * one key.
  */
 enum { WHICH_SHIFT = 32, COUNT_SHIFT = 34 };
 #define ONE_KEY (UINT64_C(1) << COUNT_SHIFT)
@@ -124,7 +125,7 @@ static inline void ask_ahead(struct peeling *p, unsigned probes, const uint32_t 
 /*
  * Were all keys taken out? In waves, from the first cell to the last, so that the memory of those
  * that come next can be asked for: much faster than going on at once with the cells that a key
- * leaves to one other, although these lie near. (bench-built: "build".)
+ * leaves to one other, although these are near. (bench-built: "build".)
  */
 static inline bool take_out(struct peeling *p, unsigned probes)
 {
@@ -231,8 +232,8 @@ static uint64_t room(const struct blm_shape *shape, uint64_t keys)
 }
 
 /*
- * Of many keys the first seed nearly always goes well, of few most do, and none depends on what
- * another did: so one does.
+ * For many keys the first seed nearly always works. For few keys most seeds work. Seeds are
+ * independent, so one of them will work.
  */
 static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes,
 		const uint64_t *values, uint64_t count,

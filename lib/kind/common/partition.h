@@ -2,8 +2,8 @@
  * partition.h - many keys into a part that no other thread sees yet, in the order of its memory
  *
  * Keys go anywhere in a part, so in one that is larger than the cache each costs a miss, or one a
- * probe. Here they are first sorted by the piece of the part that they go to, into buffers, and
- * when a buffer is full all of them are emptied, piece after piece, each of which is in the cache
+ * probe. Here they are first sorted by the piece of the part that they go to, into buffers. When a
+ * buffer is full all buffers are emptied, piece after piece, and each piece stays in the cache
  * while it is worked on. What a key comes to in a buffer is an entry.
  *
  * Each thread has a lane, with buffers of its own, and a piece is locked while its entries go in.

@@ -72,11 +72,11 @@ double blm_classic_keys(uint64_t cells, unsigned probes, double fill, double *re
 }
 
 /*
- * The squares sum up to k for each key that one of them has alone, and to what such keys in the
- * same cell make of it: with n keys of which s more are the one's than the other's, k n + (s^2 - n)
- * k^2 / m, cells being at random; and the sum is k s. (Divided by k alone, as in S. Agarwal and A.
- * Trachtenberg, "Approximating the number of differences between remote sets", ITW 2006, it tells
- * too much where s is large.) Keys that meet, for and against, are its error: n sqrt(2/m).
+ * n keys are in one filter only, and the first filter has s more of them than the second. Each such
+ * key adds k to the sum of the squares, but keys that share a cell change that. With random cells
+ * the sum of the squares is k n + (s^2 - n) k^2 / m, and the sum is k s. (S. Agarwal and A.
+ * Trachtenberg, "Approximating the number of differences between remote sets", ITW 2006, divide by
+ * k alone, which is too much where s is large.) Keys that share cells make the error n sqrt(2/m).
  */
 double blm_keys_that_differ(double cells, double each, double sum, double squares,
 			    double *ret_error)

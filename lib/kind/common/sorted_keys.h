@@ -2,7 +2,7 @@
  * sorted_keys.h - all the keys of a filter, in order, as kinds that are built at once get them
  *
  * The hashes are all different (unless the kind counts keys) and ascend, as numbers of 128 bits of
- * which `hi` is the upper half. Where they lie, in memory or in a temporary file, is the owner's
+ * which `hi` is the upper half. Whether they are in memory or in a temporary file is the owner's
  * matter (sort.c); a kind reads any range of them, and no more at once than it has memory for. So
  * the data it makes depends on the set of keys alone, not on their order or on how many threads
  * there are.

@@ -1,7 +1,7 @@
 /* split.c - the ranges of data that the parts of a split filter own */
 #include "kind/common/split.h"
 
-/* Of fewer blocks one part could have much more than another. format-spec.md has these numbers. */
+/* With fewer blocks the parts could differ much in size. format-spec.md has these numbers. */
 enum { LINE = 64, BLOCK = 64 << 10, BLOCKS_OF_A_PART = 16 };
 
 uint64_t blm_split_unit(uint64_t bytes, uint32_t parts)

@@ -518,7 +518,7 @@ def _reopen(cls: Type[F], where: str, mode: str, store: Optional[Store]) -> F:
 
 
 def _reserve(path: bytes, mode: int) -> Optional[os.stat_result]:
-    """Take a path that nobody has, by an empty file. None: the library fails on this path, too, with its own words."""
+    """Take a path that is free, by an empty file. None: the library fails on this path, too, with its own message."""
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode or 0o666)
     except FileExistsError:

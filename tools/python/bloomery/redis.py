@@ -44,8 +44,8 @@ class SharedFilter:
 
     Errors are the client's. An exception that ends a batch has the answers of the other shards in `answers`: what was
     claimed there is claimed. `undone` are the numbers of the keys whose answer is not known, because their shard failed.
-    A client that asks once more after a lost connection may have claimed the key the first time: that key is told to
-    nobody.
+    A client that asks once more after a lost connection may have claimed the key the first time: then no client
+    gets the answer that the key is new.
     """
 
     def __init__(self, client: Any, name: str, shards: int = 1) -> None:

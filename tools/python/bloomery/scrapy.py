@@ -17,7 +17,7 @@ A request that is scheduled then has a lease, in a filter beside the other one. 
 spider has worked through the response, so that all its links have leases. A page whose lease ran out can be claimed
 again by any spider. With JOBDIR a spider notes its requests in JOBDIR/bloomery.pending, and after `kill -9` it goes on
 with them: start it again within the lease, with the same JOBDIR. A lease should be longer than a request waits in the
-queue, or two spiders fetch the page. Without JOBDIR nobody goes on with the requests of a spider that was killed: its
+queue, or two spiders fetch the page. Without JOBDIR no spider goes on with the requests of one that was killed: its
 pages are claimed again only if a spider finds a link to them after the lease. Requests with dont_filter=True, as those
 of start_urls, are not claimed, have no lease and are not noted: `kill -9` loses them. A page that was in a spider's
 hands when it was killed may be fetched twice. A table of leases that is full is made twice as large.
@@ -182,8 +182,8 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
                 made.pending = Pending(folder)
                 crawler.signals.connect(made._go_on, signals.spider_opened)
             else:
-                logger.warning("Bloomery: BLOOMERY_LEASE without JOBDIR: nobody goes on with the requests of a spider that is "
-                               "killed; set JOBDIR, too")
+                logger.warning("Bloomery: BLOOMERY_LEASE without JOBDIR: no spider goes on with the requests of one that "
+                               "was killed; set JOBDIR, too")
         return made
 
     def open(self) -> None:

@@ -186,7 +186,7 @@ static PyObject *open_filter(PyObject *module, PyObject *args)
 	return r < 0 ? fail(r, NULL) : handle_new(f);
 }
 
-/* Of a path or of bytes; open: a file of another program as it is. */
+/* Imports a path or bytes. open: the file of another program is opened as it is. */
 static PyObject *import_filter(PyObject *module, PyObject *args)
 {
 	struct blm_exchange how = BLM_EXCHANGE();
