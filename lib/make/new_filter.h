@@ -6,6 +6,7 @@
 #define BLM_NEW_FILTER_H
 
 #include "handle/handle.h"
+#include "make/plan.h"
 
 /*
  * What a new file is made from; then it is filled, and published. The template fields and the
@@ -33,31 +34,15 @@ struct blm_spec {
 };
 
 /*
- * The making of an empty filter with these parameters, as blm_create() checks them; secret: room
- * for BLM_SECRET_BYTES, not dumped.
+ * What an empty filter with these parameters is made from, as blm_create() checks them; secret:
+ * room for BLM_SECRET_BYTES, not dumped.
  */
-/*
- * The caller's parameters, as sized.h says. Return: 0; -EINVAL or -E2BIG, with words, where there
- * are none or their size is not set.
- */
-int blm_params_take(struct blm_params *ret, const struct blm_params *given);
-
 int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret);
 /*
  * The same where the number of keys is not known yet: the choices are kept, sizes come again
  * when choice->params.capacity says how many there are, and then from the keys themselves. What
  * params point to is not looked at again.
  */
-struct blm_choice {
-	const struct blm_kind *kind;
-	const struct blm_family *family;
-	const struct blm_scheme *scheme;
-	/* of another program, for which it is planned; NULL: none */
-	const struct blm_format *format;
-	struct blm_params params;	/* as that program would have them */
-	uint64_t seeds[BLM_SEEDS_MAX];	/* that the format says, to which those then lead */
-	uint64_t args[BLM_KIND_ARGS];	/* of its options, as they were given */
-};
 int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
 		    const struct blm_params *params, uint8_t *secret);
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice);

@@ -1,0 +1,36 @@
+/*
+ * plan.h - the plan of a new filter: which kind, hash and scheme its parameters choose, and of what
+ * size it is
+ */
+#ifndef BLM_PLAN_H
+#define BLM_PLAN_H
+
+#include "hash/scheme.h"
+#include "kind/kind.h"
+
+struct blm_format;
+
+struct blm_choice {
+	const struct blm_kind *kind;
+	const struct blm_family *family;
+	const struct blm_scheme *scheme;
+	/* of another program, for which it is planned; NULL: none */
+	const struct blm_format *format;
+	struct blm_params params;	/* as that program would have them */
+	uint64_t seeds[BLM_SEEDS_MAX];	/* that the format says, to which those then lead */
+	uint64_t args[BLM_KIND_ARGS];	/* of its options, as they were given */
+};
+
+/*
+ * The caller's parameters, as sized.h says. Return: 0; -EINVAL or -E2BIG, with words, where there
+ * are none or their size is not set.
+ */
+int blm_params_take(struct blm_params *ret, const struct blm_params *given);
+
+/* Fails with words if the parameters name something that does not exist, or that does not fit. */
+int blm_choice_make(struct blm_choice *ret, const struct blm_params *params);
+
+/* The sizes for its parameters. Fails with words if the kind or the hash has no such size. */
+int blm_choice_size(struct blm_shape *ret, const struct blm_choice *choice);
+
+#endif
