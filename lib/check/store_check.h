@@ -1,6 +1,6 @@
 /*
  * store_check.h - what the files share that check a store: store_check.c, record_check.c,
- * name_check.c, and orphans.c, which looks at its files
+ * name_check.c, misplaced.c, and orphans.c, which looks at its files
  */
 #ifndef BLM_REPAIR_H
 #define BLM_REPAIR_H
@@ -38,13 +38,13 @@ int blm_repair_take_out(void *context, const struct blm_info *info, int unused);
 int blm_repair_name(struct repair *r, const struct blm_filter *f, const struct blm_info *info);
 
 /*
- * Where a repair is wanted: give files that are under another name the one that their header says,
- * if it is free or another's.
+ * misplaced.c: where a repair is wanted, give files that are under another name the one that their
+ * header says, if it is free or another's.
  */
 int blm_repair_places(struct repair *r);
 /*
- * Look at all files of the store, and at those in keys/ that a killed process left; mend them where
- * that is wanted and possible.
+ * orphans.c: look at all files of the store, and at those in keys/ that a killed process left; mend
+ * them where that is wanted and possible.
  */
 int blm_repair_files(struct repair *r);
 
