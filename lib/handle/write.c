@@ -4,59 +4,9 @@
 #include "file/writer_word.h"
 #include "handle/handle.h"
 
-/* ---- Changing ---- */
-
 static bool has_single_writer(const struct blm_view *view)
 {
 	return kind_has_single_writer(view->whole.kind);
-}
-
-/* ---- Reading it whole ---- */
-
-/*
- * An add to a kind that serializes removals does not wait, but is seen: its thread is present, or
- * holds BLM_LOCK_REPLACE, until the keys are counted. No key is counted out meanwhile, because
- * removals wait.
- */
-int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
-{
-	const struct blm_kind *kind = view->whole.kind;
-	int r = 0;
-
-	*ret = (struct blm_quiesced){ .view = view,
-				      .locked = kind_has_single_writer(kind)
-						|| kind_serializes_removals(kind) };
-	if (ret->locked)
-		r = blm_view_fd((struct blm_filter *)f, view);
-	if (ret->locked && r >= 0)
-		r = blm_lock_writing(view, false);
-	if (r < 0 || !kind_may_be_torn(kind))
-		return r;
-	ret->counted = blm_counted_keys(view);
-	full_fence();
-	ret->changes = blm_is_changing(view);
-	return 0;
-}
-
-bool blm_quiesce_stands(const struct blm_quiesced *quiesced)
-{
-	struct blm_view *view = quiesced->view;
-	bool changes = quiesced->changes;
-
-	full_fence();
-	if (kind_may_be_torn(view->whole.kind))
-		changes |= blm_is_changing(view)
-			|| blm_counted_keys(view) != quiesced->counted;
-	return !changes;
-}
-
-bool blm_quiesce_end(const struct blm_quiesced *quiesced)
-{
-	bool stands = blm_quiesce_stands(quiesced);
-
-	if (quiesced->locked)
-		blm_unlock_writing(quiesced->view);
-	return stands;
 }
 
 /* ---- Announcing ---- */
@@ -122,69 +72,6 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 }
 
 /* ---- Begin and end ---- */
-
-/* The error of the view, and of the file that replaced it, as far as the handle noticed. */
-static int known_status(const struct blm_filter *f)
-{
-	int status = blm_check_sigbus(atomic_load(&f->view), f->place.display);
-
-	if (status < 0)
-		return status;
-	status = atomic_load(&((struct blm_filter *)f)->status);
-	if (status == -ESTALE)
-		return blm_fail(status, "%s: the filter was dropped", f->place.display);
-	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it "
-				     "is now: %s", f->place.display,
-				     blm_strerror(status)) : 0;
-}
-
-int blm_may_change(const struct blm_filter *f)
-{
-	return f->write ? known_status(f)
-		: blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
-}
-
-static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
-{
-	switch (standing) {
-	case BLM_STANDS:
-		return 0;
-	case BLM_DELETED:
-		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys "
-				"are lost; create it anew", f->place.display);
-	case BLM_DISPLACED:
-		return blm_fail(-ESTALE, "%s: another file took its place while it was open, so "
-				"keys added here are lost; open it again",
-				f->place.display);
-	case BLM_MOVED:
-		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, "
-				"or open it where it is now", f->place.display);
-	}
-	return 0;
-}
-
-/*
- * Who replaces or drops a filter by our protocol changes the state of its file before the path
- * leads elsewhere. So if the view is still current after the look, what was seen was done by
- * others: rm, mv, a copy that was put there. What may be copied up by an overlay becomes another
- * file without that.
- */
-int blm_check_standing(const struct blm_filter *f)
-{
-	struct blm_view *view = current_view(f), *looked;
-	enum blm_standing standing;
-	int status;
-
-	do {
-		looked = view;
-		if (f->lent || view->image.unsure)
-			return known_status(f);
-		standing = blm_place_standing(&f->place, &view->image, view->constant.uuid);
-		view = current_view(f);
-	} while (standing != BLM_STANDS && view != looked);
-	status = known_status(f);
-	return status < 0 ? status : tell_standing(f, standing);
-}
 
 static int begin(struct blm_filter *f, struct blm_view **ret)
 {
@@ -503,52 +390,6 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 	if (r == 0 && !held && blm_allow_is_stale(f, view, &asked))
 		r = -EAGAIN;
 	return r < 0 ? r : listed;
-}
-
-/*
- * A forked process finds another file at its path. Who replaces a filter by our protocol changes
- * the state of its file first: then the handle goes over to the new one, whatever it saw of the
- * state. If the state is LIVE another program put that file there, and the keys added here are
- * lost. What may be copied up by an overlay becomes another file without that.
- */
-static int not_ours(struct blm_filter *f, struct blm_view *view)
-{
-	if (!view->image.unsure
-	    && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE)
-		return tell_standing(f, BLM_DISPLACED);
-	atomic_store(&view->seen_state, UINT64_MAX);
-	return blm_fail(-ESTALE, "%s: was replaced before a forked process could open it",
-			f->place.display);
-}
-
-int blm_view_fd(struct blm_filter *f, struct blm_view *view)
-{
-	int there = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE), r = 0;
-
-	if (there >= 0)
-		return there;
-	pthread_mutex_lock(&f->renewing);
-	if (view->image.fd < 0) {
-		struct blm_view *again;
-		int fd = blm_place_open(&f->place, f->write, NULL);
-
-		r = fd;
-		if (fd >= 0)
-			r = blm_view_make(&again, fd, f->place.display, f->write);
-		if (fd >= 0 && r == 0) {
-			if (again->image.device == view->image.device
-			    && again->image.inode == view->image.inode) {
-				__atomic_store_n(&view->image.fd, again->image.fd,
-						 __ATOMIC_RELEASE);
-				again->image.fd = -1;
-			} else {
-				r = not_ours(f, view);
-			}
-			blm_view_free(again);
-		}
-	}
-	pthread_mutex_unlock(&f->renewing);
-	return r < 0 ? r : view->image.fd;
 }
 
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what,

@@ -24,7 +24,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/kind/common/*.c", "lib/durable/blocksum.c", "lib/durable/dirty.c", "lib/durable/flush.c",
-         "lib/durable/locks.c", "lib/handle/lock_current.c", "lib/handle/sync.c", "lib/handle/write.c", "lib/make/replace.c", "lib/store/drop.c"]
+         "lib/durable/locks.c", "lib/handle/lock_current.c", "lib/handle/quiesce.c", "lib/handle/standing.c", "lib/handle/sync.c",
+         "lib/handle/write.c", "lib/make/replace.c", "lib/store/drop.c"]
 # Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
 SUITES = ["test-file-mapping", "test-file-ofd_lock", "test-file-new_file", "test-file-os", "test-file-filesystem", "test-file-sigbus", "test-owners",
           "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter",
