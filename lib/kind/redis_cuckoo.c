@@ -16,10 +16,8 @@
 #include "kind/common/swar.h"
 #include "kind/common/relocation.h"
 #include "kind/common/prefetch.h"
-#include "kind/redis_cuckoo.h"
-#include "kind/common/sizing.h"
+#include "kind/redis_cuckoo_chain.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -28,201 +26,8 @@ enum {
 	TRIES = 8,			/* to count while no writer changes a cell */
 };
 
-/* Positions in a table are 32 bits wide there. */
-#define TABLE_MOST (UINT64_C(1) << 32)
 #define MIXER UINT64_C(0x5bd1e995)
 #define NO_CELL UINT64_MAX
-
-/* ---- Sizes ---- */
-
-struct chain {
-	uint64_t buckets;		/* of the first table */
-	unsigned slots;			/* of a bucket */
-	unsigned tables;
-	/* each table has 2^shift times the buckets of the one before */
-	unsigned shift;
-};
-
-static bool is_power_of_2(uint64_t n)
-{
-	return n && !(n & (n - 1));
-}
-
-static uint64_t buckets_of(const struct chain *c, unsigned table)
-{
-	return c->buckets << c->shift * table;
-}
-
-static uint64_t cells_of(const struct chain *c, unsigned table)
-{
-	return buckets_of(c, table) * c->slots;
-}
-
-/* How many times the buckets of the first table all have; 0: more than there may be. */
-static uint64_t sum_of(unsigned tables, unsigned shift)
-{
-	uint64_t sum = 0;
-
-	if (shift * (tables - 1) >= 32)
-		return 0;
-	for (unsigned i = 0; i < tables; i++)
-		sum += UINT64_C(1) << shift * i;
-	return sum;
-}
-
-/* Untrusted numbers: false where they are none of a chain. */
-static bool find_chain(struct chain *ret, const struct blm_shape *s)
-{
-	uint64_t slots = s->args[REDIS_CUCKOO_BUCKET], expansion = s->args[REDIS_CUCKOO_EXPANSION],
-		sum;
-	struct chain c = { .slots = (unsigned)slots, .tables = s->probes / 2 };
-
-	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || expansion > REDIS_CUCKOO_EXPANSION_MOST
-	    || (expansion && !is_power_of_2(expansion))
-	    || s->probes < 2 || s->probes > BLM_PROBES_MAX || s->probes % 2
-	    || (!expansion && c.tables > 1) || s->cells > BLM_CELLS_MAX)
-		return false;
-	c.shift = expansion ? (unsigned)__builtin_ctzll(expansion) : 0;
-	sum = sum_of(c.tables, c.shift);
-	if (!sum || s->cells % (sum * slots))
-		return false;
-	c.buckets = s->cells / (sum * slots);
-	*ret = c;
-	return is_power_of_2(c.buckets) && c.buckets <= TABLE_MOST
-		&& cells_of(&c, c.tables - 1) <= TABLE_MOST;
-}
-
-/* of a filter, which was found to have one */
-static struct chain chain_of(const struct blm_shape *s)
-{
-	struct chain c = { 0 };
-
-	find_chain(&c, s);
-	return c;
-}
-
-uint64_t blm_redis_cuckoo_buckets(const struct blm_shape *s)
-{
-	return chain_of(s).buckets;
-}
-
-uint64_t blm_redis_cuckoo_cells(uint64_t buckets, uint64_t slots, uint64_t tables,
-				uint64_t expansion)
-{
-	uint64_t sum;
-
-	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || tables < 1
-	    || tables > REDIS_CUCKOO_TABLES_MOST || buckets < 1 || buckets > TABLE_MOST
-	    || expansion > REDIS_CUCKOO_EXPANSION_MOST || (expansion && !is_power_of_2(expansion)))
-		return 0;
-	/* each factor is below 2^33, 2^8 and 2^40 */
-	sum = sum_of((unsigned)tables, expansion ? (unsigned)__builtin_ctzll(expansion) : 0);
-	return sum && sum * slots <= BLM_CELLS_MAX / buckets ? sum * slots * buckets : 0;
-}
-
-static bool valid(const struct blm_shape *s)
-{
-	struct chain c;
-
-	return find_chain(&c, s) && s->cell_bits == 8 && s->bytes == round_up(s->cells, 64);
-}
-
-static unsigned padding_bits(const struct blm_shape *s)
-{
-	return (unsigned)(s->bytes - s->cells) * 8;
-}
-
-/* The rate if a question meets this number of fingerprints. */
-static double rate_with(double met)
-{
-	return -expm1(met * log1p(-1 / 255.0));
-}
-
-/* A table is full before the next one begins. */
-static double rate_at(const struct blm_shape *s, uint64_t keys)
-{
-	struct chain c = chain_of(s);
-	double met = 0;
-
-	for (unsigned i = 0; i < c.tables && keys; i++) {
-		uint64_t cells = cells_of(&c, i), here = keys < cells ? keys : cells;
-
-		met += 2 * c.slots * (double)here / (double)cells;
-		keys -= here;
-	}
-	return rate_with(met);
-}
-
-/*
- * How full a large table gets before a key finds no room; in a small one that is a matter of
- * chance. Where a bucket has one cell, it is also a matter of chance whether three keys have the
- * same two buckets. There are 127 pairs for each bucket, so the probability is one in a thousand.
- */
-static double load_of(unsigned slots)
-{
-	static const double loads[] = { 0, 0.4, 0.82, 0.9, 0.93 };
-
-	return loads[slots < ARRAY_LEN(loads) ? slots : ARRAY_LEN(loads) - 1];
-}
-
-static int find_size(struct blm_shape *s, unsigned slots)
-{
-	double keys = (double)s->capacity,
-		least = keys / load_of(slots) + 3 * sqrt(keys) + 4 * slots;
-
-	if (slots == 1)
-		least = fmax(least, 0.1 * keys * sqrt(keys));
-	for (s->cells = slots; s->cells <= TABLE_MOST; s->cells *= 2)
-		if ((double)s->cells >= least && rate_at(s, s->capacity) <= s->rate)
-			return 0;
-	return blm_fail(-EFBIG, "a cuckoo filter of RedisBloom has up to 2^32 cells, with "
-			"fingerprints of 8 bits: too few for %llu keys at a rate of %g; the kind "
-			"cuckoo has longer ones", (unsigned long long)s->capacity, s->rate);
-}
-
-static int plan(struct blm_shape *ret, const struct blm_params *params)
-{
-	struct blm_shape s = { .cells = params->cells, .probes = 2, .cell_bits = 8,
-			       .capacity = params->capacity, .rate = params->rate };
-	unsigned slots = (unsigned)ret->args[REDIS_CUCKOO_BUCKET];
-	uint64_t expansion = ret->args[REDIS_CUCKOO_EXPANSION];
-	uint64_t most = (uint64_t)fmax(1, floor(load_of(slots) * (double)s.cells));
-	struct chain c;
-	int r = 0;
-
-	if (params->probes && params->probes != 2)
-		return blm_fail(-EINVAL, "a new cuckoo filter of RedisBloom looks into 2 buckets, "
-				"not %u", params->probes);
-	memcpy(s.args, ret->args, sizeof(s.args));
-	while (expansion & (expansion - 1))	/* the next power of 2, as there */
-		expansion += expansion & -expansion;
-	s.args[REDIS_CUCKOO_EXPANSION] = expansion;
-	if (s.cells && !find_chain(&c, &s))
-		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom has a power of 2 of "
-				"buckets of %u cells, up to 2^32 cells; not %llu cells", slots,
-				(unsigned long long)s.cells);
-	if (s.cells && s.capacity > most)
-		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom of %llu cells, with "
-				"buckets of %u, holds %llu keys, not %llu",
-				(unsigned long long)s.cells,
-				slots, (unsigned long long)most, (unsigned long long)s.capacity);
-	if (!s.capacity)
-		s.capacity = most;
-	if (!s.cells) {
-		s.rate = s.rate ? s.rate : BLM_DEFAULT_RATE;
-		r = find_size(&s, slots);
-	} else if (s.rate && rate_at(&s, s.capacity) > s.rate) {
-		r = blm_fail(-EINVAL, "with %llu cells and %llu keys the rate is %.3g, above %g: "
-			     "fingerprints have 8 bits", (unsigned long long)s.cells,
-			     (unsigned long long)s.capacity, rate_at(&s, s.capacity), s.rate);
-	} else if (!s.rate) {
-		s.rate = rate_at(&s, s.capacity);
-	}
-	s.bytes = round_up(s.cells, 64);
-	if (r == 0)
-		*ret = s;
-	return r;
-}
 
 /* ---- Where a key is ---- */
 
@@ -296,7 +101,7 @@ static uint64_t bucket_at(const struct table *t, uint64_t h)
  */
 static uint64_t count(const struct blm_part *part, uint64_t h, uint64_t enough, uint64_t except)
 {
-	struct chain c = chain_of(&part->shape);
+	struct chain c = blm_redis_cuckoo_chain(&part->shape);
 	unsigned print = print_of(h);
 	uint64_t cell, found = 0;
 	struct table t = { 0 };
@@ -363,7 +168,7 @@ static int get(const struct blm_part *part, const struct blm_hashed *key, uint64
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
-	struct chain c = chain_of(&part->shape);
+	struct chain c = blm_redis_cuckoo_chain(&part->shape);
 	struct table t = { 0 };
 
 	next_table(&t, &c, &part->shape, c.tables - 1);
@@ -374,7 +179,7 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
 			     uint64_t *ret_mask)
 {
-	struct chain c = chain_of(&part->shape);
+	struct chain c = blm_redis_cuckoo_chain(&part->shape);
 	uint64_t h = key->hash.lo;
 	struct table t = { 0 };
 
@@ -387,6 +192,11 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 }
 
 /* ---- Facts ---- */
+
+static unsigned padding_bits(const struct blm_shape *s)
+{
+	return (unsigned)(s->bytes - s->cells) * 8;
+}
 
 static double load_in(const struct blm_part *part, uint64_t first, uint64_t cells)
 {
@@ -418,11 +228,11 @@ static double load_now(const struct blm_part *part, const struct chain *c, doubl
 static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
 {
 	static const char *const names[] = { "tables", "buckets", "deletes", "load", "rate now" };
-	struct chain c = chain_of(&part->shape);
+	struct chain c = blm_redis_cuckoo_chain(&part->shape);
 	double met = 0, load = i == 3 || i == 4 ? load_now(part, &c, &met) : 0;
 	uint64_t deletes = load_acquire(own_word(part, REDIS_CUCKOO_DELETES));
 	const double values[] = { c.tables, (double)c.buckets, (double)deletes, load,
-				  rate_with(met) };
+				  blm_redis_cuckoo_rate_with(met) };
 
 	if (i >= ARRAY_LEN(names))
 		return false;
@@ -527,7 +337,7 @@ static int make_room_for(struct blm_part *part, const struct table *t, uint64_t 
 
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
-	struct chain c = chain_of(&part->shape);
+	struct chain c = blm_redis_cuckoo_chain(&part->shape);
 	uint64_t h = key->hash.lo;
 	unsigned print = print_of(h);
 	struct table t = { 0 };
@@ -556,7 +366,7 @@ static int claim(struct blm_part *part, const struct blm_hashed *key)
 /* The newest copy of it. */
 static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 {
-	struct chain c = chain_of(&part->shape);
+	struct chain c = blm_redis_cuckoo_chain(&part->shape);
 	uint64_t h = key->hash.lo, *deletes = own_word(part, REDIS_CUCKOO_DELETES);
 	unsigned print = print_of(h);
 	struct table t = { 0 };
@@ -594,7 +404,8 @@ const struct blm_kind blm_kind_redis_cuckoo = {
 	"keys that are moved: use blm_copy()",
 	.family = "murmur64a-64",
 	.options = options,
-	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.plan = blm_redis_cuckoo_plan, .valid = blm_redis_cuckoo_valid, .contains = contains,
+	.rate_at = blm_redis_cuckoo_rate,
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle, .get = get,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .describe = describe,
 	.hash_bits = 64, .fills = true,
