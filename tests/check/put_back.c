@@ -570,18 +570,24 @@ static int rename_many_times(int times)
 	return 0;
 }
 
-START_TEST(beside_many_renames_verify_finds_nothing)
+/* The child changes "a" this many times. */
+static void verify_finds_nothing_beside(int (*change)(int times))
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	int status = 1;
 	pid_t pid;
 
 	make_with(store, "a", "a");
-	pid = spawn(rename_many_times, 100);
+	pid = spawn(change, 100);
 	while (waitpid(pid, &status, WNOHANG) == 0)
 		ck_assert_msg(verify(false) == 0, "%s", said);
 	ck_assert_int_eq(status, 0);
 	blm_store_close(store);
+}
+
+START_TEST(beside_many_renames_verify_finds_nothing)
+{
+	verify_finds_nothing_beside(rename_many_times);
 }
 END_TEST
 
@@ -767,16 +773,7 @@ static int label_many_times(int times)
 
 START_TEST(beside_many_changes_of_labels_verify_finds_nothing)
 {
-	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	int status = 1;
-	pid_t pid;
-
-	make_with(store, "a", "a");
-	pid = spawn(label_many_times, 100);
-	while (waitpid(pid, &status, WNOHANG) == 0)
-		ck_assert_msg(verify(false) == 0, "%s", said);
-	ck_assert_int_eq(status, 0);
-	blm_store_close(store);
+	verify_finds_nothing_beside(label_many_times);
 }
 END_TEST
 

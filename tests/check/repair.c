@@ -101,6 +101,15 @@ static void all_is_well(void)
 	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 }
 
+/* A repair finds all that is wrong, and the store lists this afterwards. Closes the store. */
+static void repair_gives(struct blm_store *store, const struct list *list)
+{
+	ck_assert_int_eq(verify(true), 0);
+	ck_assert_str_eq(list_of(store)->text, list->text);
+	all_is_well();
+	blm_store_close(store);
+}
+
 /* Every filter is under its name and holds its key. */
 static bool all_there(void)
 {
@@ -433,11 +442,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 	ck_assert_ptr_nonnull(strstr(after->text, "filter-05 (damaged)"));
 	free(after);
 	ck_assert_int_ge(verify(false), 1);
-	ck_assert_int_eq(verify(true), 0);
-	after = list_of(store);
-	ck_assert_str_eq(after->text, before->text);
-	all_is_well();
-	blm_store_close(store);
+	repair_gives(store, before);
 }
 END_TEST
 
@@ -478,7 +483,7 @@ static void set_state_word(const char *path, uint64_t state)
 START_TEST(a_file_without_a_record_is_kept_if_it_holds_keys)
 {
 	struct blm_store *store;
-	struct list *before, *after;
+	struct list *before;
 
 	make_filters();
 	before = list_now();
@@ -486,11 +491,7 @@ START_TEST(a_file_without_a_record_is_kept_if_it_holds_keys)
 	OK(blm_catalog_remove(store->catalog, "filter-05", NULL));
 	ck_assert_int_eq(verify(false), 1);
 	ck_assert_int_eq(files_in("s/filters", NULL), FILTERS);
-	ck_assert_int_eq(verify(true), 0);
-	after = list_of(store);
-	ck_assert_str_eq(after->text, before->text);
-	all_is_well();
-	blm_store_close(store);
+	repair_gives(store, before);
 }
 END_TEST
 
@@ -621,7 +622,7 @@ START_TEST(where_catalog_and_header_disagree_the_header_wins_by_repair)
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_store *store;
 	struct blm_filter *f;
-	struct list *before, *after;
+	struct list *before;
 
 	make_filters();
 	before = list_now();
@@ -637,12 +638,8 @@ START_TEST(where_catalog_and_header_disagree_the_header_wins_by_repair)
 	FAILS(blm_open(&f, store, "filter-05", 0), -EUCLEAN);
 	FAILS(blm_open(&f, store, "filter-05", BLM_OPEN_WRITE), -EUCLEAN);
 	ck_assert_int_ge(verify(false), 1);
-	ck_assert_int_eq(verify(true), 0);
-	after = list_of(store);
-	ck_assert_str_eq(after->text, before->text);
+	repair_gives(store, before);
 	ck_assert(all_there());
-	all_is_well();
-	blm_store_close(store);
 }
 END_TEST
 

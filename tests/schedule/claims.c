@@ -91,20 +91,11 @@ enum { TOLD_OLD = TOLD, TOLD_NEW, DONE };
 #define blm_sigbus_hit(map) ((void)(map), false)	/* no file is truncated here */
 #include "file/ofd_lock.c"
 #include "file/presence.c"
+#include "stubs.h"
 
-/* What they need of the rest of lib/. Nobody here writes alone (writers.c). */
+/* No process here is the only writer (writers.c). */
 void blm_writer_inherit(struct blm_presence *p, unsigned slot)
 {
-}
-
-int blm_fail(int err, const char *format, ...)
-{
-	return err;
-}
-
-int blm_lock_holder(int fd, enum blm_lock_of what, bool *ret_writer)
-{
-	return 0;
 }
 
 /* ---- The programs ---- */

@@ -95,17 +95,7 @@ enum { DONE = TOLD };
 				     : (blm_writer_lock)(p, fd))
 #include "view/view.h"
 #include "durable/locks.c"
-
-/* What they need of the rest of lib/. */
-int blm_fail(int err, const char *format, ...)
-{
-	return err;
-}
-
-int blm_lock_holder(int fd, enum blm_lock_of what, bool *ret_writer)
-{
-	return 0;
-}
+#include "stubs.h"
 
 /* ---- The programs ---- */
 
