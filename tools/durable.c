@@ -72,7 +72,7 @@ static int tell_if_lost(struct blm_filter *f)
  * end. The last sync may find no bit missing any more, because later keys set others in the same
  * block.
  */
-static int sync_and_note(struct blm_filter *f)
+int sync_now(struct blm_filter *f)
 {
 	struct blm_info info = BLM_INFO;
 	char why[sizeof(lost)];
@@ -107,7 +107,7 @@ static void *sync_by_clock(void *unused)
 			break;
 		pthread_mutex_unlock(&by_clock.mutex);
 		if (is_dirty(by_clock.f))
-			code = sync_and_note(by_clock.f);
+			code = sync_now(by_clock.f);
 		if (code != DONE)
 			stop_reading();
 		pthread_mutex_lock(&by_clock.mutex);
@@ -151,7 +151,7 @@ int sync_if_due(struct blm_filter *f, uint64_t changed)
 	since += changed;
 	if (every.keys && since >= every.keys) {
 		since = 0;
-		code = sync_and_note(f);
+		code = sync_now(f);
 		failed = code != DONE;
 	}
 	return code;
@@ -182,7 +182,7 @@ int end_syncing(struct blm_filter *f, int code)
 	if (failed)
 		r = FAILED;
 	else if (every.keys || every.seconds > 0)
-		r = sync_and_note(f);
+		r = sync_now(f);
 	else if (code < FAILED)
 		r = tell_if_lost(f);
 	if (*lost)

@@ -16,5 +16,7 @@ bool is_syncing(void);		/* was --sync-every given? */
 int begin_syncing(struct blm_filter *f);
 int sync_if_due(struct blm_filter *f, uint64_t changed);
 int end_syncing(struct blm_filter *f, int code);
+/* Blocks that lost bits are reported by end_syncing(). */
+int sync_now(struct blm_filter *f);
 
 #endif

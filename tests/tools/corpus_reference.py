@@ -5,6 +5,7 @@ usage: corpus_reference.py make DOCUMENTS FILE...            documents with plan
        corpus_reference.py expect MODE DIR FILE...           the files that one process writes into DIR
        corpus_reference.py one-copy MODE DIR FILE...         fails unless DIR has one copy of what the files have
        corpus_reference.py kill JOURNAL UNITS COMMAND...     kills it when the journal has so many units; says if it did
+       corpus_reference.py reboot FILE...                    makes journals look as if they were from before the machine started
 
 MODE: document, url, paragraph, ngram-paragraph, ngram-document, ngram-both. N-grams are of 5 tokens with stride 2, the
 threshold is 0.8.
@@ -146,7 +147,14 @@ def kill(journal, units, *command):
 	print('killed' if process.wait() < 0 else 'finished')
 
 
+def reboot(*names):
+	boot = pathlib.Path('/proc/sys/kernel/random/boot_id').read_bytes().strip()
+	for name in names:
+		file = pathlib.Path(name)
+		file.write_bytes(file.read_bytes().replace(boot, bytes([boot[0] ^ 1]) + boot[1:]))
+
+
 if sys.argv[1] == 'make':
 	make(int(sys.argv[2]), *sys.argv[3:])
 else:
-	{'expect': expect, 'one-copy': one_copy, 'kill': kill}[sys.argv[1]](*sys.argv[2:])
+	{'expect': expect, 'one-copy': one_copy, 'kill': kill, 'reboot': reboot}[sys.argv[1]](*sys.argv[2:])

@@ -9,6 +9,8 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- In the place of the program's other files ---- */
 
@@ -43,7 +45,7 @@ void LEDGER_STEP(int n)
 
 /* ---- Files of units: each is one key, and a file has none twice ---- */
 
-enum { UNITS = 24, GROUP = 4, STEPS = 10, KEYS = 40 };
+enum { UNITS = 24, GROUP = 4, STEPS = 11, KEYS = 40 };
 
 static char filter_path[600];
 
@@ -124,15 +126,162 @@ static int do_file(void *context)
 	return 0;
 }
 
+/* ---- Disks ---- */
+
+/*
+ * What is on the disk for certain is a copy of the file, PATH.disk, of its last fdatasync(). That
+ * the name of a journal is on the disk says PATH.named, since the last fsync() of the folder.
+ */
+extern const char *ledger_boot;
+const char *ledger_boot;
+
+static char boot_path[700];
+
+static void with_end(const char *path, const char *end, char ret[800])
+{
+	snprintf(ret, 800, "%.700s%s", path, end);
+}
+
+static void name_files(void)
+{
+	for (int file = 0; file < 2; file++) {
+		char path[700], named[800];
+
+		journal_path(file, path);
+		with_end(path, ".named", named);
+		if (access(path, F_OK) == 0)
+			close(open(named, O_WRONLY | O_CREAT, 0600));
+	}
+}
+
+/* The files of the world are in one folder. */
+static int flush(int fd)
+{
+	char link[64], path[700], disk[800], folder[700];
+	ssize_t n;
+	struct stat st;
+
+	if (*filter_path == 0 || fstat(fd, &st) < 0)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return 0;
+	path[n] = 0;
+	snprintf(folder, sizeof(folder), "%s", filter_path);
+	*strrchr(folder, '/') = 0;
+	with_end(path, ".disk", disk);
+	if (S_ISDIR(st.st_mode) && !strcmp(path, folder))
+		name_files();
+	else if (S_ISREG(st.st_mode) && !strncmp(path, filter_path, strlen(filter_path)))
+		copy_file(path, disk);
+	return 0;
+}
+
+/* In the place of the C library's. */
+int fdatasync(int fd)
+{
+	return flush(fd);
+}
+
+int fsync(int fd)
+{
+	return flush(fd);
+}
+
+enum { SECTOR = 512 };
+enum of_file { OLD, NEW, MIXED };
+
+/* Each sector of a file as it is on the disk for certain, or as it was written last. */
+static void cut_file(const char *path, enum of_file how, uint64_t *seed)
+{
+	char disk[800];
+	uint8_t old[SECTOR];
+	int to = open(path, O_RDWR), from;
+
+	if (to < 0)
+		return;
+	with_end(path, ".disk", disk);
+	from = open(disk, O_RDONLY);
+	for (off_t at = 0, end = lseek(to, 0, SEEK_END); at < end; at += SECTOR) {
+		memset(old, 0, sizeof(old));
+		MUST(from < 0 || pread(from, old, SECTOR, at) >= 0);
+		if (how == OLD || (how == MIXED && next_random(seed) % 2))
+			MUST(pwrite(to, old, SECTOR, at) == SECTOR);
+	}
+	close(from);
+	close(to);
+}
+
+/* All processes are dead. The power was off, and the machine starts. */
+static void cut_power(enum of_file filter, enum of_file journals, uint64_t seed)
+{
+	char path[700], other[800];
+	FILE *boot = fopen(boot_path, "w");
+
+	cut_file(filter_path, filter, &seed);
+	with_end(filter_path, ".claims", other);
+	cut_file(other, MIXED, &seed);
+	for (int file = 0; file < 2; file++) {
+		journal_path(file, path);
+		with_end(path, ".named", other);
+		if (access(other, F_OK) < 0 && journals == OLD)
+			unlink(path);
+		cut_file(path, journals, &seed);
+	}
+	MUST(boot && fprintf(boot, "%llu", (unsigned long long)seed) > 0 && fclose(boot) == 0);
+}
+
+/* As a run begins: the keys that the journal of a file knows as kept are added again. */
+static int restore_file(void *context)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	int file = *(int *)context;
+	struct blm_filter *f;
+	struct ledger l;
+	struct journal j;
+	struct blm_hash hash;
+	char path[700];
+	bool busy;
+
+	journal_path(file, path);
+	if (!journal_is_old(path))
+		return 0;
+	MUST(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE) == 0);
+	MUST(ledger_open(&l, f) == DONE);
+	MUST(journal_open(&j, &l, path, mark, false, &busy) == DONE && !busy && j.other_boot);
+	for (uint64_t i = 0; i < j.units; i++) {
+		uint64_t key = key_of_unit(file, (int)i);
+
+		MUST(blm_hash_fixed(f, &key, sizeof(key), 1, &hash) == 0);
+		MUST(journal_seen(&j, i) || ledger_add(&l, &hash, 1) == DONE);
+	}
+	MUST(journal_restored(&j) == DONE);
+	MUST(!journal_is_old(path));
+	journal_close(&j, false);
+	ledger_close(&l);
+	blm_close(f);
+	return 0;
+}
+
 static void begin_world(void)
 {
+	FILE *boot;
+	char disk[800];
+
 	const struct blm_params params = BLM_PARAMS(.capacity = 1000, .rate = 1e-9,
 		.seeds = (const uint64_t[]){ 1 }, .seed_count = 1);
 	struct blm_filter *f;
 
 	snprintf(filter_path, sizeof(filter_path), "%s", a_path());
+	snprintf(boot_path, sizeof(boot_path), "%s.boot", filter_path);
+	ledger_boot = boot_path;
+	boot = fopen(boot_path, "w");
+	ck_assert(boot && fputs("first", boot) >= 0 && fclose(boot) == 0);
 	OK(blm_create(&f, NULL, filter_path, &params));
 	blm_close(f);
+	with_end(filter_path, ".disk", disk);
+	copy_file(filter_path, disk);
 }
 
 /* Of each key exactly one copy is kept, and the filter has it. */
@@ -163,6 +312,41 @@ static void one_copy_of_each_is_kept(int step, int times)
 
 /* ---- The tests ---- */
 
+/* A process died at that step before, another one at that step, and then the power is cut. */
+static void cut_at(int step, int times, int before, uint64_t seed)
+{
+	static const struct { enum of_file filter, journals; } cases[] = {
+		{ NEW, OLD }, { OLD, OLD }, { OLD, NEW }, { NEW, MIXED }, { MIXED, MIXED },
+	};
+	int a = 0, b = 1;
+
+	begin_world();
+	death.times = 1 + times % 3;
+	death.step = before;
+	join(spawn(do_file, &b));
+	death.step = step;
+	death.times = times;
+	join(spawn(do_file, &a));
+	death.step = 0;
+	cut_power(cases[seed % 5].filter, cases[seed % 5].journals, seed);
+	ck_assert_int_eq(join(spawn(restore_file, &a)), 0);
+	ck_assert_int_eq(join(spawn(restore_file, &b)), 0);
+	ck_assert_int_eq(join(spawn(do_file, seed % 2 ? &b : &a)), 0);
+	ck_assert_int_eq(join(spawn(do_file, seed % 2 ? &a : &b)), 0);
+	one_copy_of_each_is_kept(step, times);
+}
+
+START_TEST(after_a_power_cut_at_any_step_one_copy_is_kept)
+{
+	uint64_t seed = 1;
+
+	for (int step = 4; step <= STEPS; step++)
+		for (int times = 1; times <= 3; times += 2)
+			for (int way = 0; way < 5; way++)
+				cut_at(step, times, (int)(seed * 7 % STEPS) + 1, seed), seed++;
+}
+END_TEST
+
 START_TEST(whichever_step_a_process_dies_at_one_copy_is_kept)
 {
 	int a = 0, b = 1, deaths = 0;
@@ -183,8 +367,8 @@ START_TEST(whichever_step_a_process_dies_at_one_copy_is_kept)
 			ck_assert_int_eq(join(spawn(do_file, times % 2 ? &a : &b)), 0);
 			one_copy_of_each_is_kept(step, times);
 		}
-	/* steps 1 to 3, 9, 10 are reached 3 times, the others 6 times */
-	ck_assert_int_eq(deaths, 5 * 3 + 5 * 6);
+	/* steps 1 to 3, 10, 11 are reached 3 times, the others 6 times */
+	ck_assert_int_eq(deaths, 5 * 3 + 6 * 6);
 }
 END_TEST
 
@@ -192,7 +376,7 @@ START_TEST(a_process_that_completes_a_decision_may_die_as_well)
 {
 	int a = 0, b = 1;
 
-	for (int step = 4; step <= 8; step++)
+	for (int step = 4; step <= 9; step++)
 		for (int second = 1; second <= STEPS; second++) {
 			begin_world();
 			death.step = step;
@@ -215,7 +399,7 @@ START_TEST(an_output_that_was_deleted_does_not_stop_others)
 	char path[700];
 
 	begin_world();
-	death.step = 6;
+	death.step = 8;
 	death.times = 1;
 	ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
 	death.step = 0;
@@ -233,7 +417,7 @@ START_TEST(another_filter_at_the_path_takes_no_keys_of_the_one_before)
 	int a = 0;
 
 	begin_world();
-	death.step = 6;
+	death.step = 8;
 	death.times = 1;
 	ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
 	death.step = 0;
@@ -263,7 +447,7 @@ START_TEST(another_journal_at_the_path_keeps_its_own_decision)
 	uint64_t commit = 1;
 
 	begin_world();
-	death.step = 6;
+	death.step = 8;
 	death.times = 1;
 	ck_assert_int_eq(join(spawn(do_file, &a)), 1000 + SIGKILL);
 	death.step = 0;
@@ -354,6 +538,7 @@ int main(void)
 	s = begin_suite("ledger");
 	tcase_add_test(t, whichever_step_a_process_dies_at_one_copy_is_kept);
 	tcase_add_test(t, a_process_that_completes_a_decision_may_die_as_well);
+	tcase_add_test(t, after_a_power_cut_at_any_step_one_copy_is_kept);
 	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
 	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);

@@ -1,10 +1,15 @@
-/* block.c - whole lines, in blocks that stay small unless a line is long */
+/*
+ * block.c - whole lines, in blocks of 1 MiB unless a line is longer
+ *
+ * The journal goes to the disk once for each block. The first blocks are smaller, so that a file
+ * has some.
+ */
 #include "../source.h"
 #include "corpus.h"
 
 #include <inttypes.h>
 
-enum { BLOCK = 256 << 10 };
+enum { BLOCK = 1 << 20, FIRST = 32 << 10 };
 
 static bool make_room(struct block *b, size_t room)
 {
@@ -79,7 +84,9 @@ int block_read(struct block *b, struct source *s)
 		memmove(b->text, b->text + b->used, b->end - b->used);
 	b->end -= b->used;
 	b->used = 0;
-	while (!b->ended && (!any || b->end < BLOCK / 2)) {
+	b->want = !b->want ? FIRST : b->want < BLOCK / 2 ? 2 * b->want : BLOCK / 2;
+	while (!b->ended && (!any || b->end < b->want)) {
+		size_t room;
 		ssize_t n;
 
 		if (b->end == b->room && !any) {
@@ -87,7 +94,8 @@ int block_read(struct block *b, struct source *s)
 				return -1;
 			any = memchr(b->text, '\n', b->end);
 		}
-		n = b->ended ? 0 : source_read(s, b->text + b->end, b->room - b->end);
+		room = b->room - b->end < b->want ? b->room - b->end : b->want;
+		n = b->ended ? 0 : source_read(s, b->text + b->end, room);
 		if (n < 0)
 			return -1;
 		b->ended |= n == 0;

@@ -57,12 +57,15 @@ struct span {
 	size_t at, length;
 };
 
+struct decision;
+
 /* The documents of one block of lines, with their units, keys and hashes. */
 struct batch_of_documents {
 	struct document *documents;
 	struct unit *units;
 	struct span *keys;
 	struct blm_hash *hashes;	/* of the keys, for one filter */
+	struct decision *decision;	/* of judge.c, for the next batch too */
 	char *arena;
 	size_t document_count, unit_count, key_count, used;
 	size_t document_room, unit_room, key_room, hash_room, arena_room;
@@ -77,6 +80,7 @@ enum { LINE_MOST = 64 << 20 };
 struct block {
 	char *text;
 	size_t used, end, room;	/* whole lines; bytes; bytes that there is room for */
+	size_t want;		/* bytes of a block, unless a line is longer */
 	uint64_t line;		/* number of the first line, from 0 */
 	uint64_t too_long;	/* lines that were left out */
 	bool ended;
@@ -123,12 +127,16 @@ struct journal;
 /*
  * judge_and_claim() - ask the filter for the units, and add those that are kept, in the ledger
  * @next: how many units of the input were judged before; the journal knows the first of them
+ *
+ * With a journal from before the machine started the filter is asked nothing, and gets the keys of
+ * the units that the journal knows as kept.
  */
 int judge_and_claim(struct batch_of_documents *batch, struct ledger *ledger,
 		    struct journal *journal, uint64_t *next);
 /* ... of a filter that does not change. Answers are added to those of filters before. */
 int judge_only(struct batch_of_documents *batch, const struct blm_filter *f, uint64_t hash_id,
 	       uint64_t *ret_found);
+void decision_free(struct decision *decision);
 /* Sets `removed` of units and documents by their answers. */
 void judge(struct batch_of_documents *batch);
 

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-enum { GROUP = 1024, SLOTS = 4 * GROUP };
+enum { SLOTS = 4096 };
 
 static bool bit(const uint64_t *bits, size_t i)
 {
@@ -54,7 +54,7 @@ void judge(struct batch_of_documents *b)
 		judge_document(b, &b->documents[i]);
 }
 
-/* ---- Hashes that a group has itself ---- */
+/* ---- Hashes of a batch that are to be added ---- */
 
 struct table {
 	uint32_t *slots;	/* 1 and up: of which hash; 0: free */
@@ -74,194 +74,214 @@ static bool clear_table(struct table *t, size_t hashes)
 	return true;
 }
 
-/* Is an equal hash among those before the i-th that were put there? Puts it there if not. */
-static bool put_hash(struct table *t, const struct blm_hash *hashes, size_t i)
+/* Where an equal hash is, or the free slot for it. */
+static size_t find_slot(const struct table *t, const struct blm_hash *hashes,
+			const struct blm_hash *hash)
 {
-	for (size_t at = hashes[i].lo & t->mask;; at = (at + 1) & t->mask) {
+	for (size_t at = hash->lo & t->mask;; at = (at + 1) & t->mask) {
 		const struct blm_hash *other = &hashes[t->slots[at] - (t->slots[at] > 0)];
 
-		if (!t->slots[at]) {
-			t->slots[at] = (uint32_t)i + 1;
-			return false;
-		}
-		if (other->lo == hashes[i].lo && other->hi == hashes[i].hi)
-			return true;
+		if (!t->slots[at] || (other->lo == hash->lo && other->hi == hash->hi))
+			return at;
 	}
 }
 
-/* ---- One file's units, in their order ---- */
+/* ---- One batch of a file's units, in their order ---- */
 
-struct bench {
+struct decision {
 	struct batch_of_documents *batch;
 	struct ledger *ledger;
 	struct journal *journal;
 	uint64_t next;		/* unit of the input */
-	uint64_t *bits;		/* answers to one unit */
-	size_t bit_room;
-	struct blm_hash *kept;
-	size_t kept_count, kept_room;
-	struct table table;
+	size_t from;		/* the first key that the filter is asked for */
+	uint64_t *bits;		/* its answers from there on */
+	uint32_t *seen;		/* answers for the journal */
+	size_t seen_count;
+	struct blm_hash *kept;	/* that the filter does not have, each once */
+	size_t kept_count;
+	struct table table;	/* of these */
+	size_t bit_room, seen_room, kept_room;
 };
 
-static int ask(struct bench *w, const struct blm_hash *hashes, size_t count)
+void decision_free(struct decision *w)
 {
-	int64_t r;
-
-	if (!more_room(&w->bits, &w->bit_room, count / 64 + 1, sizeof(*w->bits)))
-		return broken("out of memory");
-	r = blm_contains_hashes(w->ledger->f, w->ledger->hash_id, hashes, count, w->bits);
-	return r < 0 ? fail(r) : DONE;
+	if (!w)
+		return;
+	free(w->bits);
+	free(w->seen);
+	free(w->kept);
+	free(w->table.slots);
+	free(w);
 }
 
-static bool was_judged(const struct bench *w)
+static bool was_judged(const struct decision *w)
 {
 	return w->journal && w->next < w->journal->units;
 }
 
+static bool filter_has(const struct decision *w, size_t key)
+{
+	return key >= w->from && bit(w->bits, key - w->from);
+}
+
+/* Return: is it in the filter, or kept already? */
+static bool keep(struct decision *w, size_t key)
+{
+	const struct blm_hash *hash = &w->batch->hashes[key];
+	size_t slot;
+
+	if (filter_has(w, key))
+		return true;
+	slot = find_slot(&w->table, w->kept, hash);
+	if (w->table.slots[slot])
+		return true;
+	w->kept[w->kept_count++] = *hash;
+	w->table.slots[slot] = (uint32_t)w->kept_count;
+	return false;
+}
+
+static void keep_unit(struct decision *w, const struct unit *unit)
+{
+	for (size_t i = unit->first; i < unit->first + unit->added; i++)
+		keep(w, i);
+}
+
+static uint32_t count_seen(struct decision *w, const struct unit *unit)
+{
+	uint32_t seen = 0;
+
+	for (size_t i = unit->first; i < unit->first + unit->asked; i++)
+		seen += filter_has(w, i)
+			|| w->table.slots[find_slot(&w->table, w->kept, &w->batch->hashes[i])];
+	return seen;
+}
+
 /*
- * Units of one key, many at once: they are asked together, and what two of them share is found in
- * the table.
+ * dolma adds each n-gram as it goes, so it finds one that the paragraph repeats. A unit of one key
+ * is kept if the key is new.
  */
-static int judge_group(struct bench *w, struct unit *const *units, size_t count)
+static void answer(struct decision *w, struct unit *unit)
 {
-	struct blm_hash hashes[GROUP], kept[GROUP];
-	uint32_t seen[GROUP];
-	size_t many = 0;
-	int code;
-
-	if (!count)
-		return DONE;
-	for (size_t i = 0; i < count; i++)
-		hashes[i] = w->batch->hashes[units[i]->first];
-	code = ask(w, hashes, count);
-	if (code == DONE && !clear_table(&w->table, count))
-		code = broken("out of memory");
-	for (size_t i = 0; code == DONE && i < count; i++) {
-		seen[i] = bit(w->bits, i) || put_hash(&w->table, hashes, i);
-		units[i]->seen = seen[i];
-		if (!seen[i])
-			kept[many++] = hashes[i];
-	}
-	return code == DONE ? ledger_commit(w->ledger, w->journal, seen, count, kept, many) : code;
-}
-
-static int judge_single_keys(struct bench *w)
-{
-	struct unit *group[GROUP];
-	size_t count = 0;
-	int code = DONE;
-
-	for (size_t i = 0; code == DONE && i < w->batch->unit_count; i++) {
-		struct unit *unit = &w->batch->units[i];
-
-		if (!unit->asked)
-			continue;
-		if (was_judged(w))
-			unit->seen = journal_seen(w->journal, w->next);
-		else
-			group[count++] = unit;
-		w->next++;
-		if (count == GROUP) {
-			code = judge_group(w, group, count);
-			count = 0;
-		}
-	}
-	return code == DONE ? judge_group(w, group, count) : code;
-}
-
-/* dolma adds each n-gram as it goes, so it finds one that the paragraph repeats. */
-static int count_seen(struct bench *w, struct unit *unit)
-{
-	const struct blm_hash *hashes = w->batch->hashes + unit->first;
-	int code = ask(w, hashes, unit->asked);
-
-	unit->seen = 0;
-	if (code == DONE && corpus.dolma && !clear_table(&w->table, unit->asked))
-		code = broken("out of memory");
-	for (size_t i = 0; code == DONE && i < unit->asked; i++)
-		unit->seen += bit(w->bits, i)
-			|| (corpus.dolma && put_hash(&w->table, hashes, i));
-	return code;
-}
-
-static int keep_hashes(struct bench *w, const struct unit *unit)
-{
-	size_t count = unit->added;
-
-	if (!more_room(&w->kept, &w->kept_room, w->kept_count + count, sizeof(*w->kept)))
-		return broken("out of memory");
-	if (count)
-		memcpy(w->kept + w->kept_count, w->batch->hashes + unit->first,
-		       count * sizeof(*w->kept));
-	w->kept_count += count;
-	return DONE;
-}
-
-static int judge_unit(struct bench *w, struct unit *unit)
-{
-	int code;
-
-	if (!unit->asked)
-		return DONE;
 	if (was_judged(w)) {
 		unit->seen = journal_seen(w->journal, w->next++);
-		return DONE;
+		return;
 	}
-	code = count_seen(w, unit);
-	w->kept_count = 0;
-	if (code == DONE && (corpus.dolma || !is_share_reached(unit->seen, unit->asked)))
-		code = keep_hashes(w, unit);
-	if (code == DONE)
-		code = ledger_commit(w->ledger, w->journal, &unit->seen, 1, w->kept, w->kept_count);
+	unit->seen = 0;
+	if (corpus.dolma || corpus.by != BY_NGRAM)
+		for (size_t i = unit->first; i < unit->first + unit->asked; i++)
+			unit->seen += keep(w, i);
+	else
+		unit->seen = count_seen(w, unit);
+	w->seen[w->seen_count++] = unit->seen;
 	w->next++;
-	return code;
 }
 
 /* Both: all paragraphs are asked, then the document is judged, then what is kept is added. */
-static int judge_together(struct bench *w, struct document *d)
+static void judge_together(struct decision *w, struct document *d)
 {
 	struct unit *units = w->batch->units + d->first;
-	uint32_t *seen = calloc(d->count + 1, sizeof(*seen));
-	size_t count = 0;
-	int code = seen ? DONE : broken("out of memory");
+	bool judged = true;
 
-	for (size_t i = 0; code == DONE && i < d->count; i++)
-		if (units[i].asked && was_judged(w)) {
-			units[i].seen = journal_seen(w->journal, w->next++);
-		} else if (units[i].asked) {
-			code = count_seen(w, &units[i]);
-			seen[count++] = units[i].seen;
+	for (size_t i = 0; i < d->count; i++)
+		if (units[i].asked) {
+			judged &= was_judged(w);
+			answer(w, &units[i]);
 		}
-	w->kept_count = 0;
+	if (judged)
+		return;
 	judge_document(w->batch, d);
-	for (size_t i = 0; code == DONE && count && !d->removed && i < d->count; i++)
+	for (size_t i = 0; i < d->count && !d->removed; i++)
 		if (!units[i].removed)
-			code = keep_hashes(w, &units[i]);
-	if (code == DONE && count)
-		code = ledger_commit(w->ledger, w->journal, seen, count, w->kept, w->kept_count);
-	w->next += count;
-	free(seen);
-	return code;
+			keep_unit(w, &units[i]);
 }
 
-static int judge_in_order(struct bench *w)
+static void judge_in_order(struct decision *w)
 {
 	struct batch_of_documents *b = w->batch;
-	int code = DONE;
 
-	if (corpus.by != BY_NGRAM)
-		return judge_single_keys(w);
-	if (corpus.judged == JUDGE_BOTH)
-		for (size_t i = 0; code == DONE && i < b->document_count; i++)
-			code = judge_together(w, &b->documents[i]);
-	else
-		for (size_t i = 0; code == DONE && i < b->unit_count; i++)
-			code = judge_unit(w, &b->units[i]);
+	if (corpus.by == BY_NGRAM && corpus.judged == JUDGE_BOTH) {
+		for (size_t i = 0; i < b->document_count; i++)
+			judge_together(w, &b->documents[i]);
+		return;
+	}
+	for (size_t i = 0; i < b->unit_count; i++) {
+		struct unit *unit = &b->units[i];
+		bool judged = was_judged(w);
+
+		if (!unit->asked)
+			continue;
+		answer(w, unit);
+		if (corpus.by == BY_NGRAM && !judged
+		    && (corpus.dolma || !is_share_reached(unit->seen, unit->asked)))
+			keep_unit(w, unit);
+	}
+}
+
+static int make_room(struct decision *w, size_t bits)
+{
+	struct batch_of_documents *b = w->batch;
+
+	w->seen_count = w->kept_count = 0;
+	if (!more_room(&w->bits, &w->bit_room, bits / 64 + 1, sizeof(*w->bits))
+	    || !more_room(&w->seen, &w->seen_room, b->unit_count + 1, sizeof(*w->seen))
+	    || !more_room(&w->kept, &w->kept_room, b->key_count + 1, sizeof(*w->kept))
+	    || !clear_table(&w->table, b->key_count))
+		return broken("out of memory");
+	return DONE;
+}
+
+/* The keys of all units that the journal has no answer for are asked at once. */
+static int ask(struct decision *w)
+{
+	struct batch_of_documents *b = w->batch;
+	uint64_t next = w->next, judged = w->journal ? w->journal->units : 0;
+	size_t first = 0, count;
+	int code;
+	int64_t r;
+
+	for (; first < b->unit_count && (!b->units[first].asked || next < judged); first++)
+		next += b->units[first].asked > 0;
+	w->from = first < b->unit_count ? b->units[first].first : b->key_count;
+	count = b->key_count - w->from;
+	code = make_room(w, count);
+	if (code != DONE)
+		return code;
+	r = blm_contains_hashes(w->ledger->f, w->ledger->hash_id, b->hashes + w->from, count,
+				w->bits);
+	return r < 0 ? fail(r) : DONE;
+}
+
+/* The keys of units that the journal knows as kept: a power cut can take them from the filter. */
+static int restore_answers(struct decision *w)
+{
+	struct batch_of_documents *b = w->batch;
+	int code = make_room(w, 0);
+
+	w->from = b->key_count;
+	for (size_t i = 0; code == DONE && i < b->document_count; i++) {
+		struct document *d = &b->documents[i];
+		bool judged = true;
+
+		for (size_t n = d->first; n < d->first + d->count; n++)
+			if (b->units[n].asked) {
+				judged &= was_judged(w);
+				b->units[n].seen = judged ? journal_seen(w->journal, w->next) : 0;
+				w->next++;
+			}
+		judge_document(b, d);
+		for (size_t n = d->first; n < d->first + d->count && judged; n++)
+			if (corpus.dolma || !b->units[n].removed)
+				keep_unit(w, &b->units[n]);
+	}
+	if (code == DONE)
+		code = ledger_begin(w->ledger, NULL);
+	if (code == DONE)
+		code = ledger_end(w->ledger, ledger_add(w->ledger, w->kept, w->kept_count));
 	return code;
 }
 
 /* Are all of them in the journal? Then the filter need not be asked, nor its lock be taken. */
-static bool all_judged(const struct bench *w)
+static bool all_judged(const struct decision *w)
 {
 	uint64_t asked = 0;
 
@@ -270,22 +290,42 @@ static bool all_judged(const struct bench *w)
 	return w->journal && w->next + asked <= w->journal->units;
 }
 
+static int decide(struct decision *w)
+{
+	int code;
+
+	if (all_judged(w)) {
+		judge_in_order(w);
+		return DONE;
+	}
+	code = ledger_begin(w->ledger, w->journal);
+	if (code != DONE)
+		return code;
+	code = ask(w);
+	if (code == DONE) {
+		judge_in_order(w);
+		code = ledger_commit(w->ledger, w->journal, w->seen, w->seen_count, w->kept,
+				     w->kept_count);
+	}
+	return ledger_end(w->ledger, code);
+}
+
 int judge_and_claim(struct batch_of_documents *batch, struct ledger *ledger,
 		    struct journal *journal, uint64_t *next)
 {
-	struct bench w = { .batch = batch, .ledger = ledger, .journal = journal, .next = *next };
-	bool judged = all_judged(&w);
-	int code = judged ? DONE : ledger_begin(ledger, journal);
+	struct decision *w = batch->decision;
+	int code;
 
-	if (code == DONE) {
-		code = judge_in_order(&w);
-		if (!judged)
-			code = ledger_end(ledger, code);
-	}
-	*next = w.next;
-	free(w.bits);
-	free(w.kept);
-	free(w.table.slots);
+	if (!w)
+		w = batch->decision = calloc(1, sizeof(*w));
+	if (!w)
+		return broken("out of memory");
+	w->batch = batch;
+	w->ledger = ledger;
+	w->journal = journal;
+	w->next = *next;
+	code = journal && journal->other_boot ? restore_answers(w) : decide(w);
+	*next = w->next;
 	return code;
 }
 

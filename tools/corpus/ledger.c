@@ -1,31 +1,34 @@
 /* ledger.c - decisions that survive the process which makes them; the protocol is in ledger.h */
 #include "ledger.h"
 #include "../signals.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef LEDGER_STEP	/* the test of this file dies at each of them */
+#ifdef LEDGER_STEP	/* the test of this file dies at each of them, and starts the machine */
 void LEDGER_STEP(int n);
+extern const char *LEDGER_BOOT;
 #else
 #define LEDGER_STEP(n)
+#define LEDGER_BOOT "/proc/sys/kernel/random/boot_id"
 #endif
 
-enum { HEAD = 8192, GROW = 64 << 10, BOOT = 40 };
+enum { HEAD = MAPPED_LEAST, BOOT = 40 };
 
-static const char intent_magic[8] = "blmintnt", journal_magic[8] = "blmclaim";
+static const char intent_magic[8] = "blmint02", journal_magic[8] = "blmclm02";
 
 struct intent_head {
 	char magic[8];
 	_Atomic uint64_t busy;
 	uint64_t hash_id, count;
 	uint8_t uuid[16], mark[MARK];	/* of the filter, of the journal */
+	char boot[BOOT];
 	char journal[PATH_MAX];
 };
 
@@ -53,75 +56,7 @@ static uint32_t *answers_of(const struct journal *j)
 	return (uint32_t *)(void *)(j->file.at + HEAD);
 }
 
-/* ---- Mapped files ---- */
-
-/* At least that many bytes, which are allocated: a full disk is an error here, not at a store. */
-static int map_bytes(struct mapped *m, size_t bytes)
-{
-	size_t want = (bytes + GROW - 1) / GROW * GROW;
-	void *at;
-	int err;
-
-	if (m->at && want <= m->bytes)
-		return DONE;
-	if (m->at && want < 2 * m->bytes)
-		want = 2 * m->bytes;
-	err = posix_fallocate(m->fd, 0, (off_t)want);
-	if (err)
-		return broken("%s: cannot take %zu bytes: %s", m->path, want, strerror(err));
-	at = m->at ? mremap(m->at, m->bytes, want, MREMAP_MAYMOVE)
-		: mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-	if (at == MAP_FAILED)
-		return broken("%s: cannot map %zu bytes: %s", m->path, want, strerror(errno));
-	m->at = at;
-	m->bytes = want;
-	return DONE;
-}
-
-static int map_file(struct mapped *m)
-{
-	struct stat st;
-
-	if (fstat(m->fd, &st) < 0)
-		return broken("%s: %s", m->path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return broken("%s: not a regular file; move it away", m->path);
-	return map_bytes(m, st.st_size > HEAD ? (size_t)st.st_size : HEAD);
-}
-
-static void unmap(struct mapped *m)
-{
-	if (m->at)
-		munmap(m->at, m->bytes);
-	if (m->fd >= 0)
-		close(m->fd);
-	free(m->path);
-	*m = (struct mapped){ .fd = -1 };
-}
-
-static int open_mapped(struct mapped *m, const char *path, mode_t mode)
-{
-	*m = (struct mapped){ .fd = -1, .path = strdup(path) };
-	if (!m->path)
-		return broken("out of memory");
-	m->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, mode);
-	if (m->fd < 0) {
-		broken("%s: %s", path, strerror(errno));
-		unmap(m);
-		return FAILED;
-	}
-	return DONE;
-}
-
 /* ---- Locks ---- */
-
-/* Locks the whole file. A lock dies with its process. Return: 0, or -1 with errno. */
-static int lock_now(int fd, short type)
-{
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
-
-	return fcntl(fd, F_OFD_SETLK, &lock);
-}
 
 static int lock_intent(struct ledger *l)
 {
@@ -151,6 +86,30 @@ static int lock_journal(struct journal *j, bool wait, bool *ret_busy)
 		poll(&stop, 1, 50);
 	}
 	return DONE;
+}
+
+/* ---- Boots ---- */
+
+/* With zeros behind it. */
+static void read_boot(char ret[BOOT])
+{
+	int fd = open(LEDGER_BOOT, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	memset(ret, 0, BOOT);
+	n = fd < 0 ? 0 : read(fd, ret, BOOT - 1);
+	if (n <= 0)
+		ret[0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool is_this_boot(const char boot[BOOT])
+{
+	char now[BOOT];
+
+	read_boot(now);
+	return !memcmp(now, boot, BOOT);
 }
 
 /* ---- The intent ---- */
@@ -228,11 +187,22 @@ void ledger_close(struct ledger *l)
 	unmap(&l->intent);
 }
 
-static int add(struct ledger *l, const struct blm_hash *hashes, size_t count)
+int ledger_add(struct ledger *l, const struct blm_hash *hashes, size_t count)
 {
 	int64_t r = count ? blm_add_hashes(l->f, l->hash_id, hashes, count, NULL) : 0;
 
 	return r < 0 ? fail(r) : DONE;
+}
+
+/* Step 6. A name of the journal that the disk lacks would lose it with all its answers. */
+static int put_on_disk(struct journal *j)
+{
+	if (fdatasync(j->file.fd) < 0)
+		return broken("%s: cannot be put on the disk: %s", j->file.path, strerror(errno));
+	if (j->fresh && sync_folders(j->file.path) != DONE)
+		return FAILED;
+	j->fresh = false;
+	return DONE;
 }
 
 static const struct blm_hash *hashes_of(const struct ledger *l)
@@ -247,7 +217,7 @@ static const struct blm_hash *hashes_of(const struct ledger *l)
 static int complete_journal(struct ledger *l, const char *path)
 {
 	struct journal j = { .file = { .fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW
-						  | O_NONBLOCK) } };
+						  | O_NONBLOCK) }, .fresh = true };
 	int code = DONE;
 
 	if (j.file.fd < 0)
@@ -260,7 +230,9 @@ static int complete_journal(struct ledger *l, const char *path)
 	    && !memcmp(head_of(&j)->mark, intent_of(l)->mark, MARK) && head_of(&j)->commit & 1) {
 		code = map_bytes(&l->intent, HEAD + intent_of(l)->count * sizeof(struct blm_hash));
 		if (code == DONE)
-			code = add(l, hashes_of(l), intent_of(l)->count);
+			code = put_on_disk(&j);
+		if (code == DONE)
+			code = ledger_add(l, hashes_of(l), intent_of(l)->count);
 		if (code == DONE)
 			head_of(&j)->commit--;
 	}
@@ -276,7 +248,8 @@ static int complete(struct ledger *l)
 	if (!head->busy)
 		return DONE;
 	head->journal[sizeof(head->journal) - 1] = 0;
-	if (head->hash_id == l->hash_id && !memcmp(head->uuid, l->uuid, sizeof(l->uuid)))
+	if (head->hash_id == l->hash_id && !memcmp(head->uuid, l->uuid, sizeof(l->uuid))
+	    && is_this_boot(head->boot))
 		code = complete_journal(l, head->journal);
 	if (code == DONE)
 		head->busy = 0;
@@ -298,6 +271,7 @@ int ledger_begin(struct ledger *l, struct journal *j)
 		head->hash_id = l->hash_id;
 		memcpy(head->uuid, l->uuid, sizeof(l->uuid));
 		memcpy(head->mark, head_of(j)->mark, MARK);
+		read_boot(head->boot);
 		strcpy(head->journal, j->file.path);
 		LEDGER_STEP(2);
 		atomic_store_explicit(&head->busy, 1, memory_order_release);
@@ -311,10 +285,10 @@ int ledger_begin(struct ledger *l, struct journal *j)
 /* Where a decision could not be completed, `busy` makes the next process complete it. */
 int ledger_end(struct ledger *l, int code)
 {
-	LEDGER_STEP(9);
+	LEDGER_STEP(10);
 	if (code == DONE)
 		atomic_store_explicit(&intent_of(l)->busy, 0, memory_order_release);
-	LEDGER_STEP(10);
+	LEDGER_STEP(11);
 	lock_now(l->intent.fd, F_UNLCK);
 	return code;
 }
@@ -327,14 +301,15 @@ int ledger_commit(struct ledger *l, struct journal *j, const uint32_t *seen, siz
 	int code;
 
 	if (!j)
-		return add(l, hashes, count);
+		return ledger_add(l, hashes, count);
 	code = map_bytes(&j->file, HEAD + (j->units + units) * sizeof(*seen));
 	if (code == DONE)
 		code = map_bytes(&l->intent, HEAD + count * sizeof(*hashes));
 	if (code != DONE)
 		return code;
 	head = intent_of(l);
-	memcpy(answers_of(j) + j->units, seen, units * sizeof(*seen));
+	for (size_t i = 0; i < units; i++)
+		answers_of(j)[j->units + i] = seen[i] + 1;
 	LEDGER_STEP(4);
 	head->count = count;
 	if (count)
@@ -343,29 +318,25 @@ int ledger_commit(struct ledger *l, struct journal *j, const uint32_t *seen, siz
 	decided = j->units + units;
 	atomic_store_explicit(&head_of(j)->commit, 2 * decided + 1, memory_order_release);
 	LEDGER_STEP(6);
-	code = add(l, hashes, count / 2);
+	code = put_on_disk(j);
+	if (code != DONE) {	/* nothing of it is in the filter, so it is no decision */
+		atomic_store_explicit(&head_of(j)->commit, 2 * j->units, memory_order_release);
+		return code;
+	}
 	LEDGER_STEP(7);
-	if (code == DONE && count)
-		code = add(l, hashes + count / 2, count - count / 2);
+	code = ledger_add(l, hashes, count / 2);
+	LEDGER_STEP(8);
+	if (code == DONE)
+		code = ledger_add(l, hashes + count / 2, count - count / 2);
 	if (code != DONE)
 		return code;
 	atomic_store_explicit(&head_of(j)->commit, 2 * decided, memory_order_release);
-	LEDGER_STEP(8);
+	LEDGER_STEP(9);
 	j->units = decided;
 	return DONE;
 }
 
 /* ---- The journal ---- */
-
-static void read_boot(char ret[BOOT])
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, ret, BOOT - 1);
-
-	ret[n > 0 ? n : 0] = 0;
-	if (fd >= 0)
-		close(fd);
-}
 
 /* The process that had it may have unlinked it while this one waited for the lock. */
 static bool is_at_its_path(const struct mapped *m)
@@ -380,6 +351,7 @@ static int begin_journal(struct journal *j, const uint8_t mark[MARK])
 {
 	struct journal_head *head = head_of(j);
 
+	j->fresh = true;
 	memcpy(head->mark, mark, MARK);
 	read_boot(head->boot);
 	/* a process that dies before the magic has begun nothing */
@@ -388,10 +360,29 @@ static int begin_journal(struct journal *j, const uint8_t mark[MARK])
 	return DONE;
 }
 
+/* The units that a power cut has left. */
+static uint64_t units_left(const struct journal *j)
+{
+	uint64_t most = (j->file.bytes - HEAD) / sizeof(uint32_t), n = 0;
+
+	if (most > head_of(j)->commit / 2)
+		most = head_of(j)->commit / 2;
+	while (n < most && answers_of(j)[n])
+		n++;
+	return n;
+}
+
+/* No later answer may be taken for one that was decided. */
+static void clear_answers(struct journal *j)
+{
+	uint64_t room = (j->file.bytes - HEAD) / sizeof(uint32_t);
+
+	memset(answers_of(j) + j->units, 0, (room - j->units) * sizeof(uint32_t));
+}
+
 static int continue_journal(struct journal *j, struct ledger *l, const uint8_t mark[MARK])
 {
 	struct journal_head *head = head_of(j);
-	char boot[BOOT];
 	int code;
 
 	if (memcmp(head->magic, journal_magic, sizeof(journal_magic)))
@@ -401,21 +392,59 @@ static int continue_journal(struct journal *j, struct ledger *l, const uint8_t m
 			      "repeat that command, or remove this file and begin with an empty "
 			      "filter, since documents that are in no output are in that one",
 			      j->file.path);
-	read_boot(boot);
-	j->other_boot = strncmp(boot, head->boot, BOOT) != 0;
+	j->fresh = true;	/* the process that began it may have died before step 6 */
+	j->other_boot = !is_this_boot(head->boot);
 	if (!l)
 		return DONE;
 	/* completes the last decision, if none did */
 	code = ledger_begin(l, NULL);
 	if (code == DONE)
 		lock_now(l->intent.fd, F_UNLCK);
+	if (code == DONE && j->other_boot) {
+		j->units = units_left(j);
+		return DONE;
+	}
 	j->units = head->commit / 2;
 	if (code == DONE && (head->commit & 1
 			     || j->units > (j->file.bytes - HEAD) / sizeof(uint32_t)))
 		code = broken("%s: is damaged, or its last decision was in %s, which is another "
 			      "file now; remove it, and begin with an empty filter",
 			      j->file.path, l->intent.path);
+	if (code == DONE)
+		clear_answers(j);
 	return code;
+}
+
+bool journal_is_old(const char *path)
+{
+	struct journal_head head;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool ret = fd >= 0 && pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head)
+		&& !memcmp(head.magic, journal_magic, sizeof(journal_magic))
+		&& !is_this_boot(head.boot);
+
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/*
+ * The order on the disk: `commit` counts no answer that is 0 while the boot is this one, so the
+ * boot comes last.
+ */
+int journal_restored(struct journal *j)
+{
+	struct journal_head *head = head_of(j);
+	int code;
+
+	clear_answers(j);
+	atomic_store_explicit(&head->commit, 2 * j->units, memory_order_release);
+	code = put_on_disk(j);
+	if (code != DONE)
+		return code;
+	read_boot(head->boot);
+	j->other_boot = false;
+	return put_on_disk(j);
 }
 
 int journal_open(struct journal *ret, struct ledger *l, const char *path,
@@ -452,7 +481,17 @@ void journal_close(struct journal *j, bool done)
 	unmap(&j->file);
 }
 
+void journal_delete(const char *path)
+{
+	struct mapped m = { .fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
+			    .path = strdup(path) };
+
+	if (m.fd >= 0 && m.path && lock_now(m.fd, F_WRLCK) == 0 && is_at_its_path(&m))
+		unlink(path);
+	unmap(&m);
+}
+
 uint32_t journal_seen(const struct journal *j, uint64_t unit)
 {
-	return answers_of(j)[unit];
+	return answers_of(j)[unit] - 1;
 }

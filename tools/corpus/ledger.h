@@ -18,37 +18,43 @@
  *	journal.commit	twice the number of decided units, plus 1 while the intent's hashes are
  *			not all in the filter
  *
- * A decision:
+ * A decision, which is made for all units of a batch:
  *	1. Take the lock. If `busy` is 1, its holder died: if the journal that the intent names has
- *	   an odd `commit`, add the hashes of the intent, and make `commit` even.
+ *	   an odd `commit`, do 6 and 7 with the hashes of the intent, and make `commit` even.
  *	2. Write the journal's path to the intent. busy := 1.
  *	3. Ask the filter.
  *	4. Append the answers to the journal, behind the units that `commit` counts. Write the
  *	   hashes of the units that are kept to the intent.
  *	5. commit := 2 * (units + new units) + 1. The decision holds from here on.
- *	6. Add the hashes to the filter.
- *	7. commit := commit - 1. Go to 3 for the next units, or: busy := 0, give back the lock.
+ *	6. fdatasync() of the journal; before its first decision also of the folders above it.
+ *	7. Add the hashes to the filter.
+ *	8. commit := commit - 1. Then busy := 0, and give back the lock.
  *
- * Why exactly one copy is kept: between 3 and 7 no other process decides. A process that dies
+ * Why exactly one copy is kept: between 3 and 8 no other process decides. A process that dies
  * before 5 has decided nothing: no hash of these units is in the filter, and no output has them. A
  * process that dies after 5 has decided, and step 1 of the next process completes the decision
  * before that process asks. The process that does the file again takes the first commit / 2 answers
  * from the journal and asks the filter for none of these units, so a document is never compared
  * with itself.
  *
- * Both files are mapped, so their words outlive a kill, but not a power cut.
+ * A power cut leaves any mix of old and new sectors of each file. The journal keeps an answer as
+ * 1 + the number, and its bytes are 0 before, so that an answer that did not reach the disk is 0.
+ * After another boot:
+ *	- The decided units are the first commit / 2, at most up to the first 0. Step 6 came before
+ *	  step 7, so these are at least all units that have a hash in the filter: no document is
+ *	  compared with itself. The intent says nothing any more.
+ *	- The filter can lack hashes of decided units. So the journal of a finished output stays 
+ *	  until the filter is synced, and each run begins with journal_open() of all journals: where
+ *	  `other_boot` is true, it reads the input again, adds the hashes of the kept units
+ *	  (ledger_add()), and calls journal_restored().
+ *	- Answers behind commit / 2 are of a process that died before 5. They are overwritten with 0
+ *	  before the next decision, so that no later `commit` counts them.
  */
 #ifndef BLOOMERY_CORPUS_LEDGER_H
 #define BLOOMERY_CORPUS_LEDGER_H
 
 #include "../command.h"
-
-struct mapped {
-	int fd;
-	char *path;
-	uint8_t *at;
-	size_t bytes;
-};
+#include "mapped.h"
 
 struct ledger {
 	struct blm_filter *f;
@@ -60,7 +66,8 @@ struct ledger {
 struct journal {
 	struct mapped file;
 	uint64_t units;		/* that are decided */
-	bool other_boot;	/* it was begun before the machine started */
+	bool other_boot;	/* its answers are from before the machine started */
+	bool fresh;		/* no decision of it is on the disk */
 };
 
 enum { MARK = 32 };
@@ -78,14 +85,22 @@ void ledger_close(struct ledger *ledger);
 int journal_open(struct journal *ret, struct ledger *ledger, const char *path,
 		 const uint8_t mark[MARK], bool wait, bool *ret_busy);
 void journal_close(struct journal *journal, bool done);	/* done: it is not needed any more */
+/* Is there a journal from before the machine started? */
+bool journal_is_old(const char *path);
+/* The filter has the hashes of all units that it knows as kept. */
+int journal_restored(struct journal *journal);
+/* Deletes the journal of an output that is finished, unless another process has it. */
+void journal_delete(const char *path);
 /* The answer of a unit that is decided. */
 uint32_t journal_seen(const struct journal *journal, uint64_t unit);
 
 /* Decisions are made between these. @journal: NULL: of no output that outlives the process */
 int ledger_begin(struct ledger *ledger, struct journal *journal);
 int ledger_end(struct ledger *ledger, int code);	/* Return: the code */
-/* Steps 4 to 7: of each unit how many of its keys were seen; the hashes of those that are kept. */
+/* Steps 4 to 8: of each unit how many of its keys were seen; the hashes of those that are kept. */
 int ledger_commit(struct ledger *ledger, struct journal *journal, const uint32_t *seen,
 		  size_t units, const struct blm_hash *hashes, size_t count);
+/* Hashes of units that are decided. */
+int ledger_add(struct ledger *ledger, const struct blm_hash *hashes, size_t count);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "result.h"
 #include "../output.h"
+#include "folder.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -192,21 +193,6 @@ int result_string(struct result *r, const char *text, size_t length)
 		r->count = (size_t)(put_string(r->bytes + r->count, text, piece) - r->bytes);
 	}
 	return code;
-}
-
-static int sync_folder(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-	char *dir = slash ? strndup(name, (size_t)(slash - name + 1)) : strdup(".");
-	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, r;
-
-	free(dir);
-	r = fd < 0 ? -1 : fsync(fd);
-	if (fd >= 0)
-		close(fd);
-	/* a file system that cannot sync a folder says EINVAL */
-	return r < 0 && errno != EINVAL ? broken("%s: its folder: %s", name, strerror(errno))
-		: DONE;
 }
 
 int result_finish(struct result *r)

@@ -15,11 +15,8 @@
 #include "report.h"
 #include "result.h"
 
-#include <errno.h>
 #include <math.h>
-#include <sodium.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct file {
 	const char *name;
@@ -199,35 +196,6 @@ static int do_file(struct run *r, const struct file *file, struct tally *ret)
 
 /* ---- Whose a file is ---- */
 
-static void mark_of(const struct run *r, const struct stat *st, uint8_t ret[MARK])
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *all = open_memstream(&text, &bytes);
-
-	memset(ret, 0, MARK);
-	if (!all)
-		return;
-	/* a line that ends a run without --skip-bad has no unit, so that option changes nothing */
-	fprintf(all, "%d %d %d %llu %llu %llu %a %lld %lld.%09ld", corpus.by, corpus.judged,
-		corpus.dolma, (unsigned long long)corpus.ngram,
-		(unsigned long long)corpus.stride, (unsigned long long)corpus.min_tokens,
-		corpus.threshold, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
-		st->st_mtim.tv_nsec);
-	fprintf(all, " %llu/%llu", (unsigned long long)corpus.partition.part,
-		(unsigned long long)corpus.partition.count);
-	fprintf(all, "%c%s%c%s%c%s%c", 0, corpus.key, 0, corpus.text, 0, corpus.separator, 0);
-	for (size_t i = 0; i < r->count; i++) {
-		struct blm_info info = BLM_INFO;
-
-		if (blm_info(r->filters[i], &info) == 0)
-			fwrite(info.uuid, sizeof(info.uuid), 1, all);
-	}
-	if (fclose(all) == 0)
-		crypto_generichash(ret, MARK, (const uint8_t *)text, bytes, NULL, 0);
-	free(text);
-}
-
 static bool is_finished(const struct file *file)
 {
 	struct stat st;
@@ -237,28 +205,14 @@ static bool is_finished(const struct file *file)
 
 static int take_file(struct run *r, struct file *file, bool wait)
 {
-	char *whole = absolute_place(file->place), *path = whole ? beside(whole, "claims") : NULL;
+	char *path = NULL;
 	uint8_t mark[MARK];
-	struct stat st;
-	int code = path ? DONE : FAILED;
+	int code = journal_place(r, file->name, file->place, &path, mark);
 
-	if (code == DONE && stat(file->name, &st) < 0)
-		code = broken("%s: %s", file->name, strerror(errno));
-	if (code == DONE && !S_ISREG(st.st_mode))
-		code = broken("%s: is no file, so it cannot be read again after a kill; make it a "
-			      "file, or leave out %s", file->name, corpus.dir ? "-o"
-			      : "--attributes");
-	if (code == DONE) {
-		mark_of(r, &st, mark);
+	if (code == DONE)
 		code = journal_open(&r->journal, r->claims ? &r->ledger : NULL, path, mark, wait,
 				    &file->busy);
-	}
 	r->journaled = code == DONE && !file->busy;
-	if (r->journaled && r->journal.other_boot && !quiet)
-		say("warning: %s: the machine was started anew in the middle of this file; keys of "
-		    "its last documents may be in the filter without a journal, and those are "
-		    "removed", file->name);
-	free(whole);
 	free(path);
 	return code;
 }
@@ -284,8 +238,7 @@ static int do_or_skip(struct run *r, struct file *file, bool wait)
 			print_tally(file->name, &t);
 	}
 	if (r->journaled)
-		journal_close(&r->journal, code == DONE && is_finished(file));
-	r->journaled = false;
+		code = leave_journal(r, code, is_finished(file));
 	return code;
 }
 
@@ -334,6 +287,8 @@ int run_files(struct run *r, char **names, size_t count)
 	if (!files)
 		return broken("out of memory");
 	code = find_places(r, files, names, count);
+	for (size_t i = 0; i < count && code == DONE && r->claims && files[i].place; i++)
+		code = stopping() ? DONE : restore_keys(r, files[i].name, files[i].place);
 	progress_begin(source_total(names, count));
 	for (size_t i = 0; i < count && code == DONE && !stopping(); i++)
 		code = do_or_skip(r, &files[i], false);
@@ -341,6 +296,7 @@ int run_files(struct run *r, char **names, size_t count)
 		if (files[i].busy)
 			code = do_or_skip(r, &files[i], true);
 	progress_end();
+	code = delete_journals(r, code);
 	if (code == DONE && r->finished && !quiet && !stopping())
 		say("%s of %s files were finished before", show_count(r->finished),
 		    show_count(count));

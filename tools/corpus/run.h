@@ -31,6 +31,9 @@ struct run {
 	bool claims;
 	struct journal journal;
 	bool journaled;
+	char **left;		/* journals of finished outputs, whose keys are not synced yet */
+	size_t left_count, left_room;
+	uint64_t left_units;	/* in these */
 	uint64_t next;		/* unit of the file */
 	struct cutter cutter;
 	struct tally total;
@@ -42,6 +45,16 @@ struct run {
 /* Return: an exit code, with a message where it is not DONE. */
 int run_files(struct run *run, char **names, size_t count);
 void print_tally(const char *name, const struct tally *tally);	/* name NULL: all files */
+
+/* resume.c: journals, before, after and around a file; each gives an exit code */
+int journal_place(const struct run *run, const char *name, const char *place, char **ret,
+		  uint8_t ret_mark[MARK]);
+/* The keys that a power cut may have taken from the filter, by the journal of an input. */
+int restore_keys(struct run *run, const char *name, const char *place);
+/* Closes the run's journal. @code: of its file */
+int leave_journal(struct run *run, int code, bool finished);
+/* Syncs the filter, and deletes the journals that are left. @code: so far */
+int delete_journals(struct run *run, int code);
 
 /* merge.c: the folders of --part, and a run that reads them */
 extern const char *part_folders[PARTS_MOST];
