@@ -288,10 +288,6 @@ static int check_partition(const struct verb *verb)
 	if (corpus.partition.count && corpus.dolma)
 		return misuse("corpus %s: merge needs right spans; give --dolma-bug-compatible to "
 			      "merge alone, and --min-tokens 0 to both", verb->name);
-	if ((corpus.partition.count || verb->parts) && corpus.by == BY_NGRAM)
-		return misuse("corpus %s: the n-grams of a text are in all partitions, so they "
-			      "cannot be judged in one; give --by document or paragraph",
-			      verb->name);
 	return DONE;
 }
 

@@ -17,7 +17,7 @@ options_of()
 	document) echo '' ;;
 	url) echo '--key /metadata/url' ;;
 	paragraph) echo '--by paragraph' ;;
-	ngram-*) echo "--by ngram --unit ${1#ngram-} --ngram 5 --stride 2" ;;
+	ngram-* | all-ngram-*) echo "--by ngram --unit ${1##*-} --ngram 5 --stride 2" ;;
 	esac
 }
 
@@ -334,7 +334,28 @@ partitions_together_remove_what_one_run_removes() {
 	sed 1d paragraph-2/a.jsonl > short; mv short paragraph-2/a.jsonl
 	exits 2 bloomery corpus merge --part paragraph-1 --part paragraph-2 --by paragraph -o x a.jsonl; says paragraph-2/a.jsonl
 	exits 64 bloomery corpus dedup -F ./f --partition 4/3 --attributes p -o y a.jsonl; exits 64 bloomery corpus merge a.jsonl; says --part
-	exits 64 bloomery corpus dedup -F ./f --by ngram --partition 1/3 --attributes p -o y a.jsonl; says 'all partitions'
+}
+
+# The partitions add the keys of all units, so that each knows what it adds without the others.
+partitions_of_ngrams_count_what_merge_adds_up() {
+	no_json && return
+	python3 "$reference" make $documents a.jsonl b.jsonl
+	for mode in all-ngram-paragraph all-ngram-document all-ngram-both; do
+		python3 "$reference" expect $mode want-$mode a.jsonl b.jsonl
+		for parts in 1 3; do
+			folders=
+			for ((i = 1; i <= parts; i++)); do
+				# shellcheck disable=SC2046
+				bloomery corpus dedup -F ./$mode-$i-$parts $new $(options_of $mode) --partition $i/$parts --attributes p -o p$mode$i-$parts a.jsonl b.jsonl > /dev/null
+				folders+=" --part p$mode$i-$parts"
+			done
+			# shellcheck disable=SC2046
+			bloomery corpus merge $folders $(options_of $mode) -o got-$mode-$parts a.jsonl b.jsonl > /dev/null
+			diff -r want-$mode got-$mode-$parts
+		done
+	done
+	# a partition that is given twice counts its keys twice
+	exits 2 bloomery corpus merge --part p${mode}1-1 --part p${mode}1-1 --by ngram --ngram 5 --stride 2 -o x a.jsonl; says 'not of this document'
 }
 
 finished_files_are_skipped_and_another_command_is_refused() {

@@ -7,7 +7,8 @@ usage: corpus_reference.py make DOCUMENTS FILE...            documents with plan
        corpus_reference.py kill JOURNAL UNITS COMMAND...     kills it when the journal has so many units; says if it did
        corpus_reference.py reboot FILE...                    makes journals look as if they were from before the machine started
 
-MODE: document, url, paragraph, ngram-paragraph, ngram-document, ngram-both. N-grams are of 5 tokens with stride 2, the
+MODE: document, url, paragraph, ngram-paragraph, ngram-document, ngram-both, and all- before one of ngram-, where the keys of
+what is removed are added, too, as partitions do. N-grams are of 5 tokens with stride 2, the
 threshold is 0.8.
 """
 import json
@@ -65,8 +66,23 @@ def pieces(text):
 	return re.findall(r'[^\n]*\n|[^\n]+$', text)
 
 
+def dedup_all(mode, text, seen):
+	units = [text] if mode == 'ngram-document' else pieces(text)
+	keys, removed, hits = [ngrams(unit) for unit in units], [], 0
+	for own in keys:
+		removed.append(is_seen(own, seen))
+		hits += sum(key in seen for key in own)
+		seen.update(own)
+	if mode == 'ngram-both' and hits and hits / sum(map(len, keys)) >= THRESHOLD:
+		return None
+	left = ''.join(unit for unit, gone in zip(units, removed) if not gone)
+	return left if left == text or left.strip() else None
+
+
 def dedup_text(mode, text, seen):
 	"""What is left of it; None: nothing."""
+	if mode.startswith('all-'):	# the keys of all units are added
+		return dedup_all(mode[4:], text, seen)
 	if mode == 'ngram-document':
 		keys = ngrams(text)
 		if is_seen(keys, seen):

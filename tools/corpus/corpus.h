@@ -29,6 +29,15 @@ struct corpus_options {
 extern struct corpus_options corpus;
 
 /*
+ * Is it a part of the n-grams? It cannot know which units are kept, so it adds the keys of all, and
+ * its spans have numbers of seen keys, which merge adds up.
+ */
+static inline bool is_part_of_ngrams(void)
+{
+	return corpus.by == BY_NGRAM && corpus.partition.count;
+}
+
+/*
  * A piece of a text that is judged by its keys: a document, a paragraph, or one of them with its
  * n-grams. A unit without keys is kept and has no place in the journal.
  */

@@ -18,10 +18,18 @@ static bool bit(const uint64_t *bits, size_t i)
 
 /* ---- Answers to decisions ---- */
 
+static bool adds_all(void)
+{
+	return corpus.dolma || is_part_of_ngrams();
+}
+
+/* Of a part of the n-grams each unit with a seen key has a span. */
 static bool is_share_reached(uint64_t seen, uint64_t asked)
 {
 	if (!asked || (!seen && !corpus.dolma))
 		return false;
+	if (is_part_of_ngrams())
+		return true;
 	return corpus.by == BY_NGRAM ? (double)seen / (double)asked >= corpus.threshold
 		: seen == asked;
 }
@@ -41,7 +49,8 @@ static void judge_document(struct batch_of_documents *b, struct document *d)
 		rest |= !unit->removed && !unit->blank;
 	}
 	d->removed = any && !rest;
-	if (corpus.by != BY_NGRAM || corpus.judged != JUDGE_BOTH || !is_share_reached(seen, asked))
+	if (corpus.by != BY_NGRAM || corpus.judged != JUDGE_BOTH || is_part_of_ngrams()
+	    || !is_share_reached(seen, asked))
 		return;
 	d->removed = true;
 	for (size_t i = d->first; i < d->first + d->count; i++)
@@ -199,7 +208,7 @@ static void judge_in_order(struct decision *w)
 {
 	struct batch_of_documents *b = w->batch;
 
-	if (corpus.by == BY_NGRAM && corpus.judged == JUDGE_BOTH) {
+	if (corpus.by == BY_NGRAM && corpus.judged == JUDGE_BOTH && !is_part_of_ngrams()) {
 		for (size_t i = 0; i < b->document_count; i++)
 			judge_together(w, &b->documents[i]);
 		return;
@@ -212,7 +221,7 @@ static void judge_in_order(struct decision *w)
 			continue;
 		answer(w, unit);
 		if (corpus.by == BY_NGRAM && !judged
-		    && (corpus.dolma || !is_share_reached(unit->seen, unit->asked)))
+		    && (adds_all() || !is_share_reached(unit->seen, unit->asked)))
 			keep_unit(w, unit);
 	}
 }
@@ -270,7 +279,7 @@ static int restore_answers(struct decision *w)
 			}
 		judge_document(b, d);
 		for (size_t n = d->first; n < d->first + d->count && judged; n++)
-			if (corpus.dolma || !b->units[n].removed)
+			if (adds_all() || !b->units[n].removed)
 				keep_unit(w, &b->units[n]);
 	}
 	if (code == DONE)

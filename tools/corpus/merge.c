@@ -1,7 +1,8 @@
 /*
  * merge.c - attribute files of all partitions, applied to their documents
  *
- * Each partition says which of its own units were seen. A unit that any of them names was seen.
+ * Each partition says which of its own units were seen. A unit that any of them names was seen. By
+ * n-grams it says how many of its own keys were seen, and the numbers are added up.
  */
 #include "../source.h"
 #include "result.h"
@@ -74,17 +75,20 @@ static int next_line(struct part *part, const char **ret, size_t *ret_length)
 }
 
 /*
- * The next "[begin," of a list of spans. Return: behind the span; NULL: there is no more.
+ * The next "[begin,end,score]" of a list of spans. Return: behind it; NULL: there is no more.
  * @at: behind the bracket of the list, or behind a span
  */
-static const char *next_span(const char *at, const char *end, size_t *ret_begin)
+static const char *next_span(const char *at, const char *end, size_t *ret_begin,
+			     size_t *ret_score)
 {
-	const char *open = memchr(at, '[', (size_t)(end - at)), *close;
+	const char *open = memchr(at, '[', (size_t)(end - at)), *close, *comma;
 
 	close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
 	if (!close)
 		return NULL;
 	*ret_begin = strtoull(open + 1, NULL, 10);
+	comma = memrchr(open, ',', (size_t)(close - open));
+	*ret_score = comma ? strtoull(comma + 1, NULL, 10) : 0;
 	return close + 1;
 }
 
@@ -105,9 +109,9 @@ static const char *list_of(const char *object, const char *end)
 static bool mark_units(struct batch_of_documents *b, const struct document *d, const char *spans,
 		       const char *end)
 {
-	size_t unit = d->first, at = 0, begin;
+	size_t unit = d->first, at = 0, begin, score;
 
-	while ((spans = next_span(spans, end, &begin))) {
+	while ((spans = next_span(spans, end, &begin, &score))) {
 		while (unit < d->first + d->count && at < begin) {
 			const struct unit *u = &b->units[unit++];
 
@@ -115,7 +119,12 @@ static bool mark_units(struct batch_of_documents *b, const struct document *d, c
 		}
 		if (unit == d->first + d->count || at != begin)
 			return false;
-		b->units[unit].seen = b->units[unit].asked;
+		if (corpus.by != BY_NGRAM)
+			b->units[unit].seen = b->units[unit].asked;
+		else if (score > b->units[unit].asked - b->units[unit].seen)
+			return false;
+		else
+			b->units[unit].seen += (uint32_t)score;
 	}
 	return true;
 }

@@ -66,6 +66,22 @@ static struct unit *add_unit(struct batch_of_documents *b, size_t begin, size_t 
 	return unit;
 }
 
+/* ---- Partitions ---- */
+
+/*
+ * Is a key in the partition of this run? The hash is the same for all filters, and no part of a
+ * filter's own hash.
+ */
+static bool is_in_partition(const char *key, size_t length)
+{
+	uint64_t hash;
+
+	if (!corpus.partition.count)
+		return true;
+	hash = XXH3_64bits_withSeed(key, length, 0x636f72707573);
+	return (hash >> 32) * corpus.partition.count >> 32 == corpus.partition.part;
+}
+
 /* ---- N-grams ---- */
 
 /* dolma takes the n-grams 0, 1, 1 + stride, 1 + 2 * stride, ... */
@@ -99,9 +115,13 @@ static bool add_ngrams(struct batch_of_documents *b, const struct tokens *t)
 {
 	size_t n = t->count < corpus.ngram ? t->count : corpus.ngram;
 
-	for (size_t i = 0; i + n <= t->count; i = next_ngram(i))
-		if (!add_key(b, t->begin[i], t->end[i + n - 1] - t->begin[i]))
+	for (size_t i = 0; i + n <= t->count; i = next_ngram(i)) {
+		size_t length = t->end[i + n - 1] - t->begin[i];
+
+		if (is_in_partition(b->arena + t->begin[i], length)
+		    && !add_key(b, t->begin[i], length))
 			return false;
+	}
 	return true;
 }
 
@@ -167,20 +187,6 @@ static int has_tokens(struct cutter *c, const char *text, size_t length, size_t 
 		return r == -ENOMEM ? broken("out of memory") : fail(r);
 	*ret = c->tokens.count >= least;
 	return DONE;
-}
-
-/*
- * Is a key in the partition of this run? The hash is the same for all filters, and no part of a
- * filter's own hash.
- */
-static bool is_in_partition(const char *key, size_t length)
-{
-	uint64_t hash;
-
-	if (!corpus.partition.count)
-		return true;
-	hash = XXH3_64bits_withSeed(key, length, 0x636f72707573);
-	return (hash >> 32) * corpus.partition.count >> 32 == corpus.partition.part;
 }
 
 static int cut_whole(struct cutter *c, struct batch_of_documents *b, struct unit *unit,

@@ -38,7 +38,7 @@ size_t code_points(const char *text, size_t bytes)
 	return count;
 }
 
-/* 1 as dolma has it where a key is seen or not, else the share. */
+/* 1 as dolma has it where a key is seen or not, else the share; of a partition the number. */
 static int write_score(struct result *r, const struct unit *unit)
 {
 	double share = (double)unit->seen / (double)unit->asked;
@@ -46,6 +46,8 @@ static int write_score(struct result *r, const struct unit *unit)
 
 	if (corpus.by != BY_NGRAM)
 		return result_print(r, "1");
+	if (is_part_of_ngrams())
+		return result_print(r, "%u", (unsigned)unit->seen);
 	if (corpus.dolma)
 		share = (float)unit->seen / (float)unit->asked;
 	if (share == floor(share))
