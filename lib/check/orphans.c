@@ -395,5 +395,5 @@ int blm_repair_files(struct repair *r)
 
 	if (err == 0 && r->store && r->store->keys >= 0)
 		err = check_folder(r, r->store->keys, "keys");
-	return err;
+	return err == 0 ? blm_repair_claims(r) : err;
 }

@@ -1,6 +1,6 @@
 /*
  * store_check.h - what the files share that check a store: store_check.c, record_check.c,
- * name_check.c, misplaced.c, and orphans.c, which looks at its files
+ * name_check.c, misplaced.c, claims.c, and orphans.c, which looks at its files
  */
 #ifndef BLM_REPAIR_H
 #define BLM_REPAIR_H
@@ -47,5 +47,7 @@ int blm_repair_places(struct repair *r);
  * them where that is wanted and possible.
  */
 int blm_repair_files(struct repair *r);
+/* claims.c: files of `corpus dedup` whose filter is gone; with a repair they are deleted. */
+int blm_repair_claims(struct repair *r);
 
 #endif

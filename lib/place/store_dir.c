@@ -329,7 +329,7 @@ int blm_store_forget_gone(struct blm_store *s)
 void blm_store_forget(struct blm_store *s, const uint8_t uuid[16])
 {
 	enum { AT_ONCE = 64 };		/* notes of the catalog that go, in one transaction */
-	char file[BLM_FILE_TEXT];
+	char file[BLM_FILE_TEXT], claims[BLM_FILE_TEXT + 10];
 	bool another;
 	int gone, fd;
 
@@ -340,6 +340,8 @@ void blm_store_forget(struct blm_store *s, const uint8_t uuid[16])
 		close(fd);
 	if (another || unlinkat(s->filters, file, 0) < 0 || fsync(s->filters) < 0)
 		return;		/* `verify` finds the file */
+	snprintf(claims, sizeof(claims), "../claims/%s", file);
+	unlinkat(s->filters, claims, 0);	/* if that fails, `verify` finds it */
 	gone = blm_catalog_count_gone(s->catalog);
 	if (gone > 0 && gone % AT_ONCE == 0)
 		blm_store_forget_gone(s);

@@ -97,7 +97,7 @@ int blm_store_batch_publish(struct blm_store_batch *batch);
 void blm_store_batch_end(struct blm_store_batch *batch);
 /* 0, or a negative errno without words. Opening the store by its path finds that file. */
 int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
-/* deletes the file of that name, unless it is another filter's */
+/* deletes the file of that name, unless it is another filter's; and what corpus dedup has of it */
 void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);
 /*
  * keyring.c: a filter is gone from filters/, and its secret goes too, unless another file there

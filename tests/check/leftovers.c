@@ -754,6 +754,31 @@ START_TEST(a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended)
 }
 END_TEST
 
+/* corpus dedup of the program keeps a file there for each filter that it uses. */
+START_TEST(claims_go_with_their_filter_and_others_are_told_of)
+{
+	struct blm_store *store;
+	char path[512], claims[600], stray[] = "s/claims/00000000-0000-4000-8000-000000000000.blm";
+
+	store = store_with_a(path);
+	ck_assert_int_eq(mkdir("s/claims", 0700), 0);
+	snprintf(claims, sizeof(claims), "s/claims/%s", strrchr(path, '/') + 1);
+	write_all(claims, "x", 1);
+	write_all("s/claims/notes", "x", 1);
+	all_is_well();
+	OK(blm_store_drop(store, "a"));
+	ck_assert_int_ne(access(claims, F_OK), 0);
+	write_all(stray, "x", 1);
+	tells(0, 1, "s/claims/00000000-0000-4000-8000-000000000000.blm: left behind");
+	ck_assert_int_eq(access(stray, F_OK), 0);
+	tells(BLM_VERIFY_REPAIR, 0, "its filter is gone (repaired)");
+	ck_assert_int_ne(access(stray, F_OK), 0);
+	all_is_well();
+	ck_assert_int_eq(access("s/claims/notes", F_OK), 0);
+	blm_store_close(store);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("leftovers");
@@ -793,6 +818,7 @@ int main(void)
 	tcase_add_test(tc, labels_whose_last_line_has_no_end_are_read_all_the_same);
 	tcase_add_loop_test(tc, several_stores_are_open_at_once_and_closed_in_any_order, 0, 3);
 	tcase_add_test(tc, a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended);
+	tcase_add_test(tc, claims_go_with_their_filter_and_others_are_told_of);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

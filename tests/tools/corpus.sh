@@ -372,7 +372,8 @@ filters_of_a_store_are_shared_like_files() {
 	no_json && return
 	printf '{"text":"%s"}\n' a b a > in
 	same "$(bloomery corpus dedup -F docs $new in | wc -l)" 2; same "$(bloomery corpus dedup -F docs in | wc -l)" 0
-	bloomery verify 2> /dev/null; bloomery drop docs; bloomery verify 2> /dev/null
+	bloomery verify 2> /dev/null; same "$(ls "$BLOOMERY_STORE/claims" | wc -l)" 1
+	bloomery drop docs; bloomery verify 2> /dev/null; same "$(ls "$BLOOMERY_STORE/claims")" ''
 }
 
 the_example_of_the_manual_cleans_a_corpus() {
