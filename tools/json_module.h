@@ -2,7 +2,7 @@
  * json_module.h - simdjson behind three calls of C
  *
  * json_module.cc is a shared object of its own, because the program is C and starts faster without
- * the library of C++. json_pointer.c loads the object on first use.
+ * the library of C++. json_line.c loads the object on first use.
  */
 #ifndef BLOOMERY_JSON_MODULE_H
 #define BLOOMERY_JSON_MODULE_H

@@ -1,76 +1,10 @@
-/*
- * json_pointer.c - simdjson checks a line and says where its parts are; the walk over these parts
- * finds the values
- */
+/* json_pointer.c - the walk over the parts of a line finds the values of the pointers */
 #include "json_pointer.h"
-#include "json_module.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- The parser ---- */
-
-struct module {
-	__typeof__(bloomery_json_new) *new;
-	__typeof__(bloomery_json_free) *free;
-	__typeof__(bloomery_json_parse) *parse;
-};
-
-#if defined(JSON_LINKED)
-
-static struct module module = { bloomery_json_new, bloomery_json_free, bloomery_json_parse };
-
-const char *json_need(void)
-{
-	return NULL;
-}
-
-#elif defined(JSON_MODULES)
-
-#include <dlfcn.h>
-
-typedef void *address __attribute__((may_alias));	/* of a function: POSIX has them fit */
-
-static struct module module;
-
-/* Without a lock, as blm_need() is: several threads that come here at once do the same. */
-const char *json_need(void)
-{
-	static const char *const files[] = { JSON_MODULES }, *const names[] = {
-		"bloomery_json_new", "bloomery_json_free", "bloomery_json_parse" };
-	static bool ready;
-	void *handle = NULL;
-
-	if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
-		return NULL;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !handle; i++)
-		handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);	/* it stays open */
-	if (!handle)
-		return dlerror();
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		address call = dlsym(handle, names[i]);
-
-		if (!call)
-			return dlerror();
-		__atomic_store_n((address *)&module + i, call, __ATOMIC_RELAXED);
-	}
-	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-#else
-
-static struct module module;
-
-const char *json_need(void)
-{
-	return "this build has no parser of JSON; build it with libsimdjson-dev and g++";
-}
-
-#endif
 
 /* ---- Pointers ---- */
 
@@ -163,15 +97,10 @@ struct level {
 };
 
 struct json_reader {
-	struct json_parser *parser;
-	char *copy;		/* of the line, with the padding of the parser */
-	size_t room;
+	struct json_line line;
 	struct search *searches;
 	size_t count;
-	struct json_parts parts;
 	const uint8_t *string;	/* the next one of the parts */
-	const char *line;
-	size_t length;
 	struct json_value *values;
 	size_t depth;
 	bool name_next;
@@ -187,9 +116,9 @@ struct json_reader *json_reader_new(const struct json_pointer *const *pointers, 
 	if (!r)
 		return NULL;
 	r->searches = calloc(count + 1, sizeof(*r->searches));
-	r->parser = module.new();
+	good = json_line_open(&r->line);
 	r->count = r->searches ? count : 0;
-	good = r->searches && r->parser;
+	good = good && r->searches;
 	for (size_t i = 0; i < r->count; i++) {
 		r->searches[i].pointer = pointers[i];
 		r->searches[i].met = calloc(pointers[i]->count + 1, sizeof(bool));
@@ -208,9 +137,7 @@ void json_reader_free(struct json_reader *r)
 	for (size_t i = 0; i < r->count; i++)
 		free(r->searches[i].met);
 	free(r->searches);
-	if (r->parser)
-		module.free(r->parser);
-	free(r->copy);
+	json_line_close(&r->line);
 	free(r);
 }
 
@@ -223,112 +150,6 @@ static int refuse(struct json_reader *r, const char *why)
 {
 	snprintf(r->error, sizeof(r->error), "%s", why);
 	return -1;
-}
-
-/* ---- Parsing ---- */
-
-static const char *words_of(enum json_fault fault)
-{
-	static const char *const words[] = {
-		[JSON_BROKEN] = "is not JSON: braces, commas, quotes or words are wrong",
-		[JSON_BAD_NUMBER] = "is not JSON: a number is wrong",
-		[JSON_BAD_STRING] = "is not JSON: an escape in a string is wrong, or a surrogate "
-				    "lacks its other half",
-		[JSON_BAD_UTF8] = "is not JSON: it is not UTF-8",
-		[JSON_CONTROL] = "is not JSON: a string has a control character without an escape",
-		[JSON_UNCLOSED] = "is not JSON: a string does not end",
-		[JSON_EMPTY] = "is empty, which is not JSON",
-		[JSON_DEEP] = "is nested more than 1024 levels deep",
-		[JSON_LONG] = "is longer than 256 MiB, the most for a line of JSON",
-		[JSON_NO_MEMORY] = "is too long for the memory there is",
-	};
-
-	return words[fault];
-}
-
-/* Where the i-th part ends: no part is between it and the next one, only white space. */
-static size_t part_end(const struct json_reader *r, size_t i)
-{
-	size_t end = i + 1 < r->parts.count ? r->parts.at[i + 1] : r->length;
-
-	while (memchr(" \t\r\n", r->line[end - 1], 4))
-		end--;
-	return end;
-}
-
-static size_t digits(const char *at, const char *end)
-{
-	size_t n = 0;
-
-	while (at + n < end && at[n] >= '0' && at[n] <= '9')
-		n++;
-	return n;
-}
-
-static bool is_number(const char *at, const char *end)
-{
-	size_t n;
-
-	at += at < end && *at == '-';
-	n = digits(at, end);
-	if (!n || (n > 1 && *at == '0'))
-		return false;
-	at += n;
-	if (at < end && *at == '.') {
-		n = digits(at + 1, end);
-		if (!n)
-			return false;
-		at += 1 + n;
-	}
-	if (at < end && (*at == 'e' || *at == 'E')) {
-		at++;
-		at += at < end && (*at == '+' || *at == '-');
-		n = digits(at, end);
-		if (!n)
-			return false;
-		at += n;
-	}
-	return at == end;
-}
-
-/*
- * simdjson refuses numbers that neither 64 bits nor a double can hold. They are JSON, so they
- * become 0 in the copy, and the copy is parsed again. Values are given as they are in the line.
- */
-static enum json_fault without_numbers(struct json_reader *r)
-{
-	for (size_t i = 0; i < r->parts.count; i++) {
-		size_t begin = r->parts.at[i], end;
-
-		if (!memchr("-0123456789", r->line[begin], 11))
-			continue;
-		end = part_end(r, i);
-		if (!is_number(r->line + begin, r->line + end))
-			return JSON_BAD_NUMBER;
-		memset(r->copy + begin, ' ', end - begin);
-		r->copy[begin] = '0';
-	}
-	return module.parse(r->parser, r->copy, r->length, &r->parts);
-}
-
-static enum json_fault parse(struct json_reader *r)
-{
-	size_t room = r->length + JSON_PADDING;
-	enum json_fault fault;
-
-	if (r->length > JSON_TEXT_MOST)
-		return JSON_LONG;
-	if (room > r->room || (r->room > 16 << 20 && room < 1 << 20)) {
-		free(r->copy);
-		r->room = 0;
-		r->copy = malloc(room + room / 4);
-		if (!r->copy)
-			return JSON_NO_MEMORY;
-		r->room = room + room / 4;
-	}
-	memset(mempcpy(r->copy, r->line, r->length), 0, JSON_PADDING);
-	fault = module.parse(r->parser, r->copy, r->length, &r->parts);
-	return fault == JSON_BAD_NUMBER ? without_numbers(r) : fault;
 }
 
 /* ---- The walk ---- */
@@ -401,23 +222,23 @@ static int type_at(const char *at)
 
 static void give(struct json_reader *r, size_t search, size_t part, const struct token *string)
 {
-	size_t begin = r->parts.at[part];
+	size_t begin = r->line.parts.at[part];
 	struct json_value *v = &r->values[search];
 
-	*v = (struct json_value){ .begin = begin, .type = type_at(r->line + begin) };
+	*v = (struct json_value){ .begin = begin, .type = type_at(r->line.text + begin) };
 	if (v->type == JSON_OBJECT || v->type == JSON_ARRAY) {
 		r->searches[search].open = r->depth + 1;
 		return;
 	}
-	v->end = part_end(r, part);
-	v->text = string ? string->name : r->line + begin;
+	v->end = json_part_end(&r->line, part);
+	v->text = string ? string->name : r->line.text + begin;
 	v->length = string ? string->length : v->end - begin;
 }
 
 /* Return: is it a container with something in it that is wanted? */
 static bool take_value(struct json_reader *r, size_t part)
 {
-	bool string = r->line[r->parts.at[part]] == '"', wanted = false;
+	bool string = r->line.text[r->line.parts.at[part]] == '"', wanted = false;
 	struct token text = { 0 };
 
 	if (string)
@@ -434,7 +255,7 @@ static bool take_value(struct json_reader *r, size_t part)
 			give(r, i, part, string ? &text : NULL);
 			continue;
 		}
-		if (strchr("{[", r->line[r->parts.at[part]])) {
+		if (strchr("{[", r->line.text[r->line.parts.at[part]])) {
 			s->live = r->depth + 1;
 			s->met[r->depth] = false;
 			wanted = true;
@@ -457,8 +278,8 @@ static void close_level(struct json_reader *r, size_t part)
 
 		if (s->open == r->depth) {
 			s->open = 0;
-			v->end = r->parts.at[part] + 1;
-			v->text = r->line + v->begin;
+			v->end = r->line.parts.at[part] + 1;
+			v->text = r->line.text + v->begin;
 			v->length = v->end - v->begin;
 		}
 		if (s->live == r->depth)
@@ -471,7 +292,7 @@ static void close_level(struct json_reader *r, size_t part)
 static size_t skip_level(struct json_reader *r, size_t part)
 {
 	for (size_t open = 1;; part++) {
-		char c = r->line[r->parts.at[part]];
+		char c = r->line.text[r->line.parts.at[part]];
 
 		if (c == '"')
 			next_string(r);
@@ -486,8 +307,8 @@ static int walk(struct json_reader *r)
 {
 	bool wanted;
 
-	for (size_t i = 0; i < r->parts.count; i++) {
-		char c = r->line[r->parts.at[i]];
+	for (size_t i = 0; i < r->line.parts.count; i++) {
+		char c = r->line.text[r->line.parts.at[i]];
 
 		switch (c) {
 		case '}':
@@ -523,13 +344,11 @@ int json_reader_find(struct json_reader *r, const char *line, size_t length,
 {
 	enum json_fault fault;
 
-	r->line = line;
-	r->length = length;
 	r->values = values;
-	fault = parse(r);
+	fault = json_line_parse(&r->line, line, length);
 	if (fault != JSON_GOOD)
-		return refuse(r, words_of(fault));
-	r->string = r->parts.strings;
+		return refuse(r, json_fault_words(fault));
+	r->string = r->line.parts.strings;
 	r->depth = 0;
 	r->name_next = false;
 	for (size_t i = 0; i < r->count; i++) {

@@ -13,6 +13,8 @@
 #ifndef BLOOMERY_JSON_POINTER_H
 #define BLOOMERY_JSON_POINTER_H
 
+#include "json_line.h"	/* json_need() */
+
 #include <stddef.h>
 
 struct json_pointer;
@@ -33,9 +35,6 @@ struct json_value {
 	const char *text;
 	size_t length;
 };
-
-/* Any number of threads may ask. Return: NULL, or why there is no parser of JSON. */
-const char *json_need(void);
 
 /* "" is the whole line. Return: 0; -EINVAL: this is no JSON Pointer; -ENOMEM. */
 int pointer_compile(const char *text, struct json_pointer **ret);
