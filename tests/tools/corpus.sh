@@ -358,6 +358,18 @@ partitions_of_ngrams_count_what_merge_adds_up() {
 	exits 2 bloomery corpus merge --part p${mode}1-1 --part p${mode}1-1 --by ngram --ngram 5 --stride 2 -o x a.jsonl; says 'not of this document'
 }
 
+the_example_of_slurm_cleans_a_corpus_in_partitions() {
+	no_json && return
+	: "${TOOLS:?must be the folder of the sources of the program}"
+	mkdir bin; ln -s "$BLOOMERY" bin/bloomery
+	python3 "$reference" make 200 a.jsonl b.jsonl; python3 "$reference" expect paragraph want a.jsonl b.jsonl
+	for task in 2 1 3 2; do		# one of them is requeued
+		SLURM_ARRAY_TASK_ID=$task PATH=$PWD/bin:$PATH "$TOOLS/examples/slurm/corpus.sbatch" parts 3 2000 paragraph a.jsonl b.jsonl > log
+	done
+	PATH=$PWD/bin:$PATH "$TOOLS/examples/slurm/corpus-merge.sbatch" parts 3 got paragraph a.jsonl b.jsonl > log
+	diff -r want got
+}
+
 finished_files_are_skipped_and_another_command_is_refused() {
 	no_json && return
 	python3 "$reference" make 200 a.jsonl b.jsonl
