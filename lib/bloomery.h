@@ -1425,6 +1425,23 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, size_t bytes);
 
 /**
+ * blm_data_map() - the raw data where they are mapped, to be read without a copy
+ * @ret, @ret_bytes: what blm_data_read() copies out, as long as you do not give it back
+ *
+ * Keys that are added later appear in it. If another file takes the place of the filter's file, as
+ * by blm_clear() or a rebuild, the old data stay here as they were. Write nothing into it. Give it
+ * back by blm_data_unmap() before you close the filter; closing ends it.
+ * Return: 0, or -EOPNOTSUPP for a filter of several parts, whose data are not in one piece.
+ */
+BLM_API int blm_data_map(struct blm_filter *f, const void **ret, size_t *ret_bytes);
+
+/**
+ * blm_data_unmap() - give back what blm_data_map() returned, once for each call
+ * @data: its *ret; anything else is ignored
+ */
+BLM_API void blm_data_unmap(struct blm_filter *f, const void *data);
+
+/**
  * blm_data_unite() - unite with raw data of a filter of the same template, by atomic operations,
  * while any number of writers add keys
  *

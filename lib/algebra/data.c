@@ -52,6 +52,42 @@ BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, si
 	return r;
 }
 
+/* Other threads may replace the view until the lock is held, so it is looked up under the lock. */
+BLM_API int blm_data_map(struct blm_filter *f, const void **ret, size_t *ret_bytes)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int r = 0;
+
+	current_view(f);
+	pthread_mutex_lock(&f->renewing);
+	view = atomic_load(&f->view);
+	if (view->parts == 1) {
+		view->pins++;
+		*ret = view->part[0].bytes;
+		*ret_bytes = (size_t)view->part[0].shape.bytes;
+	} else {
+		r = blm_fail(-EOPNOTSUPP, "%s: its data are %u parts, which are not mapped one after "
+			     "the other; copy them (blm_data_read())", f->place.display,
+			     view->parts);
+	}
+	pthread_mutex_unlock(&f->renewing);
+	return r;
+}
+
+BLM_API void blm_data_unmap(struct blm_filter *f, const void *data)
+{
+	struct blm_view *view;
+
+	pthread_mutex_lock(&f->renewing);
+	view = atomic_load(&f->view);
+	while (view && !(view->pins && view->part[0].bytes == data))
+		view = view->older;
+	if (view)
+		view->pins--;
+	pthread_mutex_unlock(&f->renewing);
+}
+
 static int check_data(const struct blm_filter *f, const struct blm_view *view, uint64_t at,
 		      const void *data, size_t bytes)
 {

@@ -42,7 +42,7 @@ static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, 
 	return r < 0 ? r : 0;
 }
 
-/* Frees the views that no thread can be using any more. */
+/* Frees the views that no thread can be using any more, and no caller has by blm_data_map(). */
 static void free_older(struct blm_view *view)
 {
 	uint64_t oldest = view->older ? blm_oldest_reclaim_epoch() : 0;
@@ -50,7 +50,7 @@ static void free_older(struct blm_view *view)
 	while (view->older) {
 		struct blm_view *older = view->older;
 
-		if (older->replaced < oldest) {
+		if (older->replaced < oldest && !older->pins) {
 			view->older = older->older;
 			blm_view_free(older);
 		} else {

@@ -39,6 +39,8 @@ struct blm_view {
 	struct blm_view *older;
 	/* the moment (reclaim.h); written under the handle's `renewing` */
 	uint64_t replaced;
+	/* callers that have its data by blm_data_map(), so it stays; under the same lock */
+	unsigned pins;
 	struct blm_constant constant;	/* as checked when the view was made */
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];	/* in this machine's order; the hasher's */

@@ -219,6 +219,46 @@ START_TEST(two_processes_that_unite_at_once_while_a_third_adds_lose_nothing)
 }
 END_TEST
 
+START_TEST(data_that_are_mapped_have_what_is_added_later)
+{
+	const char *where[] = { a_path(), NULL };
+
+	for (int i = 0; i < 2; i++) {
+		struct blm_filter *f = make(_i, where[i]);
+		size_t bytes = size_of(f), mapped;
+		uint8_t *before = data_of(f), *after;
+		const void *data;
+
+		OK(blm_data_map(f, &data, &mapped));
+		ck_assert_uint_eq(mapped, bytes);
+		ck_assert_mem_eq(data, before, bytes);
+		add_numbers(f, 0, N);
+		after = data_of(f);
+		ck_assert(memcmp(before, after, bytes) != 0);
+		ck_assert_mem_eq(data, after, bytes);
+		blm_data_unmap(f, data);
+		free(before);
+		free(after);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(data_of_several_parts_are_not_mapped)
+{
+	struct blm_filter *f = NULL;
+	const void *data = NULL;
+	size_t bytes;
+
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "window", .options = "slots=4,span=60",
+						  .capacity = 1000)));
+	FAILS(blm_data_map(f, &data, &bytes), -EOPNOTSUPP);
+	ck_assert_ptr_null(data);
+	blm_data_unmap(f, data);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("data");
@@ -232,6 +272,8 @@ int main(void)
 	tcase_add_loop_test(tc, raw_data_for_a_file_that_was_cut_fails_each_time, 0, 2);
 	tcase_add_loop_test(tc, two_processes_that_unite_at_once_while_a_third_adds_lose_nothing, 0,
 			    ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, data_that_are_mapped_have_what_is_added_later, 0, ARRAY_LEN(sorts));
+	tcase_add_test(tc, data_of_several_parts_are_not_mapped);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

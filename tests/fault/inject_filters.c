@@ -147,6 +147,17 @@ int unite_raw(struct world *w)
 	return r < 0 ? r : blm_data_unite(w->f, 0, raw, sizeof(raw));
 }
 
+static int map_data(struct world *w)
+{
+	const void *data;
+	size_t bytes;
+	int r = blm_data_map(w->f, &data, &bytes);
+
+	if (r == 0)
+		blm_data_unmap(w->f, data);
+	return r;
+}
+
 static int template(struct world *w)
 {
 	return blm_template(&w->made, w->store, new_name(w), w->f, 0);
@@ -370,6 +381,9 @@ const struct one_case filters_cases[] = {
 	{ "compare", IN_PATH | OPEN_F | OPEN_G, compare, NULL, 0, 0 },
 	{ "count", IN_PATH | OPEN_F | OPEN_G, count_estimated, unite_before, BOTH, 0 },
 	{ "data", IN_PATH | IN_STORE | OPEN_F, unite_raw, NULL, 0, 0 },
+	{ "data-map", EVERYWHERE | OPEN_F | READ_F, map_data, NULL, 0, 0 },
+	{ "data-map-of-replaced", IN_PATH | IN_STORE | OPEN_F | READ_F, map_data, make_replacement,
+	  0, 0 },
 	{ "template", EVERYWHERE | OPEN_F, template, NULL, 0, EMPTY },
 	{ "copy", EVERYWHERE | OPEN_F, copy, NULL, 0, FIRST },
 	{ "union", EVERYWHERE | OPEN_F | OPEN_G, unite, NULL, 0, BOTH },

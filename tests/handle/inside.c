@@ -47,6 +47,15 @@ static int fill(struct blm_filter *f, void *context)
 	return 0;
 }
 
+static int fill_more(struct blm_filter *f, void *context)
+{
+	int r = fill(f, context);
+
+	for (uint32_t i = KEYS; r == 0 && i < 2 * KEYS; i++)
+		r = blm_add(f, &i, sizeof(i)) < 0 ? -EILSEQ : 0;
+	return r;
+}
+
 static void replace(const char *path)
 {
 	OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = NULL), fill, NULL));
@@ -80,6 +89,41 @@ START_TEST(a_handle_keeps_only_the_last_of_the_files_that_were_replaced)
 	}
 	blm_close(f);
 	ck_assert_int_eq(deleted_maps(), 0);
+}
+END_TEST
+
+/* A second map of the same data is counted by itself; what was not mapped is given back in vain. */
+START_TEST(data_that_are_mapped_outlive_the_replacement_of_their_file)
+{
+	const char *path = filled();
+	struct blm_filter *f = opened(path, _i);
+	const void *old, *again, *now;
+	size_t bytes, as_many;
+	uint8_t *copy;
+
+	OK(blm_data_map(f, &old, &bytes));
+	OK(blm_data_map(f, &again, &as_many));
+	ck_assert(again == old && as_many == bytes);
+	copy = malloc(bytes);
+	memcpy(copy, old, bytes);
+	for (int i = 0; i < 10; i++) {
+		OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = NULL), fill_more, NULL));
+		ck_assert_uint_eq(numbers_found(f, 0, 2 * KEYS), 2 * KEYS);
+		ck_assert_mem_eq(old, copy, bytes);
+		if (i == 5)
+			blm_data_unmap(f, again);
+		blm_data_unmap(f, copy);
+	}
+	OK(blm_data_map(f, &now, &as_many));
+	ck_assert(now != old && memcmp(now, copy, bytes) != 0);
+	blm_data_unmap(f, now);
+	ck_assert_int_eq(deleted_maps(), 2);		/* old, and the one before the last */
+	blm_data_unmap(f, old);
+	replace(path);
+	ck_assert_uint_eq(numbers_found(f, 0, KEYS), KEYS);
+	ck_assert_int_eq(deleted_maps(), 1);
+	free(copy);
+	blm_close(f);
 }
 END_TEST
 
@@ -450,6 +494,17 @@ static int64_t intersect_into(struct blm_filter *f)
 				NULL);
 }
 
+static int64_t map_data(struct blm_filter *f)
+{
+	const void *data;
+	size_t bytes;
+	int r = blm_data_map(f, &data, &bytes);
+
+	if (r == 0)
+		blm_data_unmap(f, data);
+	return r;
+}
+
 static int64_t read_data(struct blm_filter *f)
 {
 	uint8_t bytes[8];
@@ -654,6 +709,7 @@ static int64_t (*const calls[])(struct blm_filter *f) = {
 	unite_into,
 	intersect_into,
 	read_data,
+	map_data,
 	unite_data,
 	export,
 	export_file,
@@ -784,6 +840,7 @@ int main(void)
 	tc = tcase_create("inside");
 	threads = tcase_create("threads");
 	tcase_add_loop_test(tc, a_handle_keeps_only_the_last_of_the_files_that_were_replaced, 0, 2);
+	tcase_add_loop_test(tc, data_that_are_mapped_outlive_the_replacement_of_their_file, 0, 2);
 	tcase_add_test(threads, threads_in_the_middle_of_a_call_are_not_disturbed);
 	tcase_add_test(threads,
 		       the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);

@@ -328,6 +328,55 @@ class Whole(unittest.TestCase):
         self.assertIn('capacity 1000', repr(f))
         self.assertEqual(f.verify(), [])
 
+    def test_a_memoryview_is_the_map_and_shows_what_others_add(self):
+        for where in 'viewed.blm', None:
+            f = small(where, replace=True)
+            view = memoryview(f)
+            self.assertEqual((view.readonly, view.nbytes, view.format, bytes(view)), (True, f.info.data_bytes, 'B', bytes(len(view))))
+            (Filter.open(where) if where else f).add('a')
+            self.assertEqual(bytes(view), f.data)
+            self.assertNotEqual(bytes(view), bytes(len(view)))
+            self.assertRaises(TypeError, view.__setitem__, 0, 1)
+            self.assertRaises(TypeError, (ctypes.c_char * len(view)).from_buffer, f)
+
+    def test_a_memoryview_keeps_the_data_of_a_file_that_was_replaced(self):
+        f = small('kept-view.blm', replace=True)
+        f.add('a')
+        before, view = f.data, memoryview(f)
+        Filter.open('kept-view.blm').clear()
+        self.assertNotIn('a', f)
+        self.assertEqual((bytes(view), bytes(memoryview(f))), (before, bytes(len(before))))
+        view.release()
+        f.close()
+
+    def test_a_filter_with_memoryviews_is_not_closed(self):
+        f = small()
+        f.add('a')
+        views = [memoryview(f), memoryview(f)[1:]]
+        for view in views:
+            self.assertRaisesRegex(BufferError, 'cannot be closed, because . memoryviews of it exist', f.close)
+            self.assertIn('a', f)
+            view.release()
+        f.close()
+        left = memoryview(small())      # the filter lives as long as its view
+        gc.collect()
+        self.assertEqual(bytes(left), bytes(len(left)))
+
+    def test_a_memoryview_of_several_parts_is_a_copy(self):
+        f = Filter(1000, 0.01, kind='window', options='slots=4,span=60')
+        view = memoryview(f)
+        f.add('a')
+        self.assertEqual((view.readonly, bytes(view)), (True, bytes(f.info.data_bytes)))
+        self.assertNotEqual(f.data, bytes(view))
+        f.close()
+        self.assertEqual(len(view.tobytes()), view.nbytes)
+
+    def test_a_memoryview_survives_the_truncation_of_its_file(self):
+        code = ("import bloomery, os\nf = bloomery.Filter.create('cut-view.blm', 10**6)\nview = memoryview(f)\n"
+                "os.truncate('cut-view.blm', 20480)\nprint(len(bytes(view)) == len(view))")
+        done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, 'True\n'), done.stderr)
+
     def test_it_goes_through_text_and_other_programs_files(self):
         f = small(hash='mm3_64')
         f.add('a')

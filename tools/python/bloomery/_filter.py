@@ -185,6 +185,10 @@ class Filter(_core.Handle):
     to 2**63 - 1 as 8 bytes, little-endian, two's complement, which is the key that a numpy int64 has. bool, float, None,
     tuples, buffers of other types and all else raise TypeError.
 
+    memoryview(f) is the raw data, read-only. It is the map itself, so it shows keys that are added later, by any process.
+    If another file takes the filter's place, as by clear(), the view keeps the old data. A filter of several parts (kinds
+    scalable, window and the like) gives a copy. close() raises BufferError while a view onto the map exists.
+
     A filter pickles by its path, also into another process. One in memory does not: use export().
     """
 
@@ -396,7 +400,10 @@ class Filter(_core.Handle):
 
     @property
     def data(self) -> bytes:
-        """A copy of the raw data, as format-spec.md says for the kind. memoryview(f) is of such a copy."""
+        """A copy of the raw data, as format-spec.md says for the kind.
+
+        memoryview(f) has the same bytes without a copy, as the class says.
+        """
         return self._data()
 
     def sync_every(self, keys: int = 0, seconds: float = 0) -> None:

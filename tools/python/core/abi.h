@@ -26,6 +26,8 @@ typedef struct {
 int PyObject_CheckBuffer(PyObject *object);
 int PyObject_GetBuffer(PyObject *object, Py_buffer *view, int flags);
 void PyBuffer_Release(Py_buffer *view);
+int PyBuffer_FillInfo(Py_buffer *view, PyObject *object, void *buf, Py_ssize_t len, int readonly,
+		      int flags);
 const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
 
 enum {
@@ -34,6 +36,7 @@ enum {
 };
 #ifndef Py_bf_getbuffer
 #define Py_bf_getbuffer 1
+#define Py_bf_releasebuffer 2
 #endif
 #endif
 

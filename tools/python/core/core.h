@@ -17,6 +17,7 @@ struct handle {
 	PyObject_HEAD
 	struct blm_filter *f;
 	Py_ssize_t users;
+	Py_ssize_t views;	/* of memoryview(), onto the map: close() is refused */
 	int closing;
 };
 

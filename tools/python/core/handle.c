@@ -189,6 +189,11 @@ static PyObject *close_handle(PyObject *self, PyObject *unused)
 	struct handle *handle = (struct handle *)self;
 	struct blm_filter *f = handle->f;
 
+	if (handle->views) {
+		PyErr_Format(PyExc_BufferError, "the filter cannot be closed, because %zd "
+			     "memoryviews of it exist; release them first", handle->views);
+		return NULL;
+	}
 	handle->closing = 1;
 	if (!handle->users) {
 		handle->f = NULL;
@@ -220,7 +225,7 @@ static PyObject *adopt(PyObject *self, PyObject *other)
 {
 	struct handle *mine = (struct handle *)self, *theirs = (struct handle *)other;
 
-	if (!PyObject_TypeCheck(other, handle_type) || mine->f || theirs->users) {
+	if (!PyObject_TypeCheck(other, handle_type) || mine->f || theirs->users || theirs->views) {
 		PyErr_SetString(PyExc_ValueError, "adopt(): for a new handle, from one not in use");
 		return NULL;
 	}
@@ -277,6 +282,7 @@ static PyType_Slot slots[] = {
 	{ Py_tp_methods, methods },
 	{ Py_sq_contains, contains },
 	{ Py_bf_getbuffer, get_buffer },
+	{ Py_bf_releasebuffer, release_buffer },
 	{ 0, NULL }
 };
 

@@ -33,8 +33,9 @@ PyObject *estimate(PyObject *self, PyObject *args);
 
 PyObject *data(PyObject *self, PyObject *args);
 PyObject *unite(PyObject *self, PyObject *args);
-/* The slot of the buffer protocol. */
+/* The slots of the buffer protocol: a view onto the map, or onto a copy for several parts. */
 int get_buffer(PyObject *self, Py_buffer *view, int flags);
+void release_buffer(PyObject *self, Py_buffer *view);
 
 /* ---- several.c ---- */
 
