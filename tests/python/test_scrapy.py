@@ -25,12 +25,17 @@ class Pages(scrapy.Spider):
                        'LOG_LEVEL': 'INFO', 'CONCURRENT_REQUESTS_PER_DOMAIN': 16, 'TELNETCONSOLE_ENABLED': False,
                        'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7'}
 
+    free = ''   # else a number of pages, whose first two links make a tree: each is fetched, and no filter is asked
+
     def start_requests(self):
-        yield scrapy.Request(self.site + self.first)
+        if self.first:
+            yield scrapy.Request(self.site + self.first, dont_filter=bool(self.free))
 
     def parse(self, response):
+        i = int(response.url.rsplit('/', 1)[1])
         for link in response.text.split():
-            yield scrapy.Request(self.site + link)
+            if not self.free or link in (f'/{2 * i + 1}', f'/{2 * i + 2}') and int(link[1:]) < int(self.free):
+                yield scrapy.Request(self.site + link, dont_filter=bool(self.free))
 '''
 
 
@@ -81,8 +86,8 @@ class Crawls(unittest.TestCase):
         self.site.shutdown()
         self.site.server_close()
 
-    def crawl(self, *settings, first='/0'):
-        args = [f'--set={each}' for each in settings]
+    def crawl(self, *settings, first='/0', free=''):
+        args = [*(f'--set={each}' for each in settings), '-a', f'free={free}']
         return subprocess.Popen([sys.executable, '-m', 'scrapy', 'runspider', 'spider.py', *args, '-a', f'first={first}', '-a',
                                  f'site=http://127.0.0.1:{self.site.server_port}'], stderr=subprocess.PIPE, text=True)
 
@@ -112,8 +117,23 @@ class Crawls(unittest.TestCase):
         self.assertIn('bloomery.scrapy.Leases', said)
         self.assertEqual(len(self.site.fetched), 0)
 
-    def leased(self, i):
-        return self.crawl('BLOOMERY_LEASE=600', 'SPIDER_MIDDLEWARES={"bloomery.scrapy.Leases": 950}', f'JOBDIR=job-{i}', first=f'/{i}')
+    def leased(self, i, **how):
+        how.setdefault('first', f'/{i}')
+        return self.crawl('BLOOMERY_LEASE=600', 'SPIDER_MIDDLEWARES={"bloomery.scrapy.Leases": 950}', f'JOBDIR=job-{i}', **how)
+
+    def test_no_request_without_a_filter_is_lost_to_kill_9(self):
+        self.site.gate.clear()
+        crawl = self.leased(0, free='100')
+        while sum(self.site.fetched.values()) < 30 and crawl.poll() is None:
+            time.sleep(0.01)
+        crawl.kill()
+        self.site.gate.set()
+        crawl.communicate()
+        said = self.leased(0, free='100', first='').communicate()[1]
+        self.assertEqual(set(self.site.fetched), {f'/{i}' for i in range(100)}, said)
+        # what was in the hands of the spider is fetched again, and nothing else
+        self.assertLessEqual(sum(self.site.fetched.values()) - 100, 2 * 16, said)
+        self.assertEqual(len(bloomery.Filter.open('./seen.blm', 'r')), 0)
 
     def test_no_page_is_lost_to_kill_9(self):
         random, killed = Random(7), 0
@@ -268,6 +288,61 @@ class Crawls(unittest.TestCase):
         self.assertEqual([each.args[0].url for each in crawler.engine.crawl.mock_calls], ['http://example.org/'])
         self.assertEqual([each.args[0].meta['bloomery_keys'] for each in crawler.engine.crawl.mock_calls], [list(pages.pending.entries)])
         pages.close('finished')
+
+    def test_requests_without_a_filter_are_noted_and_go_on_once(self):
+        import scrapy
+        from unittest import mock
+        os.mkdir('job-free')
+
+        def start():
+            pages, crawler = self.made(JOBDIR='job-free')
+            crawler.spider, crawler.engine = scrapy.Spider('free'), mock.Mock()
+            pages.open()
+            pages._go_on(crawler.spider)
+            return pages, crawler, crawler.spider
+
+        def request(name, **more):
+            return scrapy.Request(f'http://example.org/{name}', dont_filter=True, **more)
+
+        pages, crawler, spider = start()
+        sent = [request(name) for name in ('again', 'again', 'left', 'done')]
+        for each in sent:
+            pages._note_unfiltered(each, spider)
+        retried = sent[0].replace(meta={**sent[0].meta, 'retry_times': 1})
+        pages._note_unfiltered(retried, spider)
+        self.assertEqual(retried.meta['bloomery_keys'], sent[0].meta['bloomery_keys'])
+        leases = crawler.bloomery_leases
+        response = scrapy.http.Response('http://example.org/done', request=sent[3])
+        leases.process_spider_input(response, spider)
+        child = request('child', meta=response.meta)    # as spiders pass it on
+        for each in leases.process_spider_output(response, [child], spider):
+            pages._note_unfiltered(each, spider)
+        names = [each.meta['bloomery_keys'][0] for each in (*sent[:3], child)]
+        self.assertEqual(len(set(names)), 4)
+        self.assertEqual(len(pages.filter), 0)
+        pages.filter.close(), pages.leases.close(), pages.pending.file.close()      # as if killed
+
+        pages, crawler, spider = start()
+        self.assertEqual(list(pages.pending.entries), names)
+        crawler.engine.crawl.assert_not_called()
+        again = request('again')
+        pages._note_unfiltered(again, spider)           # takes over one of the two notes
+        self.assertIn(again.meta['bloomery_keys'][0], names[:2])
+        pages.close('shutdown')                         # before it was idle: the others are not in Scrapy's queue
+
+        pages, crawler, spider = start()
+        pages._go_on_unfiltered(spider)
+        crawled = [each.args[0] for each in crawler.engine.crawl.mock_calls]
+        self.assertEqual(sorted(each.url[19:] for each in crawled), ['again', 'again', 'child', 'left'])
+        self.assertEqual(sorted(each.meta['bloomery_keys'][0] for each in crawled), sorted(names))
+        for each in crawled:
+            pages._note_unfiltered(each, spider)        # has its note
+            self.assertTrue(each.dont_filter)
+            pages.done(each.meta['bloomery_keys'])
+        pages._go_on_unfiltered(spider)
+        self.assertEqual(len(crawler.engine.crawl.mock_calls), 4)
+        pages.close('finished')
+        self.assertEqual(self.made(JOBDIR='job-free')[0].pending.entries, {})
 
     def test_what_was_made_for_recrawls_closes_without_the_setting(self):
         import warnings

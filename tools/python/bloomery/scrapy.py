@@ -18,9 +18,14 @@ spider has worked through the response, so that all its links have leases. A pag
 again by any spider. With JOBDIR a spider notes its requests in JOBDIR/bloomery.pending, and after `kill -9` it goes on
 with them: start it again within the lease, with the same JOBDIR. A lease should be longer than a request waits in the
 queue, or two spiders fetch the page. Without JOBDIR no spider goes on with the requests of one that was killed: its
-pages are claimed again only if a spider finds a link to them after the lease. Requests with dont_filter=True, as those
-of start_urls, are not claimed, have no lease and are not noted: `kill -9` loses them. A page that was in a spider's
-hands when it was killed may be fetched twice. A table of leases that is full is made twice as large.
+pages are claimed again only if a spider finds a link to them after the lease.
+
+Requests with dont_filter=True, as those of start_urls, are noted as well, so `kill -9` loses none of them. They are not
+claimed, have no lease, and do not add their pages. A note that is left is for the same request of the spider that is
+started again, as one of start_urls. What the spider does not send again is scheduled as soon as the spider is idle.
+
+A page that was in a spider's hands when it was killed may be fetched twice. A table of leases that is full is made twice
+as large.
 
 Spiders of several machines share a filter through Redis or Valkey, or a cluster of them, with the module of Bloomery:
 
@@ -46,6 +51,7 @@ import os
 import pickle
 import shutil
 import time
+import uuid
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from scrapy import signals  # type: ignore[import]
@@ -61,7 +67,10 @@ logger = logging.getLogger(__name__)
 D = TypeVar("D", bound="DupeFilter")
 L = TypeVar("L", bound="Leases")
 R = TypeVar("R", bound="RedisDupeFilter")
-KEYS = "bloomery_keys"  # in a request's meta: fingerprints whose leases it holds, its own and of what was redirected to it
+# in a request's meta: names of the notes that end with its page, its own and of what was redirected to it
+KEYS = "bloomery_keys"
+# the same, once its page is with the spider; so what the spider sends with the meta of the page has no KEYS of the page
+WORKED = "bloomery_worked"
 
 
 def _span(seconds: float) -> str:
@@ -69,9 +78,10 @@ def _span(seconds: float) -> str:
 
 
 class Pending:
-    """The requests of one spider that have leases and are not done: a file of a line each, which outlives `kill -9`.
+    """The requests of one spider that are scheduled and not done: a file of a line each, which outlives `kill -9`.
 
-    Lines: "+ FINGERPRINT TIME REQUEST", "- FINGERPRINT" once it is done, "clean" if Scrapy has the rest in its own queue.
+    Lines: "+ NAME TIME REQUEST", "- NAME" once it is done, "clean" if Scrapy has the rest in its own queue. A name is the
+    fingerprint of a request that has a lease, or fingerprint, dot and a random number for dont_filter=True.
     """
 
     def __init__(self, folder: str) -> None:
@@ -114,9 +124,10 @@ class Pending:
         """Take it off."""
         self.file.write(b"- %s\n" % key.encode())
 
-    def close(self) -> None:
-        """Scrapy has put its queue on the disk, so the next start need not."""
-        self.file.write(b"clean\n")
+    def close(self, clean: bool) -> None:
+        """clean: Scrapy has put all that is left into its queue on the disk, so the next start need not."""
+        if clean:
+            self.file.write(b"clean\n")
         self.file.close()
 
 
@@ -132,24 +143,30 @@ class Leases:
         crawler.bloomery_leases = made = cls(crawler)
         return made
 
-    def _done(self, response: Any) -> None:
+    def _done(self, names: List[str]) -> None:
         if self.filter is not None:
-            self.filter.done(response.meta.get(KEYS, ()))
+            self.filter.done(names)
+
+    def process_spider_input(self, response: Any, spider: Any) -> None:
+        """The page is with the spider."""
+        response.meta[WORKED] = response.meta.pop(KEYS, [])
 
     def process_spider_output(self, response: Any, result: Any, spider: Any) -> Iterator[Any]:
         """Each request that the callback gives is scheduled before the next one is asked for."""
+        names = response.meta.get(WORKED, [])
         yield from result
-        self._done(response)
+        self._done(names)
 
     async def process_spider_output_async(self, response: Any, result: Any, spider: Any) -> AsyncIterator[Any]:
         """The same, for callbacks that are asynchronous generators."""
+        names = response.meta.get(WORKED, [])
         async for each in result:
             yield each
-        self._done(response)
+        self._done(names)
 
     def process_spider_exception(self, response: Any, exception: BaseException, spider: Any) -> None:
         """A page that the spider cannot use, or does not want, is done as well."""
-        self._done(response)
+        self._done(response.meta.get(KEYS) or response.meta.get(WORKED, []))
 
 
 class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
@@ -164,6 +181,7 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
         self.where, self.directory, self.crawler = where, store, crawler
         self.capacity, self.rate, self.sync_every = capacity, rate, sync_every
         self.recrawl, self.lease = recrawl, lease
+        self.left: Dict[str, List[str]] = {}  # notes that a killed spider left of requests with dont_filter=True
         self.logged = False
 
     @classmethod
@@ -181,6 +199,8 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
             if folder:
                 made.pending = Pending(folder)
                 crawler.signals.connect(made._go_on, signals.spider_opened)
+                crawler.signals.connect(made._note_unfiltered, signals.request_scheduled)
+                crawler.signals.connect(made._go_on_unfiltered, signals.spider_idle)
             else:
                 logger.warning("Bloomery: BLOOMERY_LEASE without JOBDIR: no spider goes on with the requests of one that "
                                "was killed; set JOBDIR, too")
@@ -246,29 +266,62 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
             self._stat("inc_value", "bloomery/not_noted")
             logger.warning("Bloomery: %s would be lost by kill -9, because it cannot be written down: %s", request, error)
 
-    def done(self, keys: List[str]) -> None:
+    def _note_unfiltered(self, request: Any, spider: Any) -> None:
+        """Note a request with dont_filter=True, about which request_seen() is not asked, before it is scheduled.
+
+        One with KEYS has a note: it is retried, redirected, or taken up again.
+        """
+        if self.pending is None or not request.dont_filter or request.meta.get(KEYS):
+            return
+        key = self.crawler.request_fingerprinter.fingerprint(request).hex()
+        left = self.left.get(key)
+        name = left.pop() if left else f"{key}.{uuid.uuid4().hex[:16]}"
+        request.meta[KEYS] = [name]
+        self._note(name, request)
+
+    def done(self, names: List[str]) -> None:
         """The spider has worked through the page: it is not claimed any more."""
-        for key in keys:
-            self._unless_full(Filter.add, self.filter, bytes.fromhex(key))
+        for name in names:
+            if "." not in name:
+                self._unless_full(Filter.add, self.filter, bytes.fromhex(name))
             if self.pending is not None:
-                self.pending.done(key)
+                self.pending.done(name)
 
     def _go_on(self, spider: Any) -> None:
         """Schedule what a spider with this JOBDIR left that was killed, unless others have it by now."""
-        if self.pending is None or self.leases is None or not self.pending.killed:
+        if self.pending is None or not self.pending.killed:
             return
-        for name, (when, line) in self.pending.entries.items():
-            try:
-                self._go_on_with(name, when, line, spider)
-            except Exception as error:  # whatever a note of another version of the spider raises; it stays in the file
-                self._stat("inc_value", "bloomery/not_resumed")
-                logger.error("Bloomery: %s: the request with fingerprint %s cannot be taken up again, and stays in the file: %r",
-                             self.pending.path, name, error)
+        for name in self.pending.entries:
+            key, dot, _ = name.partition(".")
+            if dot:  # the spider may send the same request by itself
+                self.left.setdefault(key, []).append(name)
+            else:
+                self._try_to_go_on_with(name, spider)
+
+    def _go_on_unfiltered(self, spider: Any) -> None:
+        """Schedule what is left of requests with dont_filter=True; an idle spider has sent all that it sends by itself."""
+        left, self.left = self.left, {}
+        for names in left.values():
+            for name in names:
+                self._try_to_go_on_with(name, spider)
+
+    def _try_to_go_on_with(self, name: str, spider: Any) -> None:
+        assert self.pending is not None
+        try:
+            self._go_on_with(name, *self.pending.entries[name], spider)
+        except Exception as error:  # whatever a note of another version of the spider raises; it stays in the file
+            self._stat("inc_value", "bloomery/not_resumed")
+            logger.error("Bloomery: %s: the request with fingerprint %s cannot be taken up again, and stays in the file: %r",
+                         self.pending.path, name, error)
 
     def _go_on_with(self, name: str, when: float, line: bytes, spider: Any) -> None:
         assert self.pending is not None and self.leases is not None
-        key = bytes.fromhex(name)
         request = request_from_dict(pickle.loads(base64.b64decode(line)), spider=spider)
+        if "." in name:
+            self.crawler.engine.crawl(request)
+            self._stat("inc_value", "bloomery/resumed")
+            return
+        key = bytes.fromhex(name)
         if key in self.filter or not (time.time() - when < self.lease or self._unless_full(Filter.claim, self.leases, key)):
             self.pending.done(name)
             return
@@ -299,7 +352,7 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
         if self.leases is not None:
             self.leases.close()
         if self.pending is not None:
-            self.pending.close()
+            self.pending.close(not self.left)
 
     def _stat(self, call: str, name: str, *value: Any) -> None:
         _stat(self.crawler, call, name, *value)
