@@ -226,6 +226,52 @@ class Keys(unittest.TestCase):
         self.assertRaises(bloomery.Unsupported, bloomery.Filter.build, None, ['a'], 1, kind='ribbon', exclude=['b'])
         self.assertRaises(TypeError, bloomery.Filter.build, None, ['a'], 1, kind='exact', exclude=[None])
 
+    def test_a_filter_that_was_built_is_updated(self):
+        f = Filter.build('golomb.blm', ['a', 'b'], 100, 1e-9, kind='golomb', options='counted=1', replace=True)
+        f.update(add=['c', array.array('q', [7])[0]], remove=['a'])
+        self.assertEqual(list(f.contains_many(['a', 'b', 'c', 7])), [False, True, True, True])
+        f.update(remove=iter(['c']))
+        self.assertNotIn('c', f)
+        f.update(add=Arrow(['d', 'e']))
+        self.assertEqual(f.contains_many(['d', 'e']).yes, 2)
+        times = Filter.build('times.blm', [100], 10, 1e-6, kind='range', hash='ordered-uint', replace=True)
+        times.update(add=[5000])
+        self.assertTrue(times.contains_range(4990, 5000))
+        with bloomery.Store('updates') as store:
+            named = Filter.build('g', ['a'], 10, 1e-9, kind='golomb', store=store)
+            named.update(add=['b'])
+            self.assertIn('b', store['g'])
+            self.assertRaises(bloomery.Unsupported, named.update, remove=['a'])    # it does not count its keys
+            self.assertEqual(named.contains_many(['a', 'b']).yes, 2)
+        for wrong in {}, {'add': ['a'], 'exclude': ['b']}, {'other': f, 'add': ['a']}, {'add': 'ab'}, {'add': [1.5]}:
+            self.assertRaises(TypeError, f.update, **wrong)
+        self.assertRaises(bloomery.Unsupported, small('blocked.blm').update, add=['a'])
+        self.assertRaisesRegex(ValueError, 'in memory', Filter.build(None, ['a'], 10, kind='golomb').update, add=['a'])
+
+    def test_an_exact_filter_goes_to_others_as_a_delta(self):
+        f = Filter.build('now.blm', range(3000), 3000, 0.3, kind='exact', exclude=range(3000, 9000), replace=True)
+        old, far = f.copy('old.blm'), f.copy('far.blm')
+        keys, others = range(10, 3005), [*range(10), *range(3005, 9000)]
+        f.update(add=keys, exclude=others)
+        self.assertEqual((f.contains_many(keys).yes, f.contains_many(others).yes), (2995, 0))
+        delta = f.export_delta(old)
+        self.assertLess(len(delta), 1000)
+        for changed in True, False:
+            self.assertIs(far.apply_delta(delta), changed)
+            self.assertEqual((far.contains_many(keys).yes, far.contains_many(others).yes), (2995, 0))
+        self.assertEqual(far.data, f.data)
+        self.assertRaises(bloomery.NotAFilter, far.apply_delta, delta[:-1])
+        other = Filter.build('other.blm', range(5), 5, 0.3, kind='exact', exclude=range(5, 50), replace=True)
+        self.assertRaises(bloomery.Stale, other.apply_delta, delta)
+        self.assertRaises(bloomery.TemplateMismatch, f.export_delta, other)
+        self.assertRaises(bloomery.Unsupported, small('plain.blm').apply_delta, delta)
+        self.assertRaises(TypeError, f.export_delta, 'old.blm')
+        for wrong in {'add': keys}, {'exclude': others}, {'add': keys, 'exclude': others, 'remove': ['a']}:
+            self.assertRaisesRegex(TypeError, 'an update of kind exact takes', f.update, **wrong)
+        self.assertRaises(ValueError, f.apply_delta, delta, secret=b'short')
+        far.close()
+        self.assertRaises(bloomery.Closed, far.apply_delta, delta)
+
     def test_every_exception_that_ends_a_batch_has_the_answers_so_far(self):
         class Own(Exception):
             pass

@@ -14,7 +14,7 @@ from ._store import Path, Store, _encoded
 Key = Union[str, int, bytes, bytearray, memoryview]
 F = TypeVar("F", bound="Filter")
 Bytes = bytes
-CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE = range(12)
+CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE, COMING, GOING = range(14)
 
 
 class DifferentParameters(UserWarning):
@@ -170,6 +170,14 @@ def _is_buffer(keys: Any) -> bool:
     return True
 
 
+def _give(builder: Any, op: int, keys: Any, kind: Optional[str]) -> None:
+    if keys is None:
+        return
+    if kind == "range" and not _is_buffer(keys):
+        keys = (_place_of(key) for key in keys)
+    builder.use(op, *(_arrow(keys) if _is_arrow(keys) else (keys,)))
+
+
 def plan(capacity: int = 0, rate: float = 0.0, **params: Any) -> Plan:
     """What create() would make of these parameters; makes nothing."""
     return Plan(*_core.plan(*_params(0, None, None, capacity, rate, **params)))
@@ -252,10 +260,7 @@ class Filter(_core.Handle):
         """
         builder = _core.make(*_params(2, where, store, capacity, rate, **params))
         for op, some in (BUILD, keys), (EXCLUDE, exclude):
-            if params.get("kind") == "range" and some is not None and not _is_buffer(some):
-                some = (_place_of(key) for key in some)
-            if some is not None:
-                builder.use(op, *(_arrow(some) if _is_arrow(some) else (some,)))
+            _give(builder, op, some, params.get("kind"))
         return cls._wrap(builder.finish(), where, store)
 
     @classmethod
@@ -428,9 +433,49 @@ class Filter(_core.Handle):
         a, b, both, common, jaccard, tanimoto, difference = (Value(*value) for value in values)
         return Comparison(a, b, both, common, jaccard, tanimoto, difference, saturated)
 
-    def update(self, other: "Filter") -> None:
-        """Unite with a filter of the same template, while others add keys."""
-        self._combine_into(other, 0)
+    def update(self, other: Optional["Filter"] = None, *, add: Any = None, remove: Any = None, exclude: Any = None,
+               secret: Optional[Bytes] = None) -> None:
+        """Unite with a filter of the same template, while others add keys; or change a filter that was built.
+
+        add, remove: keys that come into a filter of kind golomb or range, and keys that leave a golomb filter with
+        options="counted=1". add, exclude: all keys that a filter of kind exact has, and all that it denies, as they are
+        now. Keys are as build() takes them. A new file takes the place of the old one in one step, for all processes. It
+        has a path or a name in a store; `secret` is that of a keyed filter, if it is not beside the file.
+        """
+        if other is not None:
+            if not (add is remove is exclude is secret is None):
+                raise TypeError("update() takes either a filter or keys")
+            self._combine_into(other, 0)
+            return
+        if add is remove is exclude is None:
+            raise TypeError("update() takes a filter, or keys as add, remove or exclude")
+        kind = self.info.kind
+        exact = bool(self.info.can & _core.CAN_EXCLUDE)
+        if exact and (add is None or exclude is None or remove is not None):
+            raise TypeError(f"an update of kind {kind} takes all keys of the filter as add, and all that it denies as exclude")
+        if exclude is not None and not exact:
+            raise TypeError(f"exclude is for the kind exact, and this filter is of kind {kind}")
+        updater = _core.update(*self._file("update"), secret)
+        for op, keys in (COMING, add), (GOING, remove), (GOING, exclude):
+            _give(updater, op, keys, kind)
+        updater.finish()
+
+    def export_delta(self, old: "Filter") -> Bytes:
+        """What updates added to a filter of kind exact since it was as `old`, for those who have it as it was."""
+        return self._delta(old)
+
+    def apply_delta(self, delta: Bytes, *, secret: Optional[Bytes] = None) -> bool:
+        """Bring a filter of kind exact up to date, in one step for all processes. False: it has these data already.
+
+        Stale if the delta was made for another state of the filter. The filter has a path or a name in a store.
+        """
+        return _core.apply_delta(*self._file("apply_delta"), secret, delta)
+
+    def _file(self, call: str) -> Tuple[Any, Optional[Bytes]]:
+        self.status()
+        if self._where is None:
+            raise ValueError(f"{call}() needs a filter that has a file, and this one is in memory")
+        return _place(self._where, self._store)
 
     def intersection_update(self, other: "Filter") -> None:
         """Keep what another filter of the same template holds, too."""

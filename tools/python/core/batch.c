@@ -100,6 +100,8 @@ static int64_t use_keys(void *what, const struct batch *b, const struct blm_key 
 	case ADD_AT:   return blm_add_at(what, keys, count, when, bits);
 	case AGES:     return blm_ages(what, keys, count, when, b->ret_values + at, bits);
 	case EXCLUDE:  return blm_build_exclude_many(what, keys, count);
+	case COMING:   return blm_update_add_many(what, keys, count);
+	case GOING:    return blm_update_remove_many(what, keys, count);
 	default:       return blm_build_add_many(what, keys, count);
 	}
 }

@@ -32,7 +32,8 @@ struct store {
 /* finish() is refused while another thread is in add_many(). */
 struct builder {
 	PyObject_HEAD
-	struct blm_build *build;
+	struct blm_build *build;	/* or */
+	struct blm_update *update;
 	Py_ssize_t users;
 };
 
@@ -61,7 +62,10 @@ int plain_format(const char *format);
 int is_no_plain_numpy(PyObject *object);
 
 /* The operations on many keys. The order is that of _filter.py. */
-enum op { CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE };
+enum op {
+	CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, WITHIN, AGAIN, ADD_AT, AGES, BUILD, EXCLUDE, COMING,
+	GOING,
+};
 
 /* A filter or a builder, in use until the call ends. closing: NULL, or set by close(). */
 struct target {
@@ -99,10 +103,14 @@ void unuse(struct handle *handle);
 int use_store(PyObject *object, struct blm_store **ret);
 void unuse_store(PyObject *object);
 PyObject *handle_new(struct blm_filter *f);
+/* One of them, which then belongs to the object; the other is NULL. */
+PyObject *builder_new(struct blm_build *build, struct blm_update *update);
 /* For free(); NULL: no memory. */
 struct blm_info *info_new(void);
 PyObject *info_dict(const struct blm_info *info);
 PyObject *verify(PyObject *self, PyObject *args);
+PyObject *update_begin(PyObject *module, PyObject *args);
+PyObject *apply_delta(PyObject *module, PyObject *args);
 
 /* A converter for "O&": text as UTF-8, or bytes as they are, without NUL; None is NULL. */
 int text_of(PyObject *object, const char **ret);

@@ -272,6 +272,7 @@ static PyMethodDef methods[] = {
 	{ "_compare", compare, METH_O, NULL },
 	{ "_template", template_or_copy, METH_VARARGS, NULL },
 	{ "_export", export_filter, METH_VARARGS, NULL },
+	{ "_delta", delta, METH_O, NULL },
 	{ "_adopt", adopt, METH_O, NULL },
 	{ 0 }
 };

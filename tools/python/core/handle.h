@@ -43,6 +43,7 @@ PyObject *combine_into(PyObject *self, PyObject *args);
 PyObject *same_template(PyObject *self, PyObject *args);
 PyObject *compare(PyObject *self, PyObject *args);
 PyObject *template_or_copy(PyObject *self, PyObject *args);
+PyObject *delta(PyObject *self, PyObject *other);
 PyObject *export_filter(PyObject *self, PyObject *args);
 
 #endif

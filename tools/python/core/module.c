@@ -145,16 +145,8 @@ static PyObject *make(PyObject *module, PyObject *args)
 	unuse_store(where);
 	if (r < 0)
 		return fail(r, NULL);
-	if (how == 2) {
-		allocfunc alloc = (allocfunc)PyType_GetSlot(builder_type, Py_tp_alloc);
-		PyObject *builder = alloc(builder_type, 0);
-
-		if (builder)
-			((struct builder *)builder)->build = build;
-		else
-			blm_build_cancel(build);
-		return builder;
-	}
+	if (how == 2)
+		return builder_new(build, NULL);
 	/* the message first: closing and allocating may overwrite it */
 	ret = r == BLM_DIFFERS && how ? PyUnicode_DecodeFSDefault(blm_error_message()) : NULL;
 	if (!ret)
@@ -235,69 +227,6 @@ static PyObject *plan(PyObject *module, PyObject *args)
 				plan.bits_per_key);
 }
 
-/* ---- The builder ---- */
-
-PyTypeObject *builder_type;
-
-/* (BUILD or EXCLUDE, keys), or (BUILD or EXCLUDE, data, offsets) of packed keys */
-static PyObject *build_use(PyObject *self, PyObject *args)
-{
-	struct builder *builder = (struct builder *)self;
-	PyObject *keys, *offsets = NULL, *ret;
-	struct target target = { builder->build, NULL };
-	int op;
-
-	if (!PyArg_ParseTuple(args, "iO|O:use", &op, &keys, &offsets))
-		return NULL;
-	if (!builder->build)
-		return fail_closed();
-	builder->users++;
-	ret = offsets ? run_packed(target, (enum op)op, keys, offsets, NULL)
-		: run_many(target, (enum op)op, keys, NULL);
-	builder->users--;
-	return ret;
-}
-
-static PyObject *build_finish(PyObject *self, PyObject *unused)
-{
-	struct builder *builder = (struct builder *)self;
-	struct blm_build *build = builder->build;
-	struct blm_filter *f;
-	int r;
-
-	if (!build)
-		return fail_closed();
-	if (builder->users) {
-		PyErr_SetString(PyExc_ValueError, "finish(): another thread is in use()");
-		return NULL;
-	}
-	builder->build = NULL;
-	WITHOUT_GIL(r = blm_build_finish(build, &f);)
-	return r < 0 ? fail(r, NULL) : handle_new(f);
-}
-
-static void build_dealloc(PyObject *self)
-{
-	PyTypeObject *type = Py_TYPE(self);
-
-	blm_build_cancel(((struct builder *)self)->build);
-	((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-	Py_DECREF(type);
-}
-
-static PyMethodDef build_methods[] = {
-	{ "use", build_use, METH_VARARGS, NULL },
-	{ "finish", build_finish, METH_NOARGS, NULL },
-	{ 0 }
-};
-static PyType_Slot build_slots[] = {
-	{ Py_tp_dealloc, build_dealloc }, { Py_tp_methods, build_methods }, { 0, NULL }
-};
-PyType_Spec builder_spec = {
-	.name = "bloomery._core.Builder", .basicsize = sizeof(struct builder),
-	.flags = Py_TPFLAGS_DEFAULT, .slots = build_slots,
-};
-
 /* ---- The module ---- */
 
 static PyMethodDef functions[] = {
@@ -306,6 +235,8 @@ static PyMethodDef functions[] = {
 	{ "import_", import_filter, METH_VARARGS, NULL },
 	{ "plan", plan, METH_VARARGS, NULL },
 	{ "verify", verify, METH_VARARGS, NULL },
+	{ "update", update_begin, METH_VARARGS, NULL },
+	{ "apply_delta", apply_delta, METH_VARARGS, NULL },
 	{ 0 }
 };
 
@@ -337,7 +268,8 @@ PyMODINIT_FUNC PyInit__core(void)
 	    || add_type(module, &store_spec, "StoreHandle", &store_type) < 0
 	    || add_type(module, &builder_spec, "Builder", &builder_type) < 0
 	    || PyModule_AddStringConstant(module, "VERSION", blm_version()) < 0
-	    || PyModule_AddIntConstant(module, "FORGETS", BLM_FORGETS) < 0) {
+	    || PyModule_AddIntConstant(module, "FORGETS", BLM_FORGETS) < 0
+	    || PyModule_AddIntConstant(module, "CAN_EXCLUDE", BLM_CAN_EXCLUDE) < 0) {
 		Py_XDECREF(module);
 		return NULL;
 	}

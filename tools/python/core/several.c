@@ -95,6 +95,35 @@ PyObject *template_or_copy(PyObject *self, PyObject *args)
 	return r < 0 ? fail(r, NULL) : handle_new(made);
 }
 
+PyObject *delta(PyObject *self, PyObject *other)
+{
+	struct handle *now = (struct handle *)self, *before = (struct handle *)other;
+	struct blm_filter *f, *old;
+	PyObject *ret;
+	size_t len = 0;
+	void *bytes;
+	int r = 0;
+
+	if (!PyObject_TypeCheck(other, handle_type)) {
+		PyErr_SetString(PyExc_TypeError, "a delta is made from the filter as it was");
+		return NULL;
+	}
+	old = use(before);
+	if (!old)
+		return NULL;
+	f = use(now);
+	if (f) {
+		WITHOUT_GIL(r = blm_delta_make(f, old, &bytes, &len);)
+		unuse(now);
+	}
+	unuse(before);
+	if (!f || r < 0)
+		return f ? fail(r, NULL) : NULL;
+	ret = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
+	blm_free(bytes);
+	return ret;
+}
+
 /* ---- Other forms ---- */
 
 PyObject *export_filter(PyObject *self, PyObject *args)
