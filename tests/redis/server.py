@@ -137,6 +137,14 @@ class Server:
     def __exit__(self, *exception):
         self.close()
 
+    def listen(self):
+        """The server takes connections of the loopback, too. Return: the port."""
+        with self.client() as ask:
+            for port in range(21000, 22000):
+                if ask('CONFIG', 'SET', 'port', port) == 'OK':
+                    return port
+        raise AssertionError('no port is free')
+
     def names(self):
         """The filters of the store, as a program of this machine sees them."""
         out = subprocess.run([PROGRAM, 'ls', '--store', f'{self.folder}/store'], check=False, capture_output=True)

@@ -139,7 +139,7 @@ class Store(unittest.TestCase):
         with Server('--port', '0') as master, Server() as replica:
             with master.client() as ask, replica.client() as other:
                 self.fill(ask)
-                port = self.listen(ask)
+                port = master.listen()
                 other('REPLICAOF', '127.0.0.1', port)
                 until(lambda: b'master_link_status:up' in other('INFO', 'replication'), 'the replica is in step')
                 self.check(other)
@@ -152,12 +152,6 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('WAIT', 1, 60000), 1)
                 self.assertEqual(other('BF.EXISTS', 'b', 'local'), 1)
                 self.assertEqual(other('DEBUG', 'DIGEST-VALUE', 'n'), ask('DEBUG', 'DIGEST-VALUE', 'n'))
-
-    def listen(self, ask):
-        for port in range(21000, 22000):
-            if ask('CONFIG', 'SET', 'port', port) == 'OK':
-                return port
-        raise AssertionError('no port is free')
 
     def test_a_save_of_a_child_has_the_cuckoo_filter_of_its_beginning(self):
         with Server() as server:

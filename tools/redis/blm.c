@@ -1,8 +1,8 @@
 /* blm.c - BLM.*: filters of any kind, made here or found in the store */
 #include "command.h"
 #include "filter.h"
+#include "slow.h"
 #include "store.h"
-#include "sync.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,19 +11,6 @@
 
 enum { ANY = 1 << SORT_FILTER | 1 << SORT_BLOOM };
 enum { SEEDS_TEXT = BLM_SEEDS_MAX * 21 };
-
-/* A bulk string of at most BLM_NAME_MAX bytes without a NUL. Return: false if it is none. */
-static bool get_name(const struct redis_string *arg, char ret[BLM_NAME_MAX + 1])
-{
-	size_t len;
-	const char *text = redis_StringPtrLen(arg, &len);
-
-	if (!len || len > BLM_NAME_MAX || memchr(text, 0, len))
-		return false;
-	memcpy(ret, text, len);
-	ret[len] = '\0';
-	return true;
-}
 
 /* ---- Making, attaching, detaching ---- */
 
@@ -60,13 +47,13 @@ static const char *parse_option(struct redis_string **argv, struct blm_params *p
 {
 	long long number;
 
-	if (option_is(argv[0], "KIND") && get_name(argv[1], w->kind)) {
+	if (option_is(argv[0], "KIND") && arg_name(argv[1], w->kind)) {
 		p->kind = w->kind;
 		return filter_sets_bits(w->kind) ? NULL : "ERR KIND: this server makes only kinds "
 			"whose bits are only set: classic, blocked, split-block, bitmap, scalable, "
 			"removable, attenuated; attach others with BLM.ATTACH";
 	}
-	if (option_is(argv[0], "OPTIONS") && get_name(argv[1], w->options)) {
+	if (option_is(argv[0], "OPTIONS") && arg_name(argv[1], w->options)) {
 		p->options = w->options;
 		return NULL;
 	}
@@ -206,12 +193,8 @@ static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
-	if (!store)
-		return reply_error(ctx, "ERR this server has no store; load the module with the "
-				   "argument store DIR");
-	if (!get_name(argv[2], name) || store_owns(name))
-		return reply_error(ctx, "ERR the name of a filter has 1 to 255 bytes, and does not "
-				   "begin with " STORE_PREFIX);
+	if (!store_name(ctx, argv[2], name))
+		return REDIS_OK;
 	error = no_room(ctx);
 	if (error)
 		return reply_error(ctx, error);
@@ -240,7 +223,7 @@ static int detach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return redis_WrongArity(ctx);
 	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
 	if (o.found != FOUND || !o.v->name || (o.v->owned && argc != 3)
-	    || (argc == 3 && (!get_name(argv[2], name) || store_owns(name)))) {
+	    || (argc == 3 && (!arg_name(argv[2], name) || store_owns(name)))) {
 		key_close(&o);
 		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
 			: o.found == FOUND_OTHER ? reply_wrong_type(ctx)
@@ -434,6 +417,8 @@ bool blm_commands(struct redis_ctx *ctx)
 		{ "blm.put", put, "write deny-oom" },
 		{ "blm.get", get, "readonly fast" },
 		{ "blm.sync", blm_sync_command, "readonly" },
+		{ "blm.union", blm_union_command, "write deny-oom", -1 },
+		{ "blm.publish", blm_publish_command, "write" },
 		{ "blm.info", info_command, "readonly fast" },
 		{ 0 }
 	};

@@ -1,6 +1,7 @@
 /* command.c - what all commands have in common */
 #include "command.h"
 #include "filter.h"
+#include "store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ bool commands_create(struct redis_ctx *ctx, const struct command *commands, cons
 	char text[64];
 
 	for (const struct command *c = commands; c->name; c++) {
-		if (redis_CreateCommand(ctx, c->name, c->run, c->flags, 1, 1, 1) != REDIS_OK)
+		if (redis_CreateCommand(ctx, c->name, c->run, c->flags, 1,
+					c->last ? c->last : 1, 1) != REDIS_OK)
 			return false;
 		if (!categories)
 			continue;
@@ -153,6 +155,31 @@ int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_
 }
 
 /* ---- Arguments ---- */
+
+bool arg_name(const struct redis_string *arg, char ret[BLM_NAME_MAX + 1])
+{
+	size_t len;
+	const char *text = redis_StringPtrLen(arg, &len);
+
+	if (!len || len > BLM_NAME_MAX || memchr(text, 0, len))
+		return false;
+	memcpy(ret, text, len);
+	ret[len] = '\0';
+	return true;
+}
+
+bool store_name(struct redis_ctx *ctx, const struct redis_string *arg, char ret[BLM_NAME_MAX + 1])
+{
+	if (!store)
+		reply_error(ctx, "ERR this server has no store; load the module with the argument "
+			    "store DIR");
+	else if (!arg_name(arg, ret) || store_owns(ret))
+		reply_error(ctx, "ERR the name of a filter has 1 to 255 bytes, and does not begin "
+			    "with " STORE_PREFIX);
+	else
+		return true;
+	return false;
+}
 
 struct blm_key *keys_of(struct redis_string **argv, size_t count)
 {

@@ -13,6 +13,7 @@ struct command {
 	const char *name;
 	redis_function *run;
 	const char *flags;
+	int last;			/* its last key; 0: it has one key */
 };
 
 /* @commands: ends with a name that is NULL. @category: of ACL, where the server takes it */
@@ -69,6 +70,11 @@ const char *no_room(struct redis_ctx *ctx);
  */
 int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,
 		     int argc);
+
+/* A string of at most BLM_NAME_MAX bytes without a NUL. Return: false if it is none. */
+bool arg_name(const struct redis_string *arg, char ret[BLM_NAME_MAX + 1]);
+/* A name that keys can be attached to. Return: false, and a reply, if it is none. */
+bool store_name(struct redis_ctx *ctx, const struct redis_string *arg, char ret[BLM_NAME_MAX + 1]);
 
 /* Keys of the arguments. NULL: out of memory; free() it. */
 struct blm_key *keys_of(struct redis_string **argv, size_t count);

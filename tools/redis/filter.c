@@ -48,6 +48,21 @@ struct value *filter_new(const struct blm_params *params, const struct spot *spo
 	return store_make(v, spot, create, params) < 0 ? value_free(v) : v;
 }
 
+static int make_like(struct blm_filter **ret, struct blm_store *to, const char *name,
+		     const void *context)
+{
+	return blm_template(ret, to, name, context, 0);
+}
+
+struct value *filter_like(const struct value *from, const struct spot *spot)
+{
+	struct value *v = value_new(SORT_FILTER);
+
+	if (!v)
+		return NULL;
+	return store_make(v, spot, make_like, from->f) < 0 ? value_free(v) : v;
+}
+
 /* ---- Saving and loading ---- */
 
 struct bytes {

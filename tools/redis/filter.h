@@ -24,6 +24,9 @@ int filter_open(struct value *v);
 /* An owned one. NULL: blm_error_message() */
 struct value *filter_new(const struct blm_params *params, const struct spot *spot);
 
+/* An owned one without keys that combines with `from`. NULL: blm_error_message() */
+struct value *filter_like(const struct value *from, const struct spot *spot);
+
 /* An owned one of a file of the library's own format. NULL: it is none, or of a wrong kind. */
 struct value *filter_import(const void *bytes, size_t count, const struct spot *spot);
 

@@ -64,12 +64,19 @@ struct value *value_new(enum sort sort)
 		return NULL;
 	v->sort = sort;
 	v->owned = true;
+	v->holders = 1;
+	return v;
+}
+
+struct value *value_hold(struct value *v)
+{
+	__atomic_fetch_add(&v->holders, 1, __ATOMIC_RELAXED);
 	return v;
 }
 
 struct value *value_free(struct value *v)
 {
-	if (!v)
+	if (!v || __atomic_sub_fetch(&v->holders, 1, __ATOMIC_ACQ_REL))
 		return NULL;
 	cuckoo_free(v);
 	blm_close(v->f);

@@ -62,6 +62,7 @@ struct value {
 	/* SORT_CUCKOO */
 	struct cuckoo_tables tables;
 	struct table *chain;		/* of TABLES_MOST; NULL: as f */
+	unsigned holders;		/* the server, and threads that use the filter; atomic */
 };
 
 /* False while chunks or the file of the value are missing. */
@@ -90,6 +91,8 @@ struct spot spot_of_io(struct redis_io *io);
 bool value_has_room(void);
 
 struct value *value_new(enum sort sort);
+/* Another holder. Each one calls value_free(); the last one frees it. Return: v */
+struct value *value_hold(struct value *v);
 struct value *value_free(struct value *v);
 struct value *value_copy(const struct value *from, const struct spot *spot);
 /* The bytes of memory or of the file, with those that are not allocated yet. */
