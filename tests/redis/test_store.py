@@ -85,6 +85,40 @@ class Store(unittest.TestCase):
                 ask('SELECT', 1)
                 self.assertEqual([self.full(ask, name) for name in ('there', 'copy')], [500, 500])
 
+    def test_a_renamed_key_keeps_what_local_processes_added(self):
+        with Server() as server:
+            with server.client() as ask:
+                ask('BF.RESERVE', 'a', '0.001', 1000)
+                ask('BF.RESERVE', 'b', '0.001', 1000)
+                ask('BF.ADD', 'a', 'mine')
+                ask('RENAME', 'a', 'c')
+                ask('RESTORE', 'b', 0, ask('DUMP', 'b'), 'REPLACE')
+                ask('BF.RESERVE', 'a', '0.001', 1000)
+                ask('SAVE')
+                names = {key: dict(zip(*[iter(ask('BLM.INFO', key))] * 2))['name'].decode() for key in 'abc'}
+            self.assertEqual(names, {'a': 'redis.0.a~2', 'b': 'redis.0.b~2', 'c': 'redis.0.a'})
+            for key, name in names.items():
+                self.assertEqual(server.program('claim', name, keys=key.encode()).returncode, 0)
+            server.restart(kill=True)
+            with server.client() as ask:
+                for key in 'abc':
+                    self.assertEqual(ask('BF.MEXISTS', key, *'abc'), [int(key == other) for other in 'abc'])
+                self.assertEqual(ask('BF.EXISTS', 'c', 'mine'), 1)
+                self.assertEqual(len(server.names()), 3)
+
+    def test_the_append_only_file_renames_to_the_file_that_the_key_had(self):
+        with Server('--appendonly', 'yes') as server:
+            with server.client() as ask:
+                ask('BF.RESERVE', 'a', '0.001', 1000)
+                ask('BF.ADD', 'a', 'mine')
+                ask('RENAME', 'a', 'c')
+                ask('BF.ADD', 'c', 'later')
+            self.assertEqual(server.program('claim', 'redis.0.a', keys=b'local').returncode, 0)
+            server.restart()
+            with server.client() as ask:
+                self.assertEqual(ask('BF.MEXISTS', 'c', 'mine', 'later', 'local', 'x'), [1, 1, 1, 0])
+            until(lambda: server.names() == ['redis.0.a'], 'the other file is dropped')
+
     def test_databases_that_are_swapped_do_not_swap_their_files(self):
         with Server() as server:
             with server.client() as ask:

@@ -8,6 +8,7 @@
  */
 #include "command.h"
 #include "cuckoo.h"
+#include "earlier.h"
 #include "rdb.h"
 #include "store.h"
 
@@ -86,7 +87,7 @@ static int follow_key(struct redis_ctx *ctx, int type, const char *event, struct
 		return REDIS_OK;
 	o = key_open(ctx, key, REDIS_READ, 1 << SORT_BLOOM | 1 << SORT_FILTER);
 	if (o.found == FOUND)
-		store_relabel(o.v, &spot);
+		store_moved(o.v, &spot);
 	key_close(&o);
 	return REDIS_OK;
 }
@@ -98,12 +99,20 @@ static void follow_swap(struct redis_ctx *ctx, struct redis_event event, uint64_
 	store_swap(swapped->first, swapped->second);
 }
 
+static void follow_loading(struct redis_ctx *ctx, struct redis_event event, uint64_t sub,
+			   void *data)
+{
+	earlier_forget();
+}
+
 static bool follow_keys(struct redis_ctx *ctx)
 {
-	struct redis_event swap = { .id = REDIS_EVENT_SWAPDB, .version = 1 };
+	struct redis_event swap = { .id = REDIS_EVENT_SWAPDB, .version = 1 },
+		loading = { .id = REDIS_EVENT_LOADING, .version = 1 };
 
 	return redis_SubscribeToKeyspaceEvents(ctx, REDIS_NOTIFY_GENERIC, follow_key) == REDIS_OK
-		&& redis_SubscribeToServerEvent(ctx, swap, follow_swap) == REDIS_OK;
+		&& redis_SubscribeToServerEvent(ctx, swap, follow_swap) == REDIS_OK
+		&& redis_SubscribeToServerEvent(ctx, loading, follow_loading) == REDIS_OK;
 }
 
 /* Once the server has loaded its data, a file that no key has is one of a key that is gone. */

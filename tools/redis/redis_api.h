@@ -36,8 +36,8 @@ enum {									/* GetContextFlags() */
 
 typedef int redis_function(struct redis_ctx *ctx, struct redis_string **argv, int argc);
 
-/* Events of keys that are renamed, moved or copied, and of databases that change places. */
-enum { REDIS_NOTIFY_GENERIC = 1 << 2, REDIS_EVENT_SWAPDB = 11 };
+/* Events: keys are renamed, moved or copied, data are loaded, databases change places. */
+enum { REDIS_NOTIFY_GENERIC = 1 << 2, REDIS_EVENT_LOADING = 3, REDIS_EVENT_SWAPDB = 11 };
 
 struct redis_event {
 	uint64_t id, version;

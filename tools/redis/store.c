@@ -1,4 +1,6 @@
 /* store.c - files of the module's store: names, taking up those of an earlier run, sweeping */
+#include "earlier.h"
+#include "label.h"
 #include "store.h"
 
 #include <errno.h>
@@ -11,11 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { NAMES_MOST = 1000, WAIT_MS = 5000, STEP_MS = 50, PIECE = 1 << 20 };
-enum { LABEL_KEY = 256, LABEL_MOST = 1024 };
-#define LABEL "redis"
-#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
+enum { NAMES_MOST = 1000, WAIT_MS = 5000, STEP_MS = 50 };
 
 struct blm_store *store;
 
@@ -94,7 +92,7 @@ bool store_owns(const char *name)
 	return !strncmp(name, STORE_PREFIX, strlen(STORE_PREFIX));
 }
 
-static bool in_use(const char *name)
+bool store_uses(const char *name)
 {
 	bool found;
 
@@ -139,85 +137,46 @@ void store_release(const char *name, bool owned)
 	store_forget(name);
 }
 
-/* Bytes that a name cannot have, or that an escape begins with, are written as %XX. */
-static void escape(char *to, size_t room, const char *key, size_t len)
+/* While the server loads its data, a file of another key may wait for its value. */
+static bool waits(const char *name, const char *label)
 {
-	for (size_t i = 0; i < len && room > 4; i++) {
-		uint8_t c = (uint8_t)key[i];
-		bool plain = c > ' ' && c < 0x7f && c != '/' && c != '%' && c != '~' && c != '*'
-			&& c != '?' && c != '[' && c != '\\';
-		int n = snprintf(to, room, plain ? "%c" : "%%%02X", c);
+	struct blm_info info = BLM_INFO;
+	char has[LABEL_MOST];
 
-		to += n;
-		room -= (size_t)n;
-	}
+	return blm_store_find(store, name, &info) == 0 && label_read(has, &info)
+		&& strcmp(has, label);
 }
 
-/* The first name of the key that no value has. Keys that are cut are told apart by a number. */
+/* The first name of the key that is free. Keys that are cut are told apart by a number. */
 static bool find_name(char name[BLM_NAME_MAX + 1], const struct spot *spot)
 {
 	size_t len, begun = (size_t)snprintf(name, BLM_NAME_MAX + 1, STORE_PREFIX "%d.", spot->db),
 		end;
 	const char *key = redis_StringPtrLen(spot->key, &len);
+	char label[LABEL_MOST];
 
+	label_of(label, spot);
 	name[begun] = '\0';
-	escape(name + begun, BLM_NAME_MAX - 8 - begun, key, len);
+	name_escape(name + begun, BLM_NAME_MAX - 8 - begun, key, len);
 	end = strlen(name);
-	for (int i = 2; in_use(name) && i < NAMES_MOST; i++)
+	for (int i = 2; i < NAMES_MOST; i++) {
+		if (!store_uses(name) && !(spot->loading && waits(name, label)))
+			return true;
 		snprintf(name + end, BLM_NAME_MAX + 1 - end, "~%d", i);
-	return !in_use(name);
-}
-
-/* ---- Labels ---- */
-
-/*
- * The label of a key: its database, length, hash and first bytes. It holds all keys of at most
- * LABEL_KEY bytes apart, and longer ones by their hash.
- */
-static void label_of(char ret[LABEL_MOST], const struct spot *spot)
-{
-	size_t len;
-	const char *key = redis_StringPtrLen(spot->key, &len);
-	uint64_t hash = FNV_BASIS;
-	int n;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (uint8_t)key[i]) * FNV_PRIME;
-	n = snprintf(ret, LABEL_MOST, "%d:%zu:%016llx:", spot->db, len, (unsigned long long)hash);
-	escape(ret + n, LABEL_MOST - (size_t)n, key, len < LABEL_KEY ? len : LABEL_KEY);
-}
-
-/* Return: false if the file has no label of the server. */
-static bool label_read(char ret[LABEL_MOST], const struct blm_info *info)
-{
-	size_t begun = strlen(LABEL "="), len;
-
-	for (const char *line = info->labels, *end; (end = strchr(line, '\n')); line = end + 1) {
-		len = (size_t)(end - line);
-		if (len < begun || strncmp(line, LABEL "=", begun) || len - begun >= LABEL_MOST)
-			continue;
-		memcpy(ret, line + begun, len - begun);
-		ret[len - begun] = '\0';
-		return true;
 	}
 	return false;
 }
 
-/* A file without a label is made anew when the server loads its data the next time. */
-static void label(const char *name, const char *value)
-{
-	if (blm_store_label(store, name, LABEL, value) < 0)
-		blm_store_label(store, name, LABEL, NULL);
-}
+/* ---- Labels ---- */
 
-void store_relabel(const struct value *v, const struct spot *spot)
+static void relabel(const struct value *v, const struct spot *spot)
 {
 	char text[LABEL_MOST];
 
 	if (!store || !v->name || !v->owned)
 		return;
 	label_of(text, spot);
-	label(v->name, text);
+	label_set(v->name, text);
 }
 
 struct swap {
@@ -228,15 +187,13 @@ struct swap {
 static int note_swap(void *context, const struct blm_info *info, int err)
 {
 	struct swap *s = context;
-	char text[LABEL_MOST], swapped[LABEL_MOST + 16], *rest;
-	int db, r;
+	char text[LABEL_MOST], swapped[LABEL_MOST];
+	int r;
 
-	if (!label_read(text, info))
+	/* an earlier file that no value has yet keeps the label that it had in the end */
+	if (!store_uses(info->name) || !label_read(text, info)
+	    || !label_swap(swapped, text, s->one, s->other))
 		return 0;
-	db = (int)strtol(text, &rest, 10);
-	if (db != s->one && db != s->other)
-		return 0;
-	snprintf(swapped, sizeof(swapped), "%d%s", db == s->one ? s->other : s->one, rest);
 	r = names_add(&s->names, info->name);
 	return r < 0 ? r : names_add(&s->labels, swapped);
 }
@@ -248,105 +205,102 @@ void store_swap(int one, int other)
 	if (store)
 		blm_store_list(store, STORE_PREFIX "*", note_swap, &s);
 	for (unsigned i = 0; i < s.labels.count; i++)
-		label(s.names.name[i], s.labels.name[i]);
+		label_set(s.names.name[i], s.labels.name[i]);
 	names_free(&s.names);
 	names_free(&s.labels);
 }
 
-/* ---- Files of an earlier run ---- */
+/* ---- Making ---- */
 
-/* True if a has every bit of b. Both have the same template; data of later stages come last. */
-static bool holds(const struct blm_filter *a, const struct blm_filter *b)
+static int set_name(struct value *v, const char *name)
 {
-	struct blm_info *info = malloc(2 * sizeof(*info));
-	uint64_t *one = malloc(PIECE), *two = malloc(PIECE);
-	bool good = info && one && two;
-
-	if (good) {
-		info[0] = info[1] = BLM_INFO;
-		good = blm_info(a, &info[0]) == 0 && blm_info(b, &info[1]) == 0
-			&& info[0].data_bytes >= info[1].data_bytes;
-	}
-	for (uint64_t at = 0; good && at < info[1].data_bytes; at += PIECE) {
-		uint64_t left = info[1].data_bytes - at;
-		size_t bytes = left < PIECE ? left : PIECE;
-
-		good = blm_data_read(a, at, one, bytes) == 0
-			&& blm_data_read(b, at, two, bytes) == 0;
-		for (size_t i = 0; good && i < bytes / 8; i++)
-			good = !(two[i] & ~one[i]);
-	}
-	free(info);
-	free(one);
-	free(two);
-	return good;
+	v->name = strdup(name);
+	if (v->name && use(name) == 0)
+		return 0;
+	free(v->name);
+	v->name = NULL;
+	return -ENOMEM;
 }
 
-/* Return: the file of that name if it can stand for what make() makes, or NULL. */
-static struct blm_filter *take_up(const char *name, store_maker *make, const void *context)
+static void unset_name(struct value *v)
 {
-	struct blm_filter *old, *fresh = NULL;
+	store_forget(v->name);
+	free(v->name);
+	v->name = NULL;
+}
 
-	if (blm_open(&old, store, name, BLM_OPEN_WRITE) < 0)
-		return NULL;
-	if (make(&fresh, NULL, NULL, context) < 0 || blm_same_template(old, fresh) < 0
-	    || !holds(old, fresh))
-		old = blm_close(old);
+/* Return: 0 if a file of an earlier run is that of the value now, or a negative errno. */
+static int take_up(struct value *v, const struct spot *spot, store_maker *make, const void *context)
+{
+	char label[LABEL_MOST], name[BLM_NAME_MAX + 1];
+	struct blm_filter *fresh;
+	int r;
+
+	label_of(label, spot);
+	if (!spot->loading || !earlier_has(label))
+		return -ENOENT;
+	r = make(&fresh, NULL, NULL, context);
+	if (r < 0)
+		return r;
+	v->f = earlier_open(label, fresh, true, name);
 	blm_close(fresh);
-	return old;
-}
-
-/* The same, if the file is that of the key, or NULL; what has the name otherwise is dropped. */
-static struct blm_filter *find_old(const char *name, const struct spot *spot, store_maker *make,
-				   const void *context)
-{
-	struct blm_info info = BLM_INFO;
-	char has[LABEL_MOST], must[LABEL_MOST];
-	struct blm_filter *f = NULL;
-	int r = blm_store_find(store, name, &info);
-
-	if (r == -ENOENT)
-		return NULL;
-	label_of(must, spot);
-	if (r == 0 && spot->loading && label_read(has, &info) && !strcmp(has, must))
-		f = take_up(name, make, context);
-	if (!f)
-		blm_store_drop(store, name);
-	return f;
+	r = v->f ? set_name(v, name) : -ENOENT;
+	if (r < 0)
+		v->f = blm_close(v->f);
+	return r;
 }
 
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context)
 {
+	struct blm_info info = BLM_INFO;
 	char name[BLM_NAME_MAX + 1];
 	int r;
 
 	if (!store || !spot->key)
 		return make(&v->f, NULL, NULL, context);
+	if (take_up(v, spot, make, context) == 0)
+		return 0;
 	if (!find_name(name, spot))
 		return -EEXIST;
-	v->name = strdup(name);
-	if (!v->name || use(name) < 0) {
-		free(v->name);
-		v->name = NULL;
-		return -ENOMEM;
-	}
-	v->f = find_old(name, spot, make, context);
-	if (v->f)
-		return 0;
+	r = set_name(v, name);
+	if (r < 0)
+		return r;
+	if (blm_store_find(store, name, &info) != -ENOENT)
+		blm_store_drop(store, name);	/* of no key, or of this one, but it lacks a bit */
 	r = make(&v->f, store, name, context);
 	if (r == 0 && !spot->copied)
-		store_relabel(v, spot);
-	if (r < 0) {			/* no drop, which would replace the message */
-		store_forget(name);
-		free(v->name);
-		v->name = NULL;
-	}
+		relabel(v, spot);
+	if (r < 0)			/* no drop, which would replace the message */
+		unset_name(v);
 	return r;
 }
 
+void store_moved(struct value *v, const struct spot *spot)
+{
+	char label[LABEL_MOST], name[BLM_NAME_MAX + 1];
+	struct blm_filter *f;
+
+	if (!store || !v->name || !v->owned)
+		return;
+	label_of(label, spot);
+	f = spot->loading && v->f && earlier_has(label) ? earlier_open(label, v->f, false, name)
+		: NULL;
+	if (f) {
+		v->f = blm_close(v->f);
+		blm_store_drop(store, v->name);
+		unset_name(v);
+		v->f = f;
+		set_name(v, name);	/* without memory: as a filter in memory */
+	} else {
+		relabel(v, spot);
+	}
+}
+
+/* ---- Sweeping ---- */
+
 static int note(void *context, const struct blm_info *info, int err)
 {
-	return in_use(info->name) ? 0 : names_add(context, info->name);
+	return store_uses(info->name) ? 0 : names_add(context, info->name);
 }
 
 unsigned store_sweep(void)

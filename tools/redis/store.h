@@ -25,6 +25,9 @@ int store_open(const char *dir);
 /* True for the names of the server's own files, to which no key can be attached. */
 bool store_owns(const char *name);
 
+/* Does a value have the file of that name? */
+bool store_uses(const char *name);
+
 typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const char *name,
 			const void *context);
 
@@ -35,8 +38,12 @@ typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const 
  */
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
 
-/* The value is now that of this key, or the databases have changed places: says so in the label. */
-void store_relabel(const struct value *v, const struct spot *spot);
+/*
+ * The value is now that of this key: says so in the label of its file. While the server replays
+ * what it did, the file that this key had in the end takes the place of the value's.
+ */
+void store_moved(struct value *v, const struct spot *spot);
+/* The databases have changed places. */
 void store_swap(int one, int other);
 
 /* The name is free again; an owned file is dropped. name may be NULL. Any thread. */
