@@ -74,11 +74,12 @@ class Client:
 class Server:
     """One server at a time in a folder of its own. Its socket is s, its store is store."""
 
-    def __init__(self, *options, arguments=None, folder=None):
+    def __init__(self, *options, arguments=None, folder=None, more=()):
         self.made = folder is None
         self.folder = folder or tempfile.mkdtemp(prefix='blm-', dir='/tmp')
         self.options = options
         self.arguments = ['store', f'{self.folder}/store'] if arguments is None else list(arguments)
+        self.arguments += more
         try:
             self.start()
         except BaseException:

@@ -317,6 +317,45 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('BLM.GET', 'k', 'a'), 1)
                 self.assertEqual(ask('CF.COUNT', 'c', 'a'), 1)
 
+    def test_a_missing_key_is_attached_to_the_filter_of_its_name(self):
+        with Server(more=['auto-attach', 'yes']) as server, server.client() as ask:
+            self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+            server.program('add', 'seen', keys=b'local')
+            self.assertEqual(ask('BF.MEXISTS', 'seen', 'local', 'x'), [1, 0])
+            self.assertEqual(ask('BLM.CLAIM', 'seen', 'local', 'x'), b'\x02')
+            self.assertEqual(server.program('test', 'seen', keys=b'x\ny\n').stdout, b'x\n')
+            self.assertEqual(ask('BF.EXISTS', 'none', 'x'), 0)
+            self.assertEqual(ask('KEYS', '*'), [b'seen'])
+            self.assertEqual(dict(zip(*[iter(ask('BLM.INFO', 'seen'))] * 2))['owned'], b'no')
+            self.assertEqual(ask('DEL', 'seen'), 1)
+            self.assertEqual(server.names(), ['seen'])
+            self.assertEqual(ask('BF.ADD', 'redis.0.x', 'x'), 1)
+            self.assertEqual(ask('BF.RESERVE', 'seen', '0.01', 10), 'OK')
+            self.assertEqual(ask('BF.EXISTS', 'seen', 'x'), 0)
+
+    def test_a_replica_attaches_what_its_master_attached(self):
+        with Server(more=['auto-attach', 'yes']) as master, Server(more=['auto-attach', 'yes']) as replica:
+            for server in (master, replica):
+                self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+            with master.client() as ask, replica.client() as other:
+                other('REPLICAOF', '127.0.0.1', master.listen())
+                until(lambda: b'master_link_status:up' in other('INFO', 'replication'), 'the replica is in step')
+                self.assertEqual(other('BF.EXISTS', 'seen', 'x'), 0)
+                self.assertEqual(other('EXISTS', 'seen'), 0)
+                self.assertEqual(ask('BF.EXISTS', 'seen', 'x'), 0)
+                self.assertEqual(ask('BF.ADD', 'seen', 'x'), 1)
+                self.assertEqual(ask('WAIT', 1, 60000), 1)
+                self.assertEqual(other('BF.EXISTS', 'seen', 'x'), 1)
+            self.assertEqual(replica.program('test', 'seen', keys=b'x\n').stdout, b'x\n')
+
+    def test_attaching_by_itself_is_off_and_needs_a_store(self):
+        with Server() as server, server.client() as ask:
+            self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+            self.assertIn('not found', ask('BLM.CLAIM', 'seen', 'x'))
+        for value, words in (('yes', 'needs the argument store'), ('maybe', 'neither yes nor no')):
+            with self.assertRaisesRegex(AssertionError, f'auto-attach: {words}'):
+                Server(arguments=['auto-attach', value])
+
     def test_the_append_only_file_adds_nothing_to_an_attached_filter(self):
         with Server('--appendonly', 'yes') as server:
             self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)

@@ -35,7 +35,8 @@ bool commands_create(struct redis_ctx *ctx, const struct command *commands, cons
 
 /* ---- Keys ---- */
 
-struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts)
+static struct opened find(struct redis_ctx *ctx, struct redis_string *name, int mode,
+			  unsigned sorts)
 {
 	struct opened o = { .key = redis_OpenKey(ctx, name, mode), .found = FOUND_OTHER };
 	struct redis_type *type;
@@ -52,6 +53,39 @@ struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mod
 		o.v = redis_ModuleTypeGetValue(o.key);
 	if (o.v && !o.v->owned && !o.v->f)
 		filter_open(o.v);
+	return o;
+}
+
+/* Is the key to be attached to the filter of its name? Replicas get their keys of the master. */
+static bool attaches(struct redis_ctx *ctx, const struct redis_string *key, char ret[])
+{
+	int flags = redis_GetContextFlags(ctx);
+	struct blm_info info = BLM_INFO;
+
+	return settings.auto_attach && store && flags & REDIS_MASTER
+		&& !(flags & (REDIS_LOADING | REDIS_ASYNC_LOADING)) && arg_name(key, ret)
+		&& !store_owns(ret) && blm_store_find(store, ret, &info) == 0 && !no_room(ctx);
+}
+
+struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts)
+{
+	struct opened o = find(ctx, name, mode, sorts);
+	char filter[BLM_NAME_MAX + 1];
+	struct value *v;
+
+	if (o.found != FOUND_NONE || !(sorts & 1 << SORT_FILTER) || !attaches(ctx, name, filter))
+		return o;
+	v = value_new(SORT_FILTER);
+	if (!v || filter_attach(v, filter) < 0) {
+		value_free(v);
+		return o;
+	}
+	key_close(&o);
+	o = find(ctx, name, REDIS_READ | REDIS_WRITE, sorts);
+	redis_ModuleTypeSetValue(o.key, value_types[SORT_FILTER], v);
+	redis_Replicate(ctx, "BLM.ATTACH", "ss", name, name);
+	o.found = FOUND;
+	o.v = v;
 	return o;
 }
 
@@ -81,7 +115,7 @@ bool key_get(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigne
 bool key_open_new(struct redis_ctx *ctx, struct redis_string *name, unsigned sorts,
 		  struct opened *ret)
 {
-	*ret = key_open(ctx, name, REDIS_READ | REDIS_WRITE, sorts);
+	*ret = find(ctx, name, REDIS_READ | REDIS_WRITE, sorts);
 	if (ret->found == FOUND_NONE)
 		return true;
 	key_close(ret);

@@ -25,6 +25,7 @@ struct settings {
 	long long capacity, expansion;
 	long long blm_bytes;
 	long long cf_capacity, cf_slots, cf_iterations, cf_expansion, cf_tables;
+	bool auto_attach;		/* a key that is missing to a filter of its name */
 };
 extern struct settings settings;
 
@@ -41,6 +42,7 @@ struct opened {
 	struct value *v;		/* FOUND only */
 	enum found found;
 };
+/* A key that is missing is attached to the filter of its name, if the arguments say so. */
 struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts);
 void key_close(struct opened *o);
 /* A whole value. Return: false if there is none, and a reply that says so. */

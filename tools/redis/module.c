@@ -37,6 +37,13 @@ static const struct number numbers[] = {
 	{ "cf-max-expansions", &settings.cf_tables, 1, TABLES_MOST },
 };
 
+/* Return: NULL, or what is wrong with the argument, as set() does. */
+static const char *set_switch(const struct redis_string *value, bool *ret)
+{
+	*ret = option_is(value, "yes");
+	return *ret || option_is(value, "no") ? NULL : "neither yes nor no";
+}
+
 /* Return: NULL, or what is wrong with the argument. */
 static const char *set(const struct redis_string *name, const struct redis_string *value)
 {
@@ -45,6 +52,8 @@ static const char *set(const struct redis_string *name, const struct redis_strin
 	if (option_is(name, "store"))
 		return store_open(redis_StringPtrLen(value, &len)) < 0 ? "the store cannot be "
 			"opened, or another server uses it" : NULL;
+	if (option_is(name, "auto-attach"))
+		return set_switch(value, &settings.auto_attach);
 	if (option_is(name, "bf-error-rate")) {
 		if (redis_StringToDouble(value, &settings.rate) != REDIS_OK
 		    || !(settings.rate > 0 && settings.rate <= RATE_MOST))
@@ -73,6 +82,10 @@ static bool read_arguments(struct redis_ctx *ctx, struct redis_string **argv, in
 				  wrong, blm_error_message());
 			return false;
 		}
+	}
+	if (settings.auto_attach && !store) {
+		redis_Log(ctx, "warning", "auto-attach: needs the argument store DIR");
+		return false;
 	}
 	return true;
 }

@@ -29,7 +29,7 @@ enum { REDIS_KEY_EMPTY = 0 };						/* KeyType() */
 enum { REDIS_ARRAY_LATER = -1 };					/* ReplyWithArray() */
 enum { REDIS_HANDLES_IO_ERRORS = 1 << 0 };				/* SetModuleOptions() */
 enum {									/* GetContextFlags() */
-	REDIS_LUA = 1 << 0, REDIS_MULTI = 1 << 1, REDIS_REPLICATED = 1 << 12,
+	REDIS_LUA = 1 << 0, REDIS_MULTI = 1 << 1, REDIS_MASTER = 1 << 2, REDIS_REPLICATED = 1 << 12,
 	REDIS_LOADING = 1 << 13, REDIS_ACTIVE_CHILD = 1 << 18,
 	REDIS_DENY_BLOCKING = 1 << 21, REDIS_RESP3 = 1 << 22, REDIS_ASYNC_LOADING = 1 << 23,
 };
