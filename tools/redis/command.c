@@ -163,7 +163,7 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v)
 					    "missing; load them, or delete the key");
 	if (!v->name)
 		return redis_ReplyWithError(ctx, "ERR the filter could not be saved before the "
-					    "server ended; delete the key");
+					    "server ended, or its file is gone; delete the key");
 	snprintf(text, sizeof(text), "ERR %s: the store of this server has no such filter; create "
 		 "it, or delete the key", v->name);
 	return redis_ReplyWithError(ctx, text);

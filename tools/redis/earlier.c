@@ -11,6 +11,7 @@ enum { PIECE = 1 << 20 };
 
 struct file {
 	char *name, *label;
+	uint8_t uuid[16];
 };
 
 static struct file *files;
@@ -31,11 +32,12 @@ void earlier_forget(void)
 
 static int note(void *context, const struct blm_info *info, int err)
 {
-	char label[LABEL_MOST];
+	char label[LABEL_MOST] = "";
 	struct file *more;
 
-	if (err < 0 || !label_read(label, info))
+	if (err < 0)
 		return 0;
+	label_read(label, info);
 	if (count == room) {
 		more = realloc(files, (room + 64) * sizeof(*more));
 		if (!more)
@@ -49,20 +51,38 @@ static int note(void *context, const struct blm_info *info, int err)
 		free(files[count].label);
 		return -ENOMEM;
 	}
+	memcpy(files[count].uuid, info->uuid, sizeof(info->uuid));
 	count++;
 	return 0;
+}
+
+static void make_list(void)
+{
+	if (!listed)
+		blm_store_list(store, STORE_PREFIX "*", note, NULL);
+	listed = true;
 }
 
 /* From `at` on, the next file with that label that no value has. NULL: there is none. */
 static const struct file *find(const char *label, size_t *at)
 {
-	if (!listed)
-		blm_store_list(store, STORE_PREFIX "*", note, NULL);
-	listed = true;
+	make_list();
 	for (; *at < count; ++*at)
 		if (!strcmp(files[*at].label, label) && !store_uses(files[*at].name))
 			return &files[(*at)++];
 	return NULL;
+}
+
+bool earlier_by_uuid(const uint8_t uuid[16], char ret_name[BLM_NAME_MAX + 1])
+{
+	make_list();
+	for (size_t i = 0; i < count; i++)
+		if (!memcmp(files[i].uuid, uuid, sizeof(files[i].uuid))
+		    && !store_uses(files[i].name)) {
+			strcpy(ret_name, files[i].name);
+			return true;
+		}
+	return false;
 }
 
 bool earlier_has(const char *label)

@@ -12,6 +12,9 @@
 /* The server begins or ends to load data. */
 void earlier_forget(void);
 
+/* The file with that uuid, if no value has it. Return: false if there is none */
+bool earlier_by_uuid(const uint8_t uuid[16], char ret_name[BLM_NAME_MAX + 1]);
+
 /* Is a file that no value has labelled so? */
 bool earlier_has(const char *label);
 

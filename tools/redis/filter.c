@@ -1,12 +1,13 @@
 /* filter.c - filters of any kind as values */
 #include "filter.h"
+#include "persist.h"
 #include "store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAVED_ATTACHED, SAVED_OWNED };
+enum { SAVED_ATTACHED, SAVED_OWNED, SAVED_FILE };
 
 bool filter_sets_bits(const char *kind)
 {
@@ -107,10 +108,16 @@ static int export(const struct value *v, void **ret, size_t *ret_count)
 void filter_save(struct redis_io *io, void *value)
 {
 	const struct value *v = value;
+	uint8_t uuid[UUID];
 	void *bytes = NULL;
 	size_t count = 0;
 	int r;
 
+	if (persist_refers(io, v, uuid)) {
+		redis_SaveUnsigned(io, SAVED_FILE);
+		redis_SaveStringBuffer(io, (const char *)uuid, UUID);
+		return;
+	}
 	redis_SaveUnsigned(io, v->owned ? SAVED_OWNED : SAVED_ATTACHED);
 	if (!v->owned) {
 		redis_SaveStringBuffer(io, v->name, strlen(v->name));
@@ -121,6 +128,17 @@ void filter_save(struct redis_io *io, void *value)
 		redis_LogIOError(io, "warning", "a filter was not saved: %s", blm_strerror(r));
 	redis_SaveStringBuffer(io, bytes ? bytes : "", count);
 	blm_free(bytes);
+}
+
+/* A file is that of this server only where the server loads what it saved. */
+static struct value *load_file(struct redis_io *io, const char *bytes, size_t count)
+{
+	struct spot spot = spot_of_io(io);
+	struct value *v = count == UUID && spot.loading ? value_new(SORT_FILTER) : NULL;
+
+	if (v)
+		persist_open(io, v, (const uint8_t *)bytes, &spot);
+	return v;
 }
 
 static struct value *load(struct redis_io *io, bool owned, const char *bytes, size_t count)
@@ -160,11 +178,12 @@ void *filter_load(struct redis_io *io, int version)
 	size_t count;
 	char *bytes;
 
-	if (saved > SAVED_OWNED || redis_IsIOError(io))
+	if (saved > SAVED_FILE || redis_IsIOError(io))
 		return NULL;
 	bytes = redis_LoadStringBuffer(io, &count);
 	if (bytes && !redis_IsIOError(io))
-		v = load(io, saved == SAVED_OWNED, bytes, count);
+		v = saved == SAVED_FILE ? load_file(io, bytes, count)
+			: load(io, saved == SAVED_OWNED, bytes, count);
 	if (bytes)
 		redis_Free(bytes);
 	return v;

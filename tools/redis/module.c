@@ -9,6 +9,7 @@
 #include "command.h"
 #include "cuckoo.h"
 #include "earlier.h"
+#include "persist.h"
 #include "rdb.h"
 #include "store.h"
 
@@ -54,6 +55,10 @@ static const char *set(const struct redis_string *name, const struct redis_strin
 			"opened, or another server uses it" : NULL;
 	if (option_is(name, "auto-attach"))
 		return set_switch(value, &settings.auto_attach);
+	if (option_is(name, "persist")) {
+		persist_files = option_is(value, "files");
+		return persist_files || option_is(value, "data") ? NULL : "neither data nor files";
+	}
 	if (option_is(name, "bf-error-rate")) {
 		if (redis_StringToDouble(value, &settings.rate) != REDIS_OK
 		    || !(settings.rate > 0 && settings.rate <= RATE_MOST))
@@ -83,8 +88,9 @@ static bool read_arguments(struct redis_ctx *ctx, struct redis_string **argv, in
 			return false;
 		}
 	}
-	if (settings.auto_attach && !store) {
-		redis_Log(ctx, "warning", "auto-attach: needs the argument store DIR");
+	if ((settings.auto_attach || persist_files) && !store) {
+		redis_Log(ctx, "warning", "%s: needs the argument store DIR", persist_files
+			  ? "persist files" : "auto-attach");
 		return false;
 	}
 	return true;
@@ -151,7 +157,7 @@ int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int ar
 	if (!read_arguments(ctx, argv, argc) || cuckoo_watch_forks() != 0 || !types_create(ctx)
 	    || !bf_commands(ctx) || !cf_commands(ctx) || !blm_commands(ctx))
 		return REDIS_ERR;
-	if (store && !follow_keys(ctx))
+	if ((store && !follow_keys(ctx)) || (persist_files && !persist_watch(ctx)))
 		return REDIS_ERR;
 	if (store)
 		redis_CreateTimer(ctx, SWEEP_MS, sweep, NULL);

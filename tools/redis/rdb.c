@@ -5,10 +5,12 @@
  * A Bloom filter is its keys, links, options and growth, then of each link entries, error, probes,
  * bits an entry, bits, n2, the data and its keys. A cuckoo filter is its tables, buckets, keys,
  * deletes, slots, iterations and expansion, then of each table buckets and data. A value that lacks
- * chunks has shorter data, which RedisBloom refuses.
+ * chunks has shorter data, which RedisBloom refuses. A Bloom filter that is a file has
+ * no links, and after its growth come its capacity and the uuid.
  */
 #include "filter.h"
 #include "payload.h"
+#include "persist.h"
 #include "rdb.h"
 #include "store.h"
 
@@ -101,14 +103,32 @@ static int save(struct stream *stream, const void *bytes, size_t count)
 	return 0;
 }
 
+static bool save_file(struct redis_io *io, const struct value *v)
+{
+	uint8_t uuid[UUID];
+
+	if (v->sort != SORT_BLOOM || !persist_refers(io, v, uuid))
+		return false;
+	redis_SaveUnsigned(io, 0);
+	redis_SaveUnsigned(io, 0);
+	redis_SaveUnsigned(io, v->fixed);
+	redis_SaveUnsigned(io, v->expansion);
+	redis_SaveUnsigned(io, v->capacity);
+	redis_SaveStringBuffer(io, (const char *)uuid, UUID);
+	return true;
+}
+
 /* Saving cannot fail: what could not be read is missing, as if its chunks had not come. */
 static void rdb_save(struct redis_io *io, void *value)
 {
 	const struct value *v = value;
 	struct saving s = { .io = io, .sort = v->sort };
 	struct stream stream = { .put = save, .context = &s };
-	int r = value_stream(v, &stream);
+	int r;
 
+	if (save_file(io, v))
+		return;
+	r = value_stream(v, &stream);
 	if (r < 0)
 		redis_LogIOError(io, "warning", "a filter was not saved whole: %s",
 				 blm_strerror(r));
@@ -130,6 +150,8 @@ struct loading {
 	size_t count[TABLES_MOST];
 	unsigned pieces;
 	bool failed;
+	bool file;			/* its uuid is the only piece */
+	uint64_t capacity;
 };
 
 static uint64_t load(struct loading *l)
@@ -170,6 +192,15 @@ static void load_piece(struct loading *l)
 	l->count[l->pieces++] = count;
 }
 
+/* In the place of links: the capacity of a filter that is a file, and the uuid. */
+static void load_file(struct loading *l)
+{
+	l->capacity = load(l);
+	load_piece(l);
+	l->failed = l->failed || *l->count != UUID;
+	l->file = true;
+}
+
 static void load_chain(struct loading *l)
 {
 	struct head *h = &l->h;
@@ -178,6 +209,8 @@ static void load_chain(struct loading *l)
 	h->links = load_small(l, LINKS_MOST);
 	h->options = load_small(l, UINT32_MAX);
 	h->growth = load_small(l, UINT32_MAX);
+	if (!h->links)
+		return load_file(l);
 	chain_put(h);
 	for (unsigned i = 0; i < h->links && !l->failed; i++) {
 		struct link link = { 0 };
@@ -257,6 +290,21 @@ static struct value *load_value(struct loading *l, enum sort sort, const struct 
 		: load_pending(l, sort, spot);
 }
 
+/* A file is that of this server only where the server loads what it saved. */
+static struct value *open_file(struct loading *l, const struct spot *spot)
+{
+	struct value *v = l->failed || !spot->loading ? NULL : value_new(SORT_BLOOM);
+	struct head h;
+
+	if (!v)
+		return NULL;
+	v->fixed = l->h.options;
+	v->expansion = l->h.growth;
+	v->capacity = l->capacity;
+	persist_open(l->io, v, (const uint8_t *)*l->bytes, spot);
+	return v->f && head_of(&h, v) < 0 ? value_free(v) : v;
+}
+
 static struct value *rdb_load(struct redis_io *io, int version, enum sort sort)
 {
 	struct loading *l;
@@ -280,7 +328,7 @@ static struct value *rdb_load(struct redis_io *io, int version, enum sort sort)
 		load_chain(l);
 	else
 		load_tables(l);
-	v = load_value(l, sort, &spot);
+	v = l->file ? open_file(l, &spot) : load_value(l, sort, &spot);
 	if (!v)
 		redis_LogIOError(io, "warning", "a filter cannot be loaded: its numbers contradict "
 				 "each other, or there is no memory for it");

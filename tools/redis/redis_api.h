@@ -21,6 +21,7 @@ struct redis_digest;
 struct redis_type;
 struct redis_command;
 struct redis_blocked;
+struct redis_info;
 
 enum { REDIS_OK = 0, REDIS_ERR = 1 };
 enum { REDIS_API_VERSION = 1, REDIS_TYPE_NAME = 9 };
@@ -36,8 +37,11 @@ enum {									/* GetContextFlags() */
 
 typedef int redis_function(struct redis_ctx *ctx, struct redis_string **argv, int argc);
 
-/* Events: keys are renamed, moved or copied, data are loaded, databases change places. */
-enum { REDIS_NOTIFY_GENERIC = 1 << 2, REDIS_EVENT_LOADING = 3, REDIS_EVENT_SWAPDB = 11 };
+/* Events: keys are renamed, moved or copied, data are saved or loaded, databases change
+ * places. */
+enum { REDIS_NOTIFY_GENERIC = 1 << 2 };
+enum { REDIS_EVENT_PERSISTENCE = 1, REDIS_EVENT_LOADING = 3, REDIS_EVENT_SWAPDB = 11 };
+enum { REDIS_SAVE_ENDED = 3, REDIS_SAVE_FAILED = 4 };	/* of REDIS_EVENT_PERSISTENCE */
 
 struct redis_event {
 	uint64_t id, version;
@@ -128,6 +132,10 @@ struct redis_type_methods {
 	X(int, SubscribeToKeyspaceEvents, (struct redis_ctx *, int types, redis_key_event *)) \
 	X(int, SubscribeToServerEvent, (struct redis_ctx *, struct redis_event, \
 					redis_server_event *)) \
+	X(struct redis_info *, GetServerInfo, (struct redis_ctx *, const char *section)) \
+	X(void, FreeServerInfo, (struct redis_ctx *, struct redis_info *)) \
+	X(long long, ServerInfoGetFieldSigned, (struct redis_info *, const char *field, \
+						int *ret_err)) \
 	X(void, Free, (void *)) \
 	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
 	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \

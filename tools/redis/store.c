@@ -1,6 +1,7 @@
 /* store.c - files of the module's store: names, taking up those of an earlier run, sweeping */
 #include "earlier.h"
 #include "label.h"
+#include "persist.h"
 #include "store.h"
 
 #include <errno.h>
@@ -133,7 +134,10 @@ void store_release(const char *name, bool owned)
 {
 	if (!name || !owned)
 		return;
-	blm_store_drop(store, name);
+	if (persist_files)
+		persist_drop(name);
+	else
+		blm_store_drop(store, name);
 	store_forget(name);
 }
 
@@ -160,7 +164,8 @@ static bool find_name(char name[BLM_NAME_MAX + 1], const struct spot *spot)
 	name_escape(name + begun, BLM_NAME_MAX - 8 - begun, key, len);
 	end = strlen(name);
 	for (int i = 2; i < NAMES_MOST; i++) {
-		if (!store_uses(name) && !(spot->loading && waits(name, label)))
+		if (!store_uses(name) && !persist_drops(name)
+		    && !(spot->loading && waits(name, label)))
 			return true;
 		snprintf(name + end, BLM_NAME_MAX + 1 - end, "~%d", i);
 	}
@@ -215,8 +220,10 @@ void store_swap(int one, int other)
 static int set_name(struct value *v, const char *name)
 {
 	v->name = strdup(name);
-	if (v->name && use(name) == 0)
+	if (v->name && use(name) == 0) {
+		persist_keep(name);
 		return 0;
+	}
 	free(v->name);
 	v->name = NULL;
 	return -ENOMEM;
@@ -275,6 +282,15 @@ int store_make(struct value *v, const struct spot *spot, store_maker *make, cons
 	return r;
 }
 
+int store_take(struct value *v, const char *name, const struct spot *spot)
+{
+	int r = set_name(v, name);
+
+	if (r == 0)
+		relabel(v, spot);
+	return r;
+}
+
 void store_moved(struct value *v, const struct spot *spot)
 {
 	char label[LABEL_MOST], name[BLM_NAME_MAX + 1];
@@ -300,7 +316,8 @@ void store_moved(struct value *v, const struct spot *spot)
 
 static int note(void *context, const struct blm_info *info, int err)
 {
-	return store_uses(info->name) ? 0 : names_add(context, info->name);
+	return store_uses(info->name) || persist_drops(info->name) ? 0
+		: names_add(context, info->name);
 }
 
 unsigned store_sweep(void)

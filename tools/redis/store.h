@@ -38,6 +38,9 @@ typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const 
  */
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
 
+/* The value has the file of that name now, and the file the label of the key. */
+int store_take(struct value *v, const char *name, const struct spot *spot);
+
 /*
  * The value is now that of this key: says so in the label of its file. While the server replays
  * what it did, the file that this key had in the end takes the place of the value's.

@@ -53,6 +53,8 @@ int value_stream(const struct value *v, struct stream *s)
 		return pending_stream(v->pending, v->sort, s);
 	if (v->sort == SORT_CUCKOO)
 		return cuckoo_stream(v, s);
+	if (!v->f)
+		return -ENOENT;
 	return blm_export(v->f, &how, put, &out);
 }
 
