@@ -1,13 +1,11 @@
-/* bf.c - BF.*: Bloom filters, as RedisBloom's clients expect them */
+/* bf.c - BF.*: makes Bloom filters and adds to them, as RedisBloom's clients expect it */
+#include "bf.h"
 #include "chunks.h"
 #include "command.h"
-#include "payload.h"
-#include "store.h"
+#include "valkey.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* BF commands take filters of any kind, too, so that clients of RedisBloom can use those. */
 enum { BLOOM = 1 << SORT_BLOOM, ANY = BLOOM | 1 << SORT_FILTER };
@@ -72,7 +70,8 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 	if (argc < 4 || argc > 7)
 		return redis_WrongArity(ctx);
-	if (parse_reserve(ctx, argv, argc, &wish) >= 0)
+	if (settings.valkey ? valkey_reserve(ctx, argv, argc, &wish) >= 0
+	    : parse_reserve(ctx, argv, argc, &wish) >= 0)
 		return REDIS_OK;
 	if (!key_open_new(ctx, argv[1], BLOOM, &o))
 		return REDIS_OK;
@@ -82,7 +81,10 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return REDIS_OK;
 	}
 	key_set(&o, v);
-	redis_ReplicateVerbatim(ctx);
+	if (settings.valkey)
+		valkey_made(ctx, argv[1], v, NULL, 0);
+	else
+		redis_ReplicateVerbatim(ctx);
 	return redis_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -102,18 +104,24 @@ static int add_one(struct value *v, const void *bytes, size_t len)
 	return v->name ? blm_claim(v->f, bytes, len) : blm_add(v->f, bytes, len);
 }
 
+/* Return: 1: the key was new */
 static int reply_added(struct redis_ctx *ctx, int r)
 {
 	if (r == -EXFULL)
-		return reply_error(ctx, FULL);
-	return r < 0 ? reply_failure(ctx, r) : redis_ReplyWithBool(ctx, r);
+		reply_error(ctx, FULL);
+	else if (r < 0)
+		reply_failure(ctx, r);
+	else
+		bf_reply(ctx, r);
+	return r == 1;
 }
 
-/* A filter that is full ends the array with an error. */
-static void add_singly(struct redis_ctx *ctx, struct value *v, struct redis_string **argv,
+/* A filter that is full ends the array with an error. Return: how many keys were new */
+static int64_t add_singly(struct redis_ctx *ctx, struct value *v, struct redis_string **argv,
 		       int count)
 {
 	int i, r = 0;
+	int64_t added = 0;
 
 	redis_ReplyWithArray(ctx, REDIS_ARRAY_LATER);
 	for (i = 0; i < count && r >= 0; i++) {
@@ -121,12 +129,14 @@ static void add_singly(struct redis_ctx *ctx, struct value *v, struct redis_stri
 		const char *bytes = redis_StringPtrLen(argv[i], &len);
 
 		r = add_one(v, bytes, len);
-		reply_added(ctx, r);
+		added += reply_added(ctx, r);
 	}
 	redis_ReplySetArrayLength(ctx, i);
+	return added;
 }
 
-static void add_many(struct redis_ctx *ctx, struct value *v, struct redis_string **argv, int count)
+static int64_t add_many(struct redis_ctx *ctx, struct value *v, struct redis_string **argv,
+			int count)
 {
 	size_t n = (size_t)count;
 	struct blm_key *keys = keys_of(argv, n);
@@ -139,10 +149,11 @@ static void add_many(struct redis_ctx *ctx, struct value *v, struct redis_string
 	} else {
 		redis_ReplyWithArray(ctx, count);
 		for (size_t i = 0; i < n; i++)
-			redis_ReplyWithBool(ctx, bit_at(bits, i));
+			bf_reply(ctx, bit_at(bits, i));
 	}
 	free(keys);
 	free(bits);
+	return r;
 }
 
 /*
@@ -154,6 +165,7 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 {
 	struct opened o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
 	struct value *v = o.v;
+	int64_t added;
 
 	if (o.found == FOUND_OTHER || (o.found == FOUND_NONE && !wish)) {
 		key_close(&o);
@@ -175,11 +187,17 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 		size_t len;
 		const char *bytes = redis_StringPtrLen(*items, &len);
 
-		reply_added(ctx, add_one(v, bytes, len));
+		added = reply_added(ctx, add_one(v, bytes, len));
 	} else if (v->fixed) {
-		add_singly(ctx, v, items, count);
+		added = add_singly(ctx, v, items, count);
 	} else {
-		add_many(ctx, v, items, count);
+		added = add_many(ctx, v, items, count);
+	}
+	if (settings.valkey) {
+		if (added > 0)
+			redis_NotifyKeyspaceEvent(ctx, REDIS_NOTIFY_GENERIC, "bloom.add", argv[1]);
+		if (o.found == FOUND_NONE)
+			return valkey_made(ctx, argv[1], v, items, count);
 	}
 	return replicate_change(ctx, v, argv, (int)(items - argv) + count);
 }
@@ -254,6 +272,11 @@ static int insert(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	bool create = true;
 	int at = 2, took;
 
+	if (settings.valkey) {
+		at = valkey_insert(ctx, argv, argc, &wish, &create);
+		return at ? add(ctx, argv, argv + at, argc - at, create ? &wish : NULL, false)
+			: REDIS_OK;
+	}
 	if (argc < 4)
 		return redis_WrongArity(ctx);
 	for (; at < argc && !option_is(argv[at], "ITEMS"); at += took) {
@@ -267,182 +290,7 @@ static int insert(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	return add(ctx, argv, argv + at + 1, argc - at - 1, create ? &wish : NULL, false);
 }
 
-/* ---- Asking ---- */
-
-/* A key that is missing, or of another type, holds nothing. */
-static int exists(struct redis_ctx *ctx, struct redis_string **argv, int argc)
-{
-	struct opened o;
-	const char *bytes;
-	size_t len;
-
-	if (argc != 3)
-		return redis_WrongArity(ctx);
-	o = key_open(ctx, argv[1], REDIS_READ, ANY);
-	key_close(&o);
-	if (o.found != FOUND)
-		return redis_ReplyWithBool(ctx, 0);
-	if (!o.v->f)
-		return reply_incomplete(ctx, o.v);
-	bytes = redis_StringPtrLen(argv[2], &len);
-	return redis_ReplyWithBool(ctx, blm_contains(o.v->f, bytes, len));
-}
-
-static int mexists(struct redis_ctx *ctx, struct redis_string **argv, int argc)
-{
-	size_t n = argc < 3 ? 0 : (size_t)argc - 2;
-	struct opened o;
-	struct blm_key *keys;
-	uint64_t *bits;
-
-	if (!n)
-		return redis_WrongArity(ctx);
-	o = key_open(ctx, argv[1], REDIS_READ, ANY);
-	key_close(&o);
-	if (o.found == FOUND && !o.v->f)
-		return reply_incomplete(ctx, o.v);
-	keys = keys_of(argv + 2, n);
-	bits = calloc((n + 63) / 64, sizeof(*bits));
-	if (!keys || !bits) {
-		free(keys);
-		free(bits);
-		return reply_error(ctx, "ERR out of memory");
-	}
-	if (o.found == FOUND)
-		blm_contains_many(o.v->f, keys, n, bits);
-	redis_ReplyWithArray(ctx, (long)n);
-	for (size_t i = 0; i < n; i++)
-		redis_ReplyWithBool(ctx, bit_at(bits, i));
-	free(keys);
-	free(bits);
-	return REDIS_OK;
-}
-
-static int card(struct redis_ctx *ctx, struct redis_string **argv, int argc)
-{
-	struct opened o;
-	uint64_t keys = 0;
-	int r;
-
-	if (argc != 2)
-		return redis_WrongArity(ctx);
-	o = key_open(ctx, argv[1], REDIS_READ, ANY);
-	key_close(&o);
-	if (o.found == FOUND_NONE)
-		return redis_ReplyWithLongLong(ctx, 0);
-	if (o.found == FOUND_OTHER)
-		return reply_wrong_type(ctx);
-	if (!o.v->f)
-		return reply_incomplete(ctx, o.v);
-	r = blm_count(o.v->f, &keys, &(bool){ false });
-	return r < 0 ? reply_failure(ctx, r) : redis_ReplyWithLongLong(ctx, (long long)keys);
-}
-
-/* ---- What a filter is ---- */
-
-static const char *const fields[] = { "Capacity", "Size", "Number of filters",
-	"Number of items inserted", "Expansion rate" };
-static const char *const field_options[] = { "CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION" };
-enum { FIELDS = 5, FIELD_CAPACITY = 0, FIELD_SIZE, FIELD_FILTERS, FIELD_ITEMS, FIELD_EXPANSION };
-
-/* Return: 0, or a negative errno. ret[FIELD_EXPANSION] is negative where there is none. */
-static int get_fields(const struct value *v, long long ret[FIELDS])
-{
-	struct blm_info info = BLM_INFO;
-	struct head h;
-	int r = v->sort == SORT_BLOOM ? head_of(&h, v) : 0;
-
-	if (r == 0)
-		r = blm_info(v->f, &info);
-	if (r < 0)
-		return r;
-	ret[FIELD_CAPACITY] = (long long)info.capacity;
-	ret[FIELD_SIZE] = (long long)info.bytes;
-	ret[FIELD_FILTERS] = info.parts > 1 ? info.parts : 1;
-	ret[FIELD_ITEMS] = (long long)info.keys;
-	ret[FIELD_EXPANSION] = v->sort == SORT_BLOOM && !v->fixed ? (long long)v->expansion : -1;
-	if (v->sort != SORT_BLOOM)
-		return 0;
-	ret[FIELD_CAPACITY] = 0;
-	for (unsigned i = 0; i < h.links; i++) {
-		struct link link;
-
-		link_get(&link, &h, i);
-		ret[FIELD_CAPACITY] += (long long)link.entries;
-	}
-	ret[FIELD_FILTERS] = h.links;
-	ret[FIELD_ITEMS] = (long long)h.keys;
-	return 0;
-}
-
-static void reply_field(struct redis_ctx *ctx, const long long values[FIELDS], int i)
-{
-	if (values[i] < 0)
-		redis_ReplyWithNull(ctx);
-	else
-		redis_ReplyWithLongLong(ctx, values[i]);
-}
-
-static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
-{
-	long long values[FIELDS];
-	struct value *v;
-	int r, one = 0;
-
-	if (argc < 2 || argc > 3)
-		return redis_WrongArity(ctx);
-	if (!key_get(ctx, argv[1], REDIS_READ, ANY, &v))
-		return REDIS_OK;
-	while (argc == 3 && one < FIELDS && !option_is(argv[2], field_options[one]))
-		one++;
-	if (one == FIELDS)
-		return reply_error(ctx, "Invalid information value");
-	r = get_fields(v, values);
-	if (r < 0)
-		return reply_failure(ctx, r);
-	if (argc == 2)
-		redis_ReplyWithMap(ctx, FIELDS);
-	else if (redis_GetContextFlags(ctx) & REDIS_RESP3)
-		redis_ReplyWithMap(ctx, 1);
-	else
-		redis_ReplyWithArray(ctx, 1);
-	for (int i = argc == 2 ? 0 : one; i < (argc == 2 ? FIELDS : one + 1); i++) {
-		if (argc == 2 || redis_GetContextFlags(ctx) & REDIS_RESP3)
-			redis_ReplyWithSimpleString(ctx, fields[i]);
-		reply_field(ctx, values, i);
-	}
-	return REDIS_OK;
-}
-
-static int debug(struct redis_ctx *ctx, struct redis_string **argv, int argc)
-{
-	struct value *v;
-	struct head h;
-	char line[256];
-	int r;
-
-	if (argc != 2)
-		return redis_WrongArity(ctx);
-	if (!key_get(ctx, argv[1], REDIS_READ, BLOOM, &v))
-		return REDIS_OK;
-	r = head_of(&h, v);
-	if (r < 0)
-		return reply_failure(ctx, r);
-	redis_ReplyWithArray(ctx, (long)h.links + 1);
-	snprintf(line, sizeof(line), "size:%llu", (unsigned long long)h.keys);
-	redis_ReplyWithSimpleString(ctx, line);
-	for (unsigned i = 0; i < h.links; i++) {
-		struct link l;
-
-		link_get(&l, &h, i);
-		snprintf(line, sizeof(line), "bytes:%llu bits:%llu hashes:%u hashwidth:64 "
-			 "capacity:%llu size:%llu ratio:%g", (unsigned long long)l.bytes,
-			 (unsigned long long)l.bits, l.probes, (unsigned long long)l.entries,
-			 (unsigned long long)l.keys, l.error);
-		redis_ReplyWithSimpleString(ctx, line);
-	}
-	return REDIS_OK;
-}
+/* ---- Commands ---- */
 
 bool bf_commands(struct redis_ctx *ctx)
 {
@@ -451,13 +299,14 @@ bool bf_commands(struct redis_ctx *ctx)
 		{ "bf.add", add_command, "write deny-oom" },
 		{ "bf.madd", madd_command, "write deny-oom" },
 		{ "bf.insert", insert, "write deny-oom" },
-		{ "bf.exists", exists, "readonly fast" },
-		{ "bf.mexists", mexists, "readonly fast" },
-		{ "bf.info", info_command, "readonly fast" },
-		{ "bf.card", card, "readonly fast" },
-		{ "bf.debug", debug, "readonly fast" },
+		{ "bf.exists", bf_exists, "readonly fast" },
+		{ "bf.mexists", bf_mexists, "readonly fast" },
+		{ "bf.info", bf_info, "readonly fast" },
+		{ "bf.card", bf_card, "readonly fast" },
+		{ "bf.debug", bf_debug, "readonly fast" },
 		{ "bf.scandump", bf_scandump, "readonly fast" },
 		{ "bf.loadchunk", bf_loadchunk, "write deny-oom" },
+		{ "bf.load", valkey_load, "write deny-oom" },
 		{ 0 }
 	};
 

@@ -172,7 +172,7 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return REDIS_OK;
 	spot = spot_of(ctx, argv[1]);
 	bytes = redis_StringPtrLen(argv[2], &count);
-	v = filter_import(bytes, count, &spot);
+	v = filter_import("bloomery", bytes, count, &spot);
 	if (!v) {
 		key_close(&o);
 		return reply_error(ctx, "ERR received bad data");

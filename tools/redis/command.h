@@ -25,6 +25,7 @@ struct settings {
 	long long capacity, expansion;
 	long long blm_bytes;
 	long long cf_capacity, cf_slots, cf_iterations, cf_expansion, cf_tables;
+	bool valkey;			/* BF.* as valkey-bloom */
 	bool auto_attach;		/* a key that is missing to a filter of its name */
 };
 extern struct settings settings;

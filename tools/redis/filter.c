@@ -66,7 +66,10 @@ struct value *filter_like(const struct value *from, const struct spot *spot)
 
 /* ---- Saving and loading ---- */
 
+#define OWN "bloomery"
+
 struct bytes {
+	const char *format;
 	const void *bytes;
 	size_t count;
 };
@@ -75,14 +78,15 @@ static int import(struct blm_filter **ret, struct blm_store *to, const char *nam
 		  const void *context)
 {
 	const struct bytes *b = context;
-	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
+	struct blm_exchange how = BLM_EXCHANGE(.format = b->format);
 
 	return blm_import_bytes(ret, to, name, &how, b->bytes, b->count);
 }
 
-struct value *filter_import(const void *bytes, size_t count, const struct spot *spot)
+struct value *filter_import(const char *format, const void *bytes, size_t count,
+			    const struct spot *spot)
 {
-	struct bytes b = { bytes, count };
+	struct bytes b = { format, bytes, count };
 	struct blm_info info = BLM_INFO;
 	struct value *v = value_new(SORT_FILTER);
 
@@ -96,7 +100,7 @@ struct value *filter_import(const void *bytes, size_t count, const struct spot *
 
 static int export(const struct value *v, void **ret, size_t *ret_count)
 {
-	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
+	struct blm_exchange how = BLM_EXCHANGE(.format = OWN);
 	struct blm_info info = BLM_INFO;
 	int r = v->f ? blm_info(v->f, &info) : -ENOENT;
 
@@ -157,7 +161,7 @@ static struct value *load(struct redis_io *io, bool owned, const char *bytes, si
 		return value_new(SORT_FILTER);
 	}
 	if (owned)
-		return filter_import(bytes, count, &spot);
+		return filter_import(OWN, bytes, count, &spot);
 	if (!count || count > BLM_NAME_MAX || memchr(bytes, 0, count))
 		return NULL;
 	memcpy(name, bytes, count);

@@ -27,8 +27,9 @@ struct value *filter_new(const struct blm_params *params, const struct spot *spo
 /* An owned one without keys that combines with `from`. NULL: blm_error_message() */
 struct value *filter_like(const struct value *from, const struct spot *spot);
 
-/* An owned one of a file of the library's own format. NULL: it is none, or of a wrong kind. */
-struct value *filter_import(const void *bytes, size_t count, const struct spot *spot);
+/* An owned one of the bytes of a format. NULL: they are none, or the kind is a wrong one. */
+struct value *filter_import(const char *format, const void *bytes, size_t count,
+			    const struct spot *spot);
 
 /* True for kinds whose bits are only set. */
 bool filter_sets_bits(const char *kind);

@@ -55,6 +55,11 @@ static const char *set(const struct redis_string *name, const struct redis_strin
 			"opened, or another server uses it" : NULL;
 	if (option_is(name, "auto-attach"))
 		return set_switch(value, &settings.auto_attach);
+	if (option_is(name, "compatible")) {
+		settings.valkey = option_is(value, "valkey-bloom");
+		return settings.valkey || option_is(value, "redisbloom") ? NULL
+			: "neither redisbloom nor valkey-bloom";
+	}
 	if (option_is(name, "persist")) {
 		persist_files = option_is(value, "files");
 		return persist_files || option_is(value, "data") ? NULL : "neither data nor files";

@@ -100,6 +100,7 @@ struct redis_type_methods {
 	X(int, ReplyWithStringBuffer, (struct redis_ctx *, const char *, size_t)) \
 	X(int, ReplyWithLongLong, (struct redis_ctx *, long long)) \
 	X(int, ReplyWithBool, (struct redis_ctx *, int)) \
+	X(int, ReplyWithDouble, (struct redis_ctx *, double)) \
 	X(int, ReplyWithNull, (struct redis_ctx *)) \
 	X(int, ReplyWithArray, (struct redis_ctx *, long count)) \
 	X(void, ReplySetArrayLength, (struct redis_ctx *, long count)) \
@@ -129,6 +130,8 @@ struct redis_type_methods {
 	X(int, UnblockClient, (struct redis_blocked *, void *)) \
 	X(int, AbortBlock, (struct redis_blocked *)) \
 	X(void *, GetBlockedClientPrivateData, (struct redis_ctx *)) \
+	X(int, NotifyKeyspaceEvent, (struct redis_ctx *, int type, const char *event, \
+				     struct redis_string *key)) \
 	X(int, SubscribeToKeyspaceEvents, (struct redis_ctx *, int types, redis_key_event *)) \
 	X(int, SubscribeToServerEvent, (struct redis_ctx *, struct redis_event, \
 					redis_server_event *)) \

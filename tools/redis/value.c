@@ -133,13 +133,18 @@ size_t value_bytes(const struct value *v)
 
 /* ---- Bloom filters ---- */
 
+unsigned bloom_growth(unsigned expansion)
+{
+	return expansion < GROWTH_LEAST ? GROWTH_LEAST : expansion > GROWTH_MOST ? GROWTH_MOST
+		: expansion;
+}
+
 static int make_bloom(struct blm_filter **ret, struct blm_store *to, const char *name,
 		      const void *context)
 {
 	const struct bloom_wish *wish = context;
-	double error = wish->fixed ? wish->rate : wish->rate / 2, bpe = bloom_bits_each(error);
-	unsigned growth = wish->expansion < GROWTH_LEAST ? GROWTH_LEAST
-		: wish->expansion > GROWTH_MOST ? GROWTH_MOST : wish->expansion;
+	double error = wish->fixed ? wish->rate : wish->rate * (1 - TIGHTENING),
+		bpe = bloom_bits_each(error);
 	double bits = fmax(1, floor((double)wish->capacity * bpe));
 	char options[32];
 	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur64a",
@@ -149,7 +154,7 @@ static int make_bloom(struct blm_filter **ret, struct blm_store *to, const char 
 	if (!p.probes || bits > (double)BLM_CELLS_MAX)
 		return -EFBIG;
 	p.cells = ((uint64_t)bits + 63) / 64 * 64;
-	snprintf(options, sizeof(options), "growth=%u", growth);
+	snprintf(options, sizeof(options), "growth=%u", bloom_growth(wish->expansion));
 	if (!wish->fixed) {
 		p.kind = "scalable";
 		p.options = options;

@@ -29,6 +29,8 @@ enum {
 	"in memory takes 2, and a quarter of them is left to the server; delete keys, or start " \
 	"the server with a higher limit (ulimit -n)"
 
+#define TIGHTENING 0.5			/* the rate of each link, as a share of that before */
+
 /* The parameters of BF.RESERVE. */
 struct bloom_wish {
 	double rate;
@@ -98,6 +100,8 @@ struct value *value_copy(const struct value *from, const struct spot *spot);
 /* The bytes of memory or of the file, with those that are not allocated yet. */
 size_t value_bytes(const struct value *v);
 
+/* The factor by which a chain grows in the place of the one that was asked for. */
+unsigned bloom_growth(unsigned expansion);
 /* NULL: blm_error_message() */
 struct value *bloom_new(const struct bloom_wish *wish, const struct spot *spot);
 /* The number of cells of all tables; 0: one of the numbers is out of its range. */
