@@ -9,6 +9,7 @@ import time
 MODULE = os.environ['BLOOMERY_REDIS_MODULE']
 PROGRAM = os.environ['BLOOMERY_PROGRAM']
 SERVER = shutil.which('redis-server')
+PRELOAD = os.environ.get('BLOOMERY_REDIS_PRELOAD')    # the run-time of the sanitizer that the module was built with
 LIMIT = 120    # seconds until a wait is given up; no test is about time
 
 
@@ -26,12 +27,21 @@ def until(holds, what):
 
 class Client:
     def __init__(self, path, protocol=2):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(LIMIT)
-        self.socket.connect(path)
+        self.socket = self.connect(path)
         self.file = self.socket.makefile('rb')
         if protocol == 3:
             self('HELLO', 3)
+
+    @staticmethod
+    def connect(path):
+        made = socket.socket(socket.AF_UNIX)
+        try:
+            made.settimeout(LIMIT)
+            made.connect(path)
+        except OSError:
+            made.close()
+            raise
+        return made
 
     def close(self):
         self.file.close()
@@ -71,6 +81,14 @@ class Client:
         raise AssertionError(f'a reply of an unknown type: {line}')
 
 
+class Tcp(Client):
+    """A client of a port of the loopback."""
+
+    @staticmethod
+    def connect(path):
+        return socket.create_connection(('127.0.0.1', path), timeout=LIMIT)
+
+
 class Server:
     """One server at a time in a folder of its own. Its socket is s, its store is store."""
 
@@ -90,7 +108,8 @@ class Server:
         self.process = subprocess.Popen(
             [SERVER, '--port', '0', '--unixsocket', f'{self.folder}/s', '--dir', self.folder, '--save', '',
              '--enable-debug-command', 'yes', '--logfile', f'{self.folder}/log', '--repl-diskless-sync-delay', '0',
-             *self.options, '--loadmodule', MODULE, *self.arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             *self.options, '--loadmodule', MODULE, *self.arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, 'LD_PRELOAD': PRELOAD} if PRELOAD else None)
         until(self.answers, 'the server answers')
 
     def answers(self):
@@ -157,14 +176,15 @@ class Server:
 
 
 class Cluster:
-    """Masters on ports of the loopback. Each has slots that the others do not have."""
+    """Nodes on ports of the loopback, with that number of replicas for each master. Each master has slots of its own."""
 
-    def __init__(self, count):
-        self.servers, self.ports = [], []
+    def __init__(self, count, *options, replicas=0):
+        self.servers, self.ports, self.options = [], [], options
         try:
             for _ in range(count):
                 self.add()
-            subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in self.ports), '--cluster-yes'],
+            subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in self.ports),
+                            '--cluster-replicas', str(replicas), '--cluster-yes'],
                            check=True, stdout=subprocess.DEVNULL)
             until(lambda: all(self.is_up(server) for server in self.servers), 'the cluster is up')
         except BaseException:
@@ -175,7 +195,7 @@ class Cluster:
         """Another program may take the port before the server does: then a server with another port is tried."""
         port = free_port()
         try:
-            server = Server('--port', str(port), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', arguments=[])
+            server = Server('--port', str(port), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', *self.options, arguments=[])
         except AssertionError as error:
             if tries and 'Address already in use' in str(error):
                 return self.add(tries - 1)
