@@ -3,8 +3,8 @@
  * turn
  */
 #include "choose.h"
+#include "answers.h"
 #include "load.h"
-#include "output.h"
 #include "place.h"
 #include "prefixes.h"
 #include "ranges.h"
@@ -61,9 +61,9 @@ static int ask(struct batch *batch, void *context)
 		return fail(spared);
 	yes -= (uint64_t)spared;
 	batch->yes = choice->invert ? batch->count - yes : yes;
-	if (!choice->silent && !choice->count_only)
-		gather_lines(batch, !choice->invert);
-	return DONE;
+	if (choice->silent || choice->count_only)
+		return DONE;
+	return gather_answers(batch, !choice->invert, "present");
 }
 
 static int tell(struct batch *batch, void *context)

@@ -1,4 +1,5 @@
 /* cmd_add.c - bloomery add: add keys */
+#include "answers.h"
 #include "command.h"
 #include "durable.h"
 #include "load.h"
@@ -186,7 +187,7 @@ static int run(int count, char **operands)
 				  count_new || forgets(job.f) ? &counting : &adding);
 	code = end_syncing(job.f, code);
 	if (count_new && code == DONE)
-		printf("%llu\n", (unsigned long long)job.new);
+		print_count(job.new);
 	if (job.refused)
 		say("%s: %llu of the keys not taken: each was removed before, and such a filter "
 		    "takes none again", job.name,
@@ -195,10 +196,9 @@ static int run(int count, char **operands)
 	return code == DONE && job.refused ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, sync_option, key_options, jobs_option,
-					     progress_option, load_options, quiet_option,
-					     key_option,
-					     store_option, NULL };
+static const struct opt *const options[] = { own_options, sync_option, json_option, key_options,
+					     jobs_option, progress_option, load_options,
+					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_add = {
 	.name = "add",

@@ -1,6 +1,6 @@
 /* cmd_allow.c - bloomery allow: the keys that a filter is known to take for its own by mistake */
+#include "answers.h"
 #include "command.h"
-#include "output.h"
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
@@ -37,6 +37,11 @@ static int print_key(void *context, const struct blm_key *key)
 	const char end = line_end();
 
 	job->keys++;
+	if (json && !count_only) {
+		answer_begin(stdout, key, NULL);
+		answer_end(stdout);
+		return 0;
+	}
 	if (!count_only)
 		job->code = print_bytes(key->bytes, key->len);
 	if (!count_only && job->code == DONE)
@@ -82,12 +87,13 @@ static int run(int count, char **operands)
 				  &(struct work){ .in_turn = change, .context = &job });
 	blm_close(job.f);
 	if (count_only && code == DONE)
-		printf("%llu\n", (unsigned long long)job.keys);
+		print_count(job.keys);
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option,
-					     quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, key_options, jobs_option,
+					     progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_allow = {
 	.name = "allow",

@@ -1,8 +1,8 @@
 /* cmd_claim.c - bloomery claim: add keys, and print those that are new */
+#include "answers.h"
 #include "command.h"
 #include "durable.h"
 #include "load.h"
-#include "output.h"
 #include "params.h"
 #include "progress.h"
 #include "remote.h"
@@ -100,8 +100,9 @@ static int claim_part(struct job *job, struct batch part)
 	failed = r < 0 ? fail((int)r) : DONE;
 	job->claimed += r < 0 ? 0 : (uint64_t)r;
 	/* also the lines that were claimed before it failed: no other process prints them */
-	gather_lines(&part, true);
-	code = print_gathered(&part);
+	code = gather_answers(&part, true, "claimed");
+	if (code == DONE)
+		code = print_gathered(&part);
 	if (failed != DONE)
 		return failed;
 	return code == DONE ? sync_if_due(job->f, (uint64_t)r) : code;
@@ -183,8 +184,10 @@ static int claim_part_at(struct remote_job *job, struct batch part)
 
 	for (size_t i = 0; i < (part.count + 63) / 64; i++)
 		job->claimed += (uint64_t)__builtin_popcountll(part.bits[i]);
-	gather_lines(&part, true);	/* also those before it failed, as claim_part() */
-	printed = print_gathered(&part);
+	/* also those before it failed, as claim_part() */
+	printed = gather_answers(&part, true, "claimed");
+	if (printed == DONE)
+		printed = print_gathered(&part);
 	return code == DONE ? printed : code;
 }
 
@@ -259,8 +262,8 @@ static int run(int count, char **operands)
 	return code == DONE && !job.claimed ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, sync_option, size_options, make_options,
-					     file_options, key_options, jobs_option,
+static const struct opt *const options[] = { own_options, json_option, sync_option, size_options,
+					     make_options, file_options, key_options, jobs_option,
 					     progress_option, load_options, quiet_option,
 					     key_option, store_option, NULL };
 

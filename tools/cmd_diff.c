@@ -5,10 +5,10 @@
  * J. Byers, J. Considine, M. Mitzenmacher, S. Rost, "Informed Content Delivery Across Adaptive
  * Overlay Networks", IEEE/ACM ToN 12(5), 2004.
  */
+#include "answers.h"
 #include "choose.h"
 #include "differ.h"
 #include "foreign.h"
-#include "json.h"
 #include "keys.h"
 #include "load.h"
 #include "place.h"
@@ -71,8 +71,6 @@ static int run(int count, char **operands)
 	struct blm_info info = BLM_INFO;
 	int code, r;
 
-	if (json && !estimate)
-		return misuse("diff: --json is of --estimate; keys come as they are, or --hex");
 	if (tables || estimate)
 		return run_pair(count, operands);
 	code = choose_from(&choice, operands[0]);
@@ -96,7 +94,7 @@ static int run(int count, char **operands)
 	}
 	code = choose_lines(&choice, operands + 1, (size_t)count - 1);
 	if (choice.count_only && code == DONE)
-		printf("%llu\n", (unsigned long long)choice.chosen);
+		print_count(choice.chosen);
 	if (stats && code == DONE)
 		tell_stats(&info, operands[0]);
 	return end_choice(&choice, code);

@@ -41,9 +41,10 @@ static int run(int count, char **operands)
 	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option,
-					     load_options, quiet_option, foreign_option,
-					     maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, row_options, jobs_option,
+					     progress_option, load_options, quiet_option,
+					     foreign_option, maker_options, key_option,
+					     store_option, NULL };
 
 const struct command cmd_filter = {
 	.name = "filter",

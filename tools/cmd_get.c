@@ -1,8 +1,8 @@
 /* cmd_get.c - bloomery get: the values of keys */
+#include "answers.h"
 #include "command.h"
 #include "foreign.h"
 #include "load.h"
-#include "output.h"
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
@@ -26,6 +26,12 @@ static int print_values(const struct batch *batch, const uint64_t *values)
 	for (size_t i = 0; i < batch->count; i++) {
 		if (!(batch->bits[i / 64] >> i % 64 & 1))
 			continue;
+		if (json) {
+			answer_begin(out, &batch->keys[i], &batch->lines[i]);
+			fprintf(out, ",\"value\":%llu", (unsigned long long)values[i]);
+			answer_end(out);
+			continue;
+		}
 		fwrite(batch->lines[i].bytes, 1, batch->lines[i].len, out);
 		fprintf(out, "%c%llu%c", columns_end(), (unsigned long long)values[i], line_end());
 	}
@@ -70,7 +76,7 @@ static int run(int count, char **operands)
 	return code == DONE && !job.found ? NO : code;
 }
 
-static const struct opt *const options[] = { key_options, jobs_option, progress_option,
+static const struct opt *const options[] = { json_option, key_options, jobs_option, progress_option,
 					     load_options, quiet_option, key_option, store_option,
 					     NULL };
 

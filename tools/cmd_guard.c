@@ -2,6 +2,7 @@
  * cmd_guard.c - bloomery guard: a filter in front of an exact table, which is asked only where the
  * filter says "maybe"
  */
+#include "answers.h"
 #include "command.h"
 #include "exact.h"
 #include "foreign.h"
@@ -9,7 +10,6 @@
 #include "keys.h"
 #include "learn.h"
 #include "load.h"
-#include "output.h"
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
@@ -73,7 +73,11 @@ static int look_up(struct job *job, struct batch *batch, FILE *out)
 			continue;
 		}
 		job->found++;
-		if (out) {
+		if (out && json) {
+			answer_begin(out, &batch->keys[i], &batch->lines[i]);
+			answer_bytes(out, "value", &value);
+			answer_end(out);
+		} else if (out) {
 			fwrite(batch->lines[i].bytes, 1, batch->lines[i].len, out);
 			fputc(columns_end(), out);
 			fwrite(value.bytes, 1, value.len, out);
@@ -122,8 +126,8 @@ static int guard(struct batch *batch, void *context)
 		return wanted(job) ? ENOUGH : DONE;
 	if (count_only || stats)
 		return DONE;
-	gather_lines(batch, !invert);
-	return print_gathered(batch);
+	code = gather_answers(batch, !invert, "present");
+	return code == DONE ? print_gathered(batch) : code;
 }
 
 static void print_stats(const struct job *job)
@@ -192,7 +196,6 @@ static int run(int count, char **operands)
 	struct job job = { 0 };
 	int code;
 
-	stats |= json;
 	if (values && (invert || count_only || silent || stats))
 		return misuse("guard: --values prints the lines that are found: -v, -c, -s and "
 			      "--stats do not go with it");
@@ -219,7 +222,7 @@ static int run(int count, char **operands)
 	if (stats && !silent)
 		print_stats(&job);
 	else if (count_only && !silent)
-		printf("%llu\n", (unsigned long long)wanted(&job));
+		print_count(wanted(&job));
 	return wanted(&job) ? DONE : NO;
 }
 

@@ -5,10 +5,10 @@
  * -o tells the two apart: every command that makes a filter of others has it, and a joined table
  * goes to standard output.
  */
+#include "answers.h"
 #include "command.h"
 #include "keys.h"
 #include "after.h"
-#include "output.h"
 #include "params.h"
 #include "place.h"
 #include "progress.h"
@@ -41,6 +41,7 @@ struct job {
 	struct blm_build *building;	/* while SMALL is read */
 	struct blm_filter *f;		/* of its keys, then */
 	struct table small;
+	FILE *objects;			/* with --json, those of a batch */
 	char *out;			/* joined rows, not printed yet */
 	size_t used, room;
 	_Atomic uint64_t read;		/* rows of BIG */
@@ -115,7 +116,8 @@ static char *put(char *to, const struct blm_key *part)
 	return to + part->len;
 }
 
-static int join_rows(struct job *job, const struct row *row, const struct blm_key *line)
+static int join_rows(struct job *job, const struct row *row, const struct blm_key *line,
+		     const struct blm_key *key)
 {
 	size_t bytes = row->head.len + line->len + 3;	/* a delimiter more, CR, the end */
 	struct row_parts parts;
@@ -140,17 +142,25 @@ static int join_rows(struct job *job, const struct row *row, const struct blm_ke
 		to = put(to, parts.whole ? &parts.column : &parts.before);
 	}
 	to = put(to, &parts.after);
+	job->joined++;
+	if (job->objects) {
+		const char *joined = job->out + job->used;
+
+		answer_begin(job->objects, key, NULL);
+		answer_bytes(job->objects, "row",
+			     &(struct blm_key){ joined, (size_t)(to - joined) });
+		answer_end(job->objects);
+		return DONE;
+	}
 	if (rows_end_in_cr())
 		*to++ = '\r';
 	*to++ = line_end();
 	job->used = (size_t)(to - job->out);
-	job->joined++;
 	return DONE;
 }
 
-static int match(struct batch *batch, void *context)
+static int match_rows(struct job *job, const struct batch *batch)
 {
-	struct job *job = context;
 	int code = DONE;
 
 	job->passed += batch->count;
@@ -160,9 +170,29 @@ static int match(struct batch *batch, void *context)
 
 		job->matched += row != NULL;
 		for (; row && code == DONE; row = row->next)
-			code = join_rows(job, row, &batch->lines[i]);
+			code = join_rows(job, row, &batch->lines[i], &batch->keys[i]);
 	}
-	return code == DONE ? flush(job) : code;
+	return code;
+}
+
+static int match(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	char *text = NULL;
+	size_t bytes = 0;
+	int code;
+
+	if (json && !(job->objects = open_memstream(&text, &bytes)))
+		return broken("out of memory");
+	code = match_rows(job, batch);
+	if (!json)
+		return code == DONE ? flush(job) : code;
+	if (fclose(job->objects) != 0 && code == DONE)
+		code = broken("out of memory");
+	if (code == DONE)
+		code = print_bytes(text, bytes);
+	free(text);
+	return code;
 }
 
 static void tell_stats(struct job *job)
@@ -279,9 +309,9 @@ static int run(int count, char **operands)
 	return code == DONE && !job.joined ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option,
-					     quiet_option, mode_option, key_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { own_options, json_option, row_options, jobs_option,
+					     progress_option, quiet_option, mode_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_join = {
 	.name = "join",

@@ -1,8 +1,8 @@
 /* cmd_remove.c - bloomery remove: take keys out */
+#include "answers.h"
 #include "command.h"
 #include "durable.h"
 #include "load.h"
-#include "output.h"
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
@@ -22,8 +22,9 @@ static int take_out(struct batch *batch, void *context)
 	if (r < 0)
 		return fail(r);
 	job->absent += batch->count - (uint64_t)r;
-	gather_lines(batch, false);
-	code = print_gathered(batch);
+	code = gather_answers(batch, false, "removed");
+	if (code == DONE)
+		code = print_gathered(batch);
 	return code == DONE ? sync_if_due(job->f, (uint64_t)r) : code;
 }
 
@@ -45,9 +46,9 @@ static int run(int count, char **operands)
 	return code == DONE && job.absent ? NO : code;
 }
 
-static const struct opt *const options[] = { sync_option, key_options, jobs_option, progress_option,
-					     load_options, quiet_option, key_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { sync_option, json_option, key_options, jobs_option,
+					     progress_option, load_options, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_remove = {
 	.name = "remove",

@@ -1,4 +1,5 @@
 /* cmd_test.c - bloomery test: which keys a filter may contain */
+#include "answers.h"
 #include "choose.h"
 #include "foreign.h"
 #include "load.h"
@@ -61,12 +62,12 @@ static int run(int count, char **operands)
 	quiet |= choice.silent;
 	code = choose_lines(&choice, operands + 1, (size_t)count - 1);
 	if (choice.count_only && !choice.silent && code == DONE)
-		printf("%llu\n", (unsigned long long)choice.chosen);
+		print_count(choice.chosen);
 	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option,
-					     quiet_option,
+static const struct opt *const options[] = { own_options, json_option, key_options, jobs_option,
+					     progress_option, quiet_option,
 					     load_options, foreign_option, maker_options,
 					     key_option, store_option, NULL };
 

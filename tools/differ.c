@@ -3,6 +3,7 @@
  * there are
  */
 #include "differ.h"
+#include "answers.h"
 #include "describe.h"
 #include "json.h"
 #include "keys.h"
@@ -25,6 +26,12 @@ static int print_key(void *context, const void *key, size_t len, bool in_b)
 	p->alone[in_b]++;
 	if (p->sides->count_only)
 		return 0;
+	if (json) {
+		answer_begin(stdout, &(struct blm_key){ key, len }, NULL);
+		fprintf(stdout, ",\"only_in\":\"%s\"", in_b ? "second" : "first");
+		answer_end(stdout);
+		return ferror(stdout) ? 1 : 0;
+	}
 	fputs(in_b ? "> " : "< ", stdout);
 	for (size_t i = 0; i < len && keys_are_hex(); i++)
 		printf("%02x", ((const uint8_t *)key)[i]);
@@ -43,7 +50,7 @@ int print_sides(const struct blm_filter *a, const struct blm_filter *b, const st
 	if (r < 0)
 		return fail(r);
 	if (sides->count_only)
-		printf("%llu\n", (unsigned long long)all);
+		print_count(all);
 	if (sides->stats)
 		say("%llu keys differ: the first alone has %llu, the second %llu",
 		    (unsigned long long)all, (unsigned long long)p.alone[0],

@@ -55,29 +55,83 @@ void json_close(void)
 	more = true;
 }
 
-void json_text(const char *name, const char *value)
+static bool is_text(const void *bytes, size_t count)
 {
+	const char *at = bytes, *end = at + count;
 	uint32_t point;
 
-	name_of(name);
-	if (!value) {
-		fputs("null", stdout);
+	for (unsigned n; at < end; at += n) {
+		n = blm_character(at, (size_t)(end - at), &point);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+/* How many bytes from `at` stand in a string as they are? */
+static size_t plain(const char *at, const char *end)
+{
+	const char *from = at;
+
+	while (at < end && *at >= ' ' && *at < 0x7f && *at != '"' && *at != '\\')
+		at++;
+	return (size_t)(at - from);
+}
+
+static void write_string(FILE *out, const void *bytes, size_t count)
+{
+	const char *at = bytes, *end = at + count;
+	uint32_t point;
+
+	putc('"', out);
+	for (size_t n; at < end; at += n) {
+		n = plain(at, end);
+		if (n) {
+			fwrite(at, 1, n, out);
+			continue;
+		}
+		n = blm_character(at, (size_t)(end - at), &point);
+		if (!n)
+			fputs("\xef\xbf\xbd", out);
+		else if (*at == '"' || *at == '\\')
+			fprintf(out, "\\%c", *at);
+		else if (blm_acts(point))
+			fprintf(out, "\\u%04x", point & 0xffff);
+		else
+			fwrite(at, 1, n, out);
+		n += !n;
+	}
+	putc('"', out);
+}
+
+void json_write(FILE *out, const char *name, const void *bytes, size_t count)
+{
+	if (is_text(bytes, count)) {
+		fprintf(out, "\"%s\":", name);
+		write_string(out, bytes, count);
 		return;
 	}
-	putchar('"');
-	for (unsigned bytes; *value; value += bytes) {
-		bytes = blm_character(value, strlen(value), &point);
-		if (!bytes)
-			fputs("\xef\xbf\xbd", stdout);
-		else if (*value == '"' || *value == '\\')
-			printf("\\%c", *value);
-		else if (blm_acts(point))
-			printf("\\u%04x", point & 0xffff);
-		else
-			fwrite(value, 1, bytes, stdout);
-		bytes += !bytes;
-	}
-	putchar('"');
+	fprintf(out, "\"%s_hex\":\"", name);
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%02x", ((const uint8_t *)bytes)[i]);
+	putc('"', out);
+}
+
+void json_bytes(const char *name, const void *bytes, size_t count)
+{
+	if (more)
+		putchar(',');
+	more = true;
+	json_write(stdout, name, bytes, count);
+}
+
+void json_text(const char *name, const char *value)
+{
+	name_of(name);
+	if (value)
+		write_string(stdout, value, strlen(value));
+	else
+		fputs("null", stdout);
 }
 
 void json_count(const char *name, uint64_t value)

@@ -20,6 +20,7 @@ void batch_free(struct batch *b)
 	free(b->lines);
 	free(b->bits);
 	free(b->hashes);
+	free(b->objects);
 	free(b->text);
 	free(b->room_for_keys);
 	*b = (struct batch){ 0 };

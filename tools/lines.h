@@ -17,7 +17,8 @@ struct batch {
 	struct blm_hash *hashes;
 	/* how many of them are left; how many were there before batch_drop() */
 	size_t count, read;
-	char *answer;		/* what gather_lines() found: bytes of `text` */
+	char *answer;		/* what was gathered: bytes of `text`, or `objects` */
+	char *objects;		/* of gather_answers(); NULL: none */
 	size_t answer_bytes;
 	uint64_t yes;		/* for the command: how many answers were yes */
 	uint64_t hash_id;	/* ... and for which filters the hashes are good, if `hashed` */

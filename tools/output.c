@@ -188,7 +188,11 @@ void gather_lines(struct batch *b, bool wanted)
 	append(b, from, (size_t)(behind - from));
 }
 
-int print_gathered(const struct batch *b)
+int print_gathered(struct batch *b)
 {
-	return print_bytes(b->answer, b->answer_bytes);
+	int code = print_bytes(b->answer, b->answer_bytes);
+
+	free(b->objects);
+	b->objects = NULL;
+	return code;
 }

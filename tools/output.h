@@ -32,8 +32,9 @@ void print_data(const void *bytes, size_t count);
 int print_bytes(const char *bytes, size_t count);
 
 /*
- * Write what was gathered, at once. Return: an exit code, with a message unless the reader is gone.
+ * Write what was gathered, at once; objects are freed then. Return: an exit code, with a message
+ * unless the reader is gone.
  */
-int print_gathered(const struct batch *batch);
+int print_gathered(struct batch *batch);
 
 #endif

@@ -70,9 +70,14 @@ counts_that_no_adds_made_are_refused_with_their_sum() {
 	exits 2 bloomery diff --tables ./f ./g; says 'keys differ'
 }
 
-json_is_of_the_estimate_alone() {
-	bloomery create ./f -n 20 --kind iblt; bloomery template ./f ./g
-	exits 64 bloomery diff ./f --json < /dev/null; exits 64 bloomery diff --tables ./f ./g --json; exits 0 bloomery diff --estimate ./f ./g --json
+json_names_the_side_of_each_key() {
+	bloomery create ./f -n 20 --kind iblt; bloomery template ./f ./g; seq 3 | bloomery add ./f; seq 2 4 | bloomery add ./g
+	for how in '--tables ./f ./g' './f own'; do
+		seq 2 4 > own; bloomery diff $how --json | LC_ALL=C sort > sides
+		same "$(cat sides)" '{"key":"1","only_in":"first"}
+{"key":"4","only_in":"second"}'
+	done
+	same "$(bloomery diff --tables ./f ./g -c --json)" '{"count":2}'; exits 1 bloomery diff --tables ./f ./f --json
 }
 
 made_anew_for_more_keys_it_is_as_large_as_those_need() {

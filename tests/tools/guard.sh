@@ -38,13 +38,13 @@ it_counts_what_was_asked_and_what_was_avoided() {
 	make_lists
 	bloomery test ./f log -c > maybe
 	for db in keys rows.mdb; do
-		bloomery guard ./f --exact $db log --json > stats
+		bloomery guard ./f --exact $db log --stats --json > stats
 		holds "j['asked'] == 10000 and j['found'] == 500 and j['looked_up'] == $(cat maybe)" < stats
 		holds 'j["avoided"] + j["looked_up"] == j["asked"] and j["false_alarms"] == j["looked_up"] - j["found"]' < stats
 		holds 'j["false_alarms"] > 0 and j["false_alarm_rate"] == j["false_alarms"] / 9500' < stats
 		bloomery guard ./f --exact $db log --stats | grep -qx 'looked up     '"$(cat maybe)"
 	done
-	exits 1 bloomery guard ./f --exact keys --json < /dev/null; holds 'j["asked"] == 0 and j["false_alarm_rate"] == 0' < exits.out
+	exits 1 bloomery guard ./f --exact keys --stats --json < /dev/null; holds 'j["asked"] == 0 and j["false_alarm_rate"] == 0' < exits.out
 }
 
 learned_false_alarms_are_none_in_the_next_filter() {
@@ -142,7 +142,7 @@ a_filter_that_lacks_a_key_hides_it() {
 	make_lists
 	bloomery create ./empty -n 10
 	exits 1 bloomery guard ./empty --exact keys log
-	exits 1 bloomery guard ./empty --exact keys log --json; holds 'j["looked_up"] == 0 and j["avoided"] == 10000' < exits.out
+	exits 1 bloomery guard ./empty --exact keys log --stats --json; holds 'j["looked_up"] == 0 and j["avoided"] == 10000' < exits.out
 }
 
 lines_of_any_length_and_number_are_found_in_a_sorted_file() {

@@ -25,7 +25,7 @@ sort rows.* | cmp - found
 echo "$(wc -l < found) rows of $((runs * rows)) found, each with its value"
 
 seq "$absent" | sed 's/^/nothing/' > absent
-for ((i = 0; i < runs; i++)); do "$bloomery" guard ./filter.$i --exact run.$i --json < absent || [ $? = 1 ]; done |	# 1: none of them is found
+for ((i = 0; i < runs; i++)); do "$bloomery" guard ./filter.$i --exact run.$i --stats --json < absent || [ $? = 1 ]; done |	# 1: none of them is found
 	sed 's/.*"looked_up":\([0-9]*\),"found":\([0-9]*\).*/\1 \2/' |
 	awk -v all=$((runs * absent)) '{ looked += $1; found += $2 }
 		END { printf "%d keys that are in none: %d of %d look-ups, %.3f %%, %d found\n", all / NR, looked, all, 100 * looked / all, found }'
