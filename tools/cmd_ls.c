@@ -145,6 +145,7 @@ static int list_live(struct blm_store *store, const char *pattern)
 	if (code != DONE)
 		return code;
 	looks_find_processes(&looks);
+	looks_find_pages(&looks);
 	if (json)
 		print_live_json(&looks);
 	else

@@ -10,16 +10,31 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct every every = { .seconds = 1 };
 static const char *sort_by;
+static bool who;
+static double cost;	/* seconds of the processor that the last look took */
 static const struct opt own_options[] = {
 	{ 0, "every", "TIME", "look again after each such time (default: 1s)", set_every, &every },
 	{ 0, "sort", "COLUMN", "the order: name, keys, full, pace, open; while it runs by their "
 	  "first letters", set_text, &sort_by },
+	{ 0, "who", NULL, "the processes that have filters open, and which; while it runs by w",
+	  set_flag, &who },
 	{ 0 }
 };
+
+enum { SPARE = 100 };		/* the time from look to look is at least so many times its cost */
+
+static void print_screen(FILE *out, const struct looks *looks, unsigned width, size_t rows)
+{
+	if (who)
+		print_openers(out, looks, rows);
+	else
+		print_live(out, looks, width, rows);
+}
 
 /* ---- The terminal ---- */
 
@@ -50,7 +65,7 @@ static int draw(const struct looks *looks)
 	if (!out)
 		return broken("out of memory");
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
-	print_live(out, looks, window.ws_col, window.ws_row > 4 ? window.ws_row : 4);
+	print_screen(out, looks, window.ws_col, window.ws_row > 4 ? window.ws_row : 4);
 	fclose(out);
 	for (char *line = text, *end; code == DONE && (end = strchr(line, '\n')); line = end + 1) {
 		size_t fits;
@@ -70,9 +85,10 @@ static bool wait_for_keys(const struct looks *looks)
 {
 	struct pollfd on[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 			       { .fd = stop_descriptor(), .events = POLLIN } };
+	double due = looks->when + (cost * SPARE > every.seconds ? cost * SPARE : every.seconds);
 	double left;
 
-	while ((left = looks->when + every.seconds - look_clock()) > 0 && !stopping()) {
+	while ((left = due - look_clock()) > 0 && !stopping()) {
 		char key[2] = "";
 		int r = poll(on, 2, left < 1e6 ? (int)(left * 1000) + 1 : 1000000000);
 
@@ -82,7 +98,8 @@ static bool wait_for_keys(const struct looks *looks)
 			continue;
 		if (read(STDIN_FILENO, key, 1) <= 0 || *key == 'q')
 			return false;
-		if (live_order(key))
+		who ^= *key == 'w';
+		if (*key == 'w' || live_order(key))
 			draw(looks);
 	}
 	return !stopping();
@@ -92,6 +109,35 @@ static bool wait_for_keys(const struct looks *looks)
 static void resized(int signal)
 {
 	(void)signal;
+}
+
+static double processor_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Pages are counted once in ten looks, because that takes long for large filters. */
+static int look_again(struct looks *now, struct looks *before, struct blm_store *store,
+		      const char *pattern)
+{
+	enum { PAGES_EVERY = 10 };
+	double began = processor_seconds();
+	int code = looks_take_again(now, before, store, pattern);
+
+	if (code != DONE)
+		return code;
+	looks_find_processes(now);
+	if (now->reused % PAGES_EVERY == 0)
+		looks_find_pages(now);
+	looks_pace(now, before);
+	looks_free(before);
+	*before = *now;
+	code = draw(now);
+	cost = processor_seconds() - began;
+	return code;
 }
 
 static int show_on_terminal(struct blm_store *store, const char *pattern)
@@ -111,15 +157,9 @@ static int show_on_terminal(struct blm_store *store, const char *pattern)
 	signal(SIGWINCH, resized);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	code = write_raw(begin, strlen(begin));
-	while (code == DONE && (code = looks_take(&now, store, pattern)) == DONE) {
-		looks_find_processes(&now);
-		looks_pace(&now, &before);
-		looks_free(&before);
-		before = now;
-		code = draw(&now);
-		if (code != DONE || !wait_for_keys(&now))
+	while (code == DONE && (code = look_again(&now, &before, store, pattern)) == DONE)
+		if (!wait_for_keys(&now))
 			break;
-	}
 	looks_free(&before);
 	write_raw(end, strlen(end));
 	tcsetattr(STDIN_FILENO, TCSANOW, &usual);
@@ -146,10 +186,11 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	looks_find_processes(&looks);
+	looks_find_pages(&looks);
 	if (json)
 		print_live_json(&looks);
 	else
-		print_live(stdout, &looks, window_width(), 0);
+		print_screen(stdout, &looks, window_width(), 0);
 	looks_free(&looks);
 	return DONE;
 }
@@ -163,8 +204,10 @@ const struct command cmd_top = {
 	.operands = "[PATTERN]",
 	.least = 0, .most = 1,
 	.notes = "A filter at 80 % of its capacity is marked with !, one beyond it with !!. 'open' "
-	"is the number of processes that have it open; those of other users may be hidden. If "
-	"standard output is no terminal, or with --json, it prints one look and ends.",
+	"is the number of processes that have it open; those of other users may be hidden. If a "
+	"look takes long, the next one comes later than --every says, so that top needs about 1 % "
+	"of a processor. If standard output is no terminal, or with --json, it prints one look "
+	"and ends.",
 	.example = "bloomery top --sort pace",
 	.options = options,
 	.run = run,

@@ -69,7 +69,41 @@ static const char *mark(const struct look *look)
 	return full(look) > 1 ? "!!" : full(look) >= 0.8 ? " !" : "  ";
 }
 
-static void print_row(FILE *out, const struct look *look, unsigned width)
+static const struct opener *opener_of(const struct looks *looks, const struct look *look)
+{
+	for (size_t i = 0; i < looks->opening_count; i++)
+		if (&looks->all[looks->openings[i].look] == look)
+			return &looks->openers[looks->openings[i].opener];
+	return NULL;
+}
+
+/* "claim 1234 root +2": one of them, and how many more there are; of at most 24 columns */
+static const char *show_who(const struct looks *looks, const struct look *look)
+{
+	static char text[25];
+	const struct opener *one = opener_of(looks, look);
+	char name[BLM_ESCAPED_MOST * sizeof(one->name) + 1], more[16] = "";
+
+	if (!one)
+		return "";
+	blm_escape(name, sizeof(name), one->name, strlen(one->name), "");
+	if (look->processes > 1)
+		snprintf(more, sizeof(more), " +%d", look->processes - 1);
+	snprintf(text, sizeof(text), "%.*s %d %.*s%s", (int)fitting_bytes(name, 9), name,
+		 one->process, (int)fitting_bytes(one->user, 5), one->user, more);
+	return text;
+}
+
+static const char *show_share(double part, double whole)
+{
+	static char text[16];
+
+	snprintf(text, sizeof(text), part >= 0 && whole > 0 ? "%.0f%%" : "-", 100 * part / whole);
+	return text;
+}
+
+static void print_row(FILE *out, const struct looks *looks, const struct look *look,
+		      unsigned width)
 {
 	char name[BLM_ESCAPED_MOST * sizeof(look->name) + 1];
 	const char *count = look->keys < 0x1p63 ? show_count((uint64_t)look->keys) : "-";
@@ -77,17 +111,27 @@ static void print_row(FILE *out, const struct look *look, unsigned width)
 			     100 * full(look), mark(look), show_rate(look->predicted),
 			     show_rate(look->rate), look->pace, look->processes,
 			     look->unread ? "?" : show_ago(look->synced));
-	size_t room = !width ? SIZE_MAX : width > (unsigned)column + 8 ? width - (unsigned)column
-		: 8;
+	size_t room;
 
+	if (width >= LIVE_PAGES)
+		column += fprintf(out, "%6s  ", show_share(look->resident, look->bytes));
+	if (width >= LIVE_WHO)
+		column += fprintf(out, "%-24s  ", show_who(looks, look));
+	room = !width ? SIZE_MAX : width > (unsigned)column + 8 ? width - (unsigned)column : 8;
 	blm_escape(name, sizeof(name), look->name, strlen(look->name), "");
 	fprintf(out, "%.*s\n", (int)fitting_bytes(name, room), name);
+}
+
+/* How many rows are shown: two lines stand above them, one below, and the cursor's. */
+static size_t shown_rows(size_t count, size_t rows)
+{
+	return !rows || count <= rows - 3 ? count : rows > 4 ? rows - 4 : 1;
 }
 
 void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows)
 {
 	const struct look **sorted = calloc(looks->count + 1, sizeof(const struct look *));
-	size_t shown = looks->count;
+	size_t shown = shown_rows(looks->count, rows);
 	double sum = 0;
 
 	if (!sorted)
@@ -97,18 +141,75 @@ void print_live(FILE *out, const struct looks *looks, unsigned width, size_t row
 		sum += looks->all[i].pace;
 	}
 	qsort(sorted, looks->count, sizeof(*sorted), compare);
-	/* two lines above, one below, and the cursor's */
-	if (rows && shown > rows - 3)
-		shown = rows > 4 ? rows - 4 : 1;
 	fprintf(out, "%zu filters, %.3g keys/s, by %s%s\n", looks->count, sum, order->name,
-		rows ? "; n k f p o: order, q: quit" : "");
-	fprintf(out, "%14s %5s    %8s %8s %8s %5s %7s  %s\n", "keys", "full", "rate now",
-		"promised", "keys/s", "open", "synced", "name");
+		rows ? "; n k f p o: order, w: who, q: quit" : "");
+	fprintf(out, "%14s %5s    %8s %8s %8s %5s %7s  ", "keys", "full", "rate now",
+		"promised", "keys/s", "open", "synced");
+	if (width >= LIVE_PAGES)
+		fprintf(out, "%6s  ", "memory");
+	if (width >= LIVE_WHO)
+		fprintf(out, "%-24s  ", "open in");
+	fputs("name\n", out);
 	for (size_t i = 0; i < shown; i++)
-		print_row(out, sorted[i], width);
+		print_row(out, looks, sorted[i], width);
 	if (shown < looks->count)
 		fprintf(out, "... %zu more\n", looks->count - shown);
 	free(sorted);
+}
+
+/* ---- Processes ---- */
+
+/* Openings are in the order of the processes. */
+static size_t print_opener(FILE *out, const struct looks *looks, size_t i, size_t opening)
+{
+	const struct opener *o = &looks->openers[i];
+	char name[BLM_ESCAPED_MOST * sizeof(struct look) + 1];
+	size_t first = opening;
+
+	while (opening < looks->opening_count && looks->openings[opening].opener == i)
+		opening++;
+	blm_escape(name, sizeof(name), o->name, strlen(o->name), "");
+	fprintf(out, "%8d  %-12s  %-15s  %7zu  ", o->process, o->user, name, opening - first);
+	for (size_t k = first; k < opening; k++) {
+		const char *filter = looks->all[looks->openings[k].look].name;
+
+		blm_escape(name, sizeof(name), filter, strlen(filter), "");
+		fprintf(out, "%s%s", k > first ? ", " : "", name);
+	}
+	putc('\n', out);
+	return opening;
+}
+
+void print_openers(FILE *out, const struct looks *looks, size_t rows)
+{
+	size_t shown = shown_rows(looks->opener_count, rows), opening = 0;
+
+	fprintf(out, "%zu processes have filters open", looks->opener_count);
+	if (looks->hidden)
+		fprintf(out, ", %zu are hidden", looks->hidden);
+	fprintf(out, "%s\n%8s  %-12s  %-15s  %7s  names\n", rows ? "; w: filters, q: quit" : "",
+		"process", "user", "command", "filters");
+	for (size_t i = 0; i < shown; i++)
+		opening = print_opener(out, looks, i, opening);
+	if (shown < looks->opener_count)
+		fprintf(out, "... %zu more\n", looks->opener_count - shown);
+}
+
+static void json_openers(const struct looks *looks, const struct look *look)
+{
+	json_open("open_by");
+	for (size_t i = 0; i < looks->opening_count; i++) {
+		const struct opener *o = &looks->openers[looks->openings[i].opener];
+
+		if (&looks->all[looks->openings[i].look] != look)
+			continue;
+		json_open_object(NULL);
+		json_count("process", (uint64_t)o->process);
+		json_text("user", o->user);
+		json_text("command", o->name);
+		json_close_object();
+	}
+	json_close();
 }
 
 void print_live_json(const struct looks *looks)
@@ -124,7 +225,9 @@ void print_live_json(const struct looks *looks)
 		json_real("predicted_rate", look->predicted);
 		json_real("rate", look->rate);
 		json_count("bytes", (uint64_t)fmin(look->bytes, 0x1p63));
+		json_real("resident_bytes", look->resident >= 0 ? look->resident : NAN);
 		json_count("processes", (uint64_t)look->processes);
+		json_openers(looks, look);
 		json_text("synced", look->synced > 0 ? show_time((uint64_t)(look->synced * 1e9))
 			  : NULL);
 		json_bool("dirty", look->dirty);

@@ -7,8 +7,14 @@
 /* The order from now on, by its name or the beginning of that. Return: is there such an order? */
 bool live_order(const char *name);
 
+/* From this width on the pages in memory are shown, and from the other one who has it open. */
+enum { LIVE_PAGES = 100, LIVE_WHO = 130 };
+
 /* width 0: lines of any length; rows 0: all filters, and no keys of the keyboard in the head */
 void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows);
+
+/* The processes that have filters open, and which; as print_live(). */
+void print_openers(FILE *out, const struct looks *looks, size_t rows);
 
 /* An object of JSON for each filter, to standard output */
 void print_live_json(const struct looks *looks);

@@ -1,23 +1,24 @@
 /* look.c - what all filters of a store are like at one moment */
 #include "look.h"
 #include "numbers.h"
+#include "place.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-struct taking {
-	struct blm_store *store;
-	struct looks *looks;
-};
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { HEADER = 20 << 10 };		/* bytes; format-spec.md */
 
 static int look_at(void *context, const struct blm_info *info, int err)
 {
-	const struct taking *taking = context;
-	struct looks *looks = taking->looks;
-	struct blm_info now = *info;
+	struct looks *looks = context;
 	struct look *look;
 
 	if (err < 0) {
@@ -34,20 +35,38 @@ static int look_at(void *context, const struct blm_info *info, int err)
 		looks->room = room;
 	}
 	look = &looks->all[looks->count++];
-	*look = (struct look){ .unread = blm_store_refresh(taking->store, &now) < 0 };
-	strcpy(look->name, now.name);
-	snprintf(look->file, sizeof(look->file), "%s.blm", show_uuid(now.uuid));
-	look->kind = now.kind;
-	look->hash = now.hash;
+	*look = (struct look){ .fd = -1, .unread = true, .resident = -1 };
+	strcpy(look->name, info->name);
+	memcpy(look->uuid, info->uuid, sizeof(look->uuid));
+	snprintf(look->file, sizeof(look->file), "%s.blm", show_uuid(info->uuid));
+	look->kind = info->kind;
+	look->hash = info->hash;
+	look->keys = (double)info->keys;
+	look->capacity = (double)info->capacity;
+	look->rate = info->rate;
+	look->predicted = info->rate_at_keys;
+	look->bytes = (double)info->bytes;
+	look->data_bytes = (double)info->data_bytes;
+	look->synced = (double)info->synced / 1e9;
+	look->dirty = info->dirty;
+	return 0;
+}
+
+static void refresh(struct look *look, struct blm_store *store)
+{
+	struct blm_info now = BLM_INFO;
+
+	strcpy(now.name, look->name);
+	memcpy(now.uuid, look->uuid, sizeof(look->uuid));
+	look->unread = blm_store_refresh(store, &now) < 0;
+	if (look->unread)
+		return;
 	look->keys = (double)now.keys;
-	look->capacity = (double)now.capacity;
-	look->rate = now.rate;
 	look->predicted = now.rate_at_keys;
 	look->bytes = (double)now.bytes;
 	look->data_bytes = (double)now.data_bytes;
 	look->synced = (double)now.synced / 1e9;
 	look->dirty = now.dirty;
-	return 0;
 }
 
 double look_clock(void)
@@ -58,54 +77,132 @@ double look_clock(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-int looks_take(struct looks *ret, struct blm_store *store, const char *pattern)
+static int list(struct looks *ret, struct blm_store *store, const char *pattern)
 {
-	int r;
+	int r = blm_store_list(store, pattern, look_at, ret);
 
-	*ret = (struct looks){ .when = look_clock() };
-	r = blm_store_list(store, pattern, look_at, &(struct taking){ store, ret });
 	if (r == 0)
 		return DONE;
 	looks_free(ret);
 	return r == -ENOMEM ? broken("out of memory for the list of filters") : fail(r);
 }
 
-/* A file that was replaced is mapped with " (deleted)" behind its name, so it is not found. */
-static void count_process(struct looks *looks, int process)
+int looks_take(struct looks *ret, struct blm_store *store, const char *pattern)
 {
-	char path[32], line[PATH_MAX + 128];
-	FILE *maps;
+	int code;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", process);
-	maps = fopen(path, "re");
-	while (maps && fgets(line, sizeof(line), maps)) {
-		const char *file = strrchr(line, '/');
-
-		line[strcspn(line, "\n")] = '\0';
-		if (!file || strlen(file) < 5 || strcmp(file + strlen(file) - 4, ".blm"))
-			continue;
-		for (size_t i = 0; i < looks->count; i++) {
-			struct look *look = &looks->all[i];
-
-			if (look->last_process != process && !strcmp(look->file, file + 1)) {
-				look->last_process = process;
-				look->processes++;
-			}
-		}
-	}
-	if (maps)
-		fclose(maps);
+	*ret = (struct looks){ .when = look_clock() };
+	code = list(ret, store, pattern);
+	for (size_t i = 0; code == DONE && i < ret->count; i++)
+		refresh(&ret->all[i], store);
+	return code;
 }
 
-void looks_find_processes(struct looks *looks)
-{
-	DIR *processes = opendir("/proc");
+/* ---- Again and again ---- */
 
-	for (const struct dirent *d; processes && (d = readdir(processes)); )
-		if (isdigit((unsigned char)d->d_name[0]))
-			count_process(looks, atoi(d->d_name));
-	if (processes)
-		closedir(processes);
+/*
+ * LMDB writes its file with each change. A change that comes within one tick of the clock after
+ * another has the same time, so a time of just now does not count.
+ */
+static struct catalog_stamp stamp(void)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/catalog/data.mdb", store_dir());
+	if (stat(path, &st) < 0 || time(NULL) - st.st_mtim.tv_sec < 2)
+		return (struct catalog_stamp){ 0 };
+	return (struct catalog_stamp){ st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+				       st.st_ino };
+}
+
+static bool is_same_catalog(const struct catalog_stamp *a, const struct catalog_stamp *b)
+{
+	return a->file && a->file == b->file && a->size == b->size && a->seconds == b->seconds
+	    && a->nanoseconds == b->nanoseconds;
+}
+
+/* Both lists are in the order of the names. */
+static void take_over(struct looks *now, struct looks *before)
+{
+	for (size_t i = 0, j = 0; i < now->count; i++) {
+		struct look *look = &now->all[i], *old;
+
+		while (j < before->count && strcmp(before->all[j].name, look->name) < 0)
+			j++;
+		old = j < before->count ? &before->all[j] : NULL;
+		if (!old || strcmp(old->file, look->file))
+			continue;
+		look->fd = old->fd;
+		old->fd = -1;
+		look->resident = old->resident;
+	}
+}
+
+/* A descriptor for each, as far as they go, and some for all else. */
+static void open_file(struct look *look)
+{
+	static bool raised;
+	struct rlimit most;
+	char path[PATH_MAX];
+
+	if (!raised && getrlimit(RLIMIT_NOFILE, &most) == 0) {
+		most.rlim_cur = most.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &most);
+	}
+	raised = true;
+	snprintf(path, sizeof(path), "%s/filters/%s", store_dir(), look->file);
+	look->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (look->fd > 0 && getrlimit(RLIMIT_NOFILE, &most) == 0
+	    && (rlim_t)look->fd + 64 > most.rlim_cur) {
+		close(look->fd);
+		look->fd = -1;
+	}
+}
+
+/* The header is as large as a page of counters for each; most filters of a store do not change. */
+static bool is_changed(struct look *look)
+{
+	static char header[HEADER];
+	uint64_t hash;
+
+	if (look->fd < 0)
+		open_file(look);
+	if (look->fd < 0 || pread(look->fd, header, sizeof(header), 0) != sizeof(header))
+		return true;
+	hash = XXH3_64bits(header, sizeof(header));
+	if (hash == look->header)
+		return false;
+	look->header = hash;
+	return true;
+}
+
+int looks_take_again(struct looks *ret, struct looks *before, struct blm_store *store,
+		     const char *pattern)
+{
+	int code = DONE;
+
+	*ret = (struct looks){ .when = look_clock(), .again = true, .catalog = stamp() };
+	if (before->again && is_same_catalog(&ret->catalog, &before->catalog))
+		ret->all = malloc((before->count + 1) * sizeof(*ret->all));
+	if (ret->all) {
+		memcpy(ret->all, before->all, before->count * sizeof(*ret->all));
+		ret->count = ret->room = before->count;
+		ret->damaged = before->damaged;
+		ret->reused = before->reused + 1;
+		for (size_t i = 0; i < before->count; i++)
+			before->all[i].fd = -1;
+	} else {
+		code = list(ret, store, pattern);
+		if (code == DONE)
+			take_over(ret, before);
+	}
+	for (size_t i = 0; code == DONE && i < ret->count; i++) {
+		ret->all[i].pace = 0;
+		if (is_changed(&ret->all[i]))
+			refresh(&ret->all[i], store);
+	}
+	return code;
 }
 
 void looks_pace(struct looks *now, const struct looks *before)
@@ -126,6 +223,11 @@ void looks_pace(struct looks *now, const struct looks *before)
 
 void looks_free(struct looks *looks)
 {
+	for (size_t i = 0; i < looks->count; i++)
+		if (looks->all[i].fd >= 0)
+			close(looks->all[i].fd);
 	free(looks->all);
+	free(looks->openers);
+	free(looks->openings);
 	*looks = (struct looks){ 0 };
 }

@@ -1,8 +1,8 @@
 # on_screen.py - a program that draws a screen again and again, in a terminal: types keys, prints the screens
 # on_screen.py COLUMNS ROWS KEYS COMMAND ARGUMENT...
-# The next key is typed when another screen has come; "." types nothing, "~" sends SIGTERM. Each screen ends with a line "---"; the
+# The next key is typed when another screen has come; "." types nothing, "~" sends SIGTERM, "!" runs the command of $BETWEEN. Each screen ends with a line "---"; the
 # last line has the exit code, and whether the terminal is as it was.
-import fcntl, os, pty, re, select, signal, struct, sys, termios
+import fcntl, os, pty, select, signal, struct, subprocess, sys, termios
 
 columns, rows, keys = int(sys.argv[1]), int(sys.argv[2]), list(sys.argv[3])
 ours, theirs = pty.openpty()
@@ -26,6 +26,8 @@ while True:
         key = keys.pop(0)
         if key == "~":
             os.kill(pid, signal.SIGTERM)
+        elif key == "!":
+            subprocess.run(["bash", "-ec", os.environ["BETWEEN"]], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         elif key != ".":
             os.write(ours, key.encode())
     if not ended:

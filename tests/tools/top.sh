@@ -64,6 +64,11 @@ processes_that_have_a_filter_open_are_counted() {
 	bloomery add below /dev/null lines 3>&- & other=$!
 	until bloomery top | grep -q ' 2 *never  below$'; do kill -0 $pid $other; sleep 0.05; done
 	bloomery top > out; grep -q ' 0 *never  above$' out
+	bloomery top --who > out; grep -q '^2 processes have filters open' out
+	same "$(awk 'NR > 2 { print $1, $2, $3, $4, $5 }' out | sort)" "$(printf '%s '"$(id -un)"' bloomery 1 below\n' $pid $other | sort)"
+	bloomery top below --json > out; holds "sorted(p['process'] for p in j['open_by']) == sorted(($pid, $other)) and j['processes'] == 2" < out
+	holds '{(p["user"], p["command"]) for p in j["open_by"]} == {("'"$(id -un)"'", "bloomery")}' < out
+	on_screen 130 24 q "$BLOOMERY" top > wide; screen 1 wide | grep ' below$' | grep -Eq " bloomery ($pid|$other) .* \+1 +below\$"
 	exec 3>&-; wait $pid $other
 	bloomery top > out; grep -q ' 0 *never  below$' out
 }
@@ -83,6 +88,37 @@ a_screen_fits_its_window_and_the_terminal_is_restored() {
 	same "$(tail -n 1 one)" '... 23 more'
 	on_screen 200 60 q "$BLOOMERY" top > seen; same "$(grep -c 'a-filter-with' seen)" 40
 	not grep -q ' more$' seen
+}
+
+w_shows_the_processes_and_back() {
+	three
+	on_screen 80 24 'wwq' "$BLOOMERY" top --every 1h > seen
+	same "$(tail -n 1 seen)" '0 restored'
+	screen 2 seen > two; grep -q '^[0-9]* processes have filters open' two; grep -q ' below' <(screen 1 seen); cmp <(screen 1 seen) <(screen 3 seen)
+}
+
+# What did not change is not read again; a catalog with an old time is taken for one that did not.
+changes_are_seen_where_nothing_else_changes() {
+	three
+	find store -name data.mdb -exec touch -d '1 hour ago' {} +
+	export BETWEEN='if [ -e once ]; then "$BLOOMERY" create another -n 10; "$BLOOMERY" drop above; else touch once; seq 5001 5020 | "$BLOOMERY" add below; fi'
+	on_screen 80 24 '..!..!..q' "$BLOOMERY" top --every 0.01s > seen
+	same "$(tail -n 1 seen)" '0 restored'
+	screen 1 seen | awk '$NF == "below" { print $1 }' > first; screen 6 seen | awk '$NF == "below" { print $1 }' > then
+	[ "$(cat then)" -gt "$(cat first)" ]; same "$(cat then)" "$(bloomery info below --json | json 'j["keys"]')"
+	screen 6 seen > then; grep -q ' above$' then; not grep -q ' another$' then
+	screen 9 seen > then; grep -q ' another$' then; not grep -q ' above$' then; same "$(grep -c ' below$' then)" 1
+}
+
+pages_in_memory_are_those_of_the_file() {
+	three; bloomery create hole -n 10m --sparse
+	cat "$(bloomery info below --json | json 'j["path"]')" > read
+	bloomery top --json > out
+	holds 'not [x for x in all if x["name"] != "hole" and not 0 < x["resident_bytes"] <= x["bytes"]]' < out
+	holds '[x for x in all if x["name"] == "hole"][0]["resident_bytes"] < 1e6' < out
+	no_terminal && return
+	python3 "${0%/*}/on_terminal.py" --columns 99,100 "$BLOOMERY" ls --live
+	not grep -q memory 99; grep -q memory 100; grep -q ' [0-9]*%  below' 100; grep -q ' [0-4]%  hole' 100
 }
 
 a_signal_ends_it_and_restores_the_terminal() {
