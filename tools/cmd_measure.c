@@ -1,6 +1,7 @@
 /* cmd_measure.c - bloomery measure: how often a filter is wrong, by experiment */
 #include "foreign.h"
 #include "json.h"
+#include "measure_plot.h"
 #include "numbers.h"
 #include "params.h"
 #include "values.h"
@@ -13,11 +14,13 @@
 enum { AT_ONCE = 4096, HALF = 8, KEY = 2 * HALF };
 
 static uint64_t questions = 100000000, enough = 10000;
+static const char *svg;
 static const struct opt own_options[] = {
 	{ 0, "questions", "N", "ask no more than N absent keys (default: 100m)", set_number,
 	  &questions, 1, UINT64_C(1) << 50 },
 	{ 0, "enough", "N", "stop after N false positives (default: 10k)", set_number, &enough, 1,
 	  UINT64_C(1) << 50 },
+	{ 0, "svg", "FILE", "also draw the rates, as SVG, into a new file", set_text, &svg },
 	{ 0 }
 };
 
@@ -166,12 +169,6 @@ static int build(struct blm_filter **ret, struct keys *keys, uint64_t *ret_given
 	return r < 0 ? fail(r) : DONE;
 }
 
-struct measured {
-	uint64_t asked, found;
-	/* its standard error; of none found: the most that it is, 19 times of 20 */
-	double rate, error;
-};
-
 /* Ranges of the width that begin at these keys. */
 static int64_t ask_ranges(const struct blm_filter *f, const struct keys *keys, size_t count)
 {
@@ -258,6 +255,7 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 	struct measured m;
 	struct blm_info info = BLM_INFO;
 	int r = blm_info(f, &info), estimated;
+	double formula;
 
 	if (r < 0)
 		return fail(r);
@@ -270,10 +268,10 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 	if (r != DONE)
 		return r;
 	estimated = blm_estimate(f, true, &estimate);
-	(json ? print_json : print)(&info, &m,
-				    given && given == info.capacity ? info.rate_at_capacity
-				    : info.rate_at_keys, estimated < 0 ? NULL : &estimate);
-	return DONE;
+	formula = given && given == info.capacity ? info.rate_at_capacity : info.rate_at_keys;
+	(json ? print_json : print)(&info, &m, formula, estimated < 0 ? NULL : &estimate);
+	return svg ? plot_measured(svg, &info, &m, formula,
+				   estimated < 0 ? (double)NAN : estimate.rate.value) : DONE;
 }
 
 static int make(struct blm_filter **ret, struct keys *keys, uint64_t *ret_given)

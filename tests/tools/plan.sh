@@ -151,6 +151,34 @@ assert len(of("circle")) == len(names) - 3 + 1 and len(of("rect")) == 3 + 1 + 1'
 	exits 64 bloomery plan -n 1m -m 10m --plot; exits 64 bloomery plan --table --compare; exits 64 bloomery plan -n 1m --plot --json
 }
 
+a_picture_of_a_measurement_has_its_rates_and_their_order() {
+	bloomery measure -n 10000 -p 0.01 --questions 100000 --svg rates.svg --json > rates
+	bloomery measure -n 1000 -p 1e-9 --questions 10000 --svg none.svg --json > none
+	python3 -c '
+import json, re, xml.etree.ElementTree as tree
+for name in "rates", "none":
+    svg = tree.parse(name + ".svg").getroot(); m = json.load(open(name))
+    of = lambda name: [e for e in svg if e.tag.endswith("}" + name)]
+    rows = [e.text for e in of("text") if e.get("text-anchor") == "end"]
+    values = [float(e.text.removeprefix("at most ")) for e in of("text") if re.fullmatch("(at most )?[0-9.e-]+", e.text) and not e.get("text-anchor")]
+    shown = dict(zip(rows, values))
+    assert sorted(values) == values and sorted(rows) == ["formula", "from bits", "measured", "promised"], rows
+    for row, field in ("formula", "formula"), ("from bits", "predicted_rate"), ("measured", "rate" if m["found"] else "rate_error"):
+        assert abs(shown[row] / m[field] - 1) < 1e-3, row
+    assert len(of("circle")) == (m["found"] > 0) and len(of("rect")) == 1 + 3
+    (bar,) = of("path"); left, right = re.match("M([0-9.]+) [0-9.]+H([0-9.]+)M", bar.get("d")).groups()
+    assert ("logarithmic" in tree.tostring(svg, encoding="unicode")) == (name == "none")
+    if m["found"]:
+        # one error on each side, by the scale of the numbers below
+        ticks = [(float(e.text), float(e.get("x"))) for e in of("text") if e.get("text-anchor") == "middle" and re.fullmatch("[0-9.e-]+", e.text)]
+        (u, x), (v, y) = ticks[0], ticks[-1]; scale = (y - x) / (v - u)
+        assert abs((float(right) - float(left)) / (2 * m["rate_error"] * scale) - 1) < 0.05
+    else:
+        assert left == "120.0" and " v" not in bar.get("d")' > wrong 2>&1 || cat wrong
+	same "$(< wrong)" ""
+	exits 2 bloomery measure -n 1000 --questions 1000 --svg rates.svg; says 'exists'
+}
+
 where_articles_are_wrong_the_manuals_numbers_are_printed() {
 	sed -n '/^\.Sh COMMON CLAIMS/,/^\.Sh HASHES/s/^\(plan .*[^ ]\) *| \(.*\)$/\1|\2/p' "$TOOLS/man/bloomery-kinds.7" > rows
 	same "$(wc -l < rows)" 13
