@@ -18,7 +18,7 @@ int blm_check_can(const struct blm_filter *f, const struct blm_view *view, enum 
 		[BLM_GET]    = { "hold values of keys", BLM_CAN_GET },
 	};
 
-	return blm_kind_can(view->whole.kind) & needs[what].can ? 0
+	return view->can & needs[what].can ? 0
 		: blm_cannot(view, f, needs[what].does, needs[what].can);
 }
 

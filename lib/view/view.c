@@ -87,9 +87,11 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset),
 					     le64toh(contents->part[0].bytes));
 	view->hash_id = blm_hash_id_of(&view->constant.template);
-	if (r == 0)
-		make_one(view);
-	return r < 0 ? r : blm_view_load(view, 0, display);
+	if (r < 0)
+		return r;
+	view->can = blm_kind_can(view->whole.kind);
+	make_one(view);
+	return blm_view_load(view, 0, display);
 }
 
 static int fill_view(struct blm_view *view, const char *display)

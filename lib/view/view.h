@@ -59,6 +59,7 @@ struct blm_view {
 	struct blm_checkpoint_layout checkpoint;	/* of a file with BLM_FLAG_CHECKPOINT */
 	/* the filter: its only part, or what its parts are together; ask and change this */
 	struct blm_part whole;
+	unsigned can;			/* BLM_CAN_...: what blm_kind_can() says of its kind */
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
 	struct blm_presence presence;	/* what threads do instead of sharing that lock */
 	/* BLM_LOCK_SYNC of this file, among this handle's threads */
