@@ -5,6 +5,7 @@
 #ifndef BLM_DIRTY_H
 #define BLM_DIRTY_H
 
+#include "file/os.h"
 #include "view/view.h"
 
 /* Is `written` at the current epoch already? Then blm_mark_written() does nothing. */
@@ -26,19 +27,35 @@ static inline void blm_mark_written(struct blm_live *live)
 }
 
 /*
+ * True if an announcement failed, or if the process that made it died. Another process may be
+ * announcing now. `announcing` then is the boot's number with bit 0 cleared.
+ */
+static inline uint64_t blm_failed_number(void)
+{
+	return blm_boot_number() & ~UINT64_C(1);
+}
+
+static inline bool blm_failed_to_announce(const struct blm_live *live)
+{
+	return load_acquire(&live->announcing.word) == blm_failed_number();
+}
+
+/*
  * May the system hold a page for clean that it did not write? The first asks the words of flushes
  * under BLM_LOCK_SYNC, those of syncs among them, the second that of flushes that announce an
  * epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: a caller that only
  * wants to know asks whether another process has that lock. synced_epoch: of the last sync record.
  */
-bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch);
-bool blm_is_unannounced(const struct blm_live *live);
+static inline bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
+{
+	return load_acquire(&live->failed.word) > synced_epoch
+		|| load_acquire(&live->flushing.word) == blm_boot_number();
+}
 
-/*
- * True if an announcement failed, or if the process that made it died. Another process may be
- * announcing now. `announcing` then is the boot's number with bit 0 cleared.
- */
-bool blm_failed_to_announce(const struct blm_live *live);
-uint64_t blm_failed_number(void);
+static inline bool blm_is_unannounced(const struct blm_live *live)
+{
+	return load_acquire(&live->announcing.word) == blm_boot_number()
+		|| blm_failed_to_announce(live);
+}
 
 #endif

@@ -241,19 +241,6 @@ int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image,
 	return 0;
 }
 
-uint64_t blm_view_end(const struct blm_view *view)
-{
-	uint64_t end = 0;
-
-	for (unsigned i = 0; i < view->parts; i++) {
-		uint64_t here = (uint64_t)(view->part[i].bytes - view->image.map)
-			+ view->part[i].shape.bytes;
-
-		end = here > end ? here : end;
-	}
-	return end;
-}
-
 bool blm_says_name(const struct blm_view *view, const char *name)
 {
 	struct blm_record record;

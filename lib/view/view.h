@@ -189,7 +189,18 @@ int blm_check_whole(const struct blm_view *view, const char *display);
 struct blm_part blm_owned_part(const struct blm_view *view, unsigned i);
 
 /* Where the last of its parts ends in the file. */
-uint64_t blm_view_end(const struct blm_view *view);
+static inline uint64_t blm_view_end(const struct blm_view *view)
+{
+	uint64_t end = 0;
+
+	for (unsigned i = 0; i < view->parts; i++) {
+		uint64_t here = (uint64_t)(view->part[i].bytes - view->image.map)
+			+ view->part[i].shape.bytes;
+
+		end = here > end ? here : end;
+	}
+	return end;
+}
 
 /* How the view is mapped: as blm_load() says, as far as possible. */
 int blm_view_load(struct blm_view *view, unsigned flags, const char *display);
