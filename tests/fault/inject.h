@@ -32,6 +32,7 @@ enum where { PATH, STORE, MEMORY };
 
 struct world {
 	enum where where;
+	const struct one_case *c;
 	struct blm_store *store;	/* of the names; NULL for paths */
 	struct blm_filter *f, *g;	/* "a" and "b", where the case wants them */
 	struct blm_filter *made;	/* what the call gives */
@@ -71,10 +72,13 @@ struct one_case {
 	void (*before)(struct world *w);
 	/* what becomes of "a", and of the new filter, if it is done; 0: as before, none */
 	int a, new;
+	struct blm_kind_info kind;	/* of "a", where that comes from the registry */
 };
 
 extern const struct one_case filters_cases[], stores_cases[], lists_cases[], forms_cases[],
 	exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
+/* Of the kinds that kinds_cases does not name. */
+const struct one_case *other_kinds_cases(void);
 
 #define FIXTURE(x) do { \
 	int fixture_ = (int)(x); \

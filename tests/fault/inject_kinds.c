@@ -1,7 +1,9 @@
 /* inject_kinds.c - inject.c's cases of kinds that do more than set bits */
 #include "inject.h"
 #include "file/layout.h"
+#include "kind/kind.h"
 #include "interpose.h"
+#include "../kinds.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -443,3 +445,49 @@ const struct one_case kinds_cases[] = {
 	{ "split-block-fold", IN_PATH | OPEN_F, fold, as_split_block, 0, FIRST },
 	{ .name = NULL },
 };
+
+/* ---- Kinds of the registry ---- */
+
+static void as_registered(struct world *w)
+{
+	become(w, usual_params(&w->c->kind, 600, 1e-6));
+}
+
+static bool is_in_list(const char *name)
+{
+	size_t len = strlen(name);
+
+	/* all other cases are of these two */
+	if (!strcmp(name, BLM_DEFAULT_KIND) || !strcmp(name, BLM_EXACT_KIND))
+		return true;
+	for (const struct one_case *c = kinds_cases; c->name; c++)
+		if (!strncmp(c->name, name, len) && c->name[len] == '-')
+			return true;
+	return false;
+}
+
+enum { OTHERS = 16, CASES = 3 };
+
+const struct one_case *other_kinds_cases(void)
+{
+	static const struct one_case of_each[CASES] = {
+		{ "add", IN_PATH | OPEN_F, add_second, as_registered, BOTH, 0 },
+		{ "sync", IN_STORE | OPEN_F, sync_it, as_registered, 0, 0 },
+		{ "remove", IN_PATH | OPEN_F, remove_first, as_registered, SHARED, 0 },
+	};
+	static struct one_case cases[OTHERS * CASES + 1];
+	static char names[OTHERS * CASES][64];
+	struct blm_kind_info others[OTHERS];
+	unsigned more = other_kinds(BLM_CAN_ADD, BLM_EXACT | BLM_FORGETS, is_in_list, others,
+				    OTHERS), n = 0;
+
+	for (unsigned i = 0; i < more; i++)
+		for (unsigned j = 0; j < CASES - !(others[i].can & BLM_CAN_REMOVE); j++, n++) {
+			snprintf(names[n], sizeof(names[n]), "%s-%s", others[i].name,
+				 of_each[j].name);
+			cases[n] = of_each[j];
+			cases[n].name = names[n];
+			cases[n].kind = others[i];
+		}
+	return cases;
+}
