@@ -50,6 +50,7 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
 	const struct blm_input in = { .hashes = hashes, .hash_id = hash_id, .count = count };
+	struct blm_owners owners;
 	int r = check_parts(f, view, parts);
 
 	if (r == 0 && !view->whole.kind->place)
@@ -57,12 +58,15 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 			     f->place.display, view->whole.kind->name);
 	if (r == 0 && count)
 		r = blm_input_check(f, view, &in);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		uint32_t owner = blm_split_owner(&view->whole, parts, &hashes[i]);
+	if (r < 0)
+		return r;
+	owners = blm_owners_of(&view->whole, parts);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t owner = blm_owner_of(&owners, &hashes[i]);
 
 		ret_owners[i] = owner == BLM_EVERY_PART ? 0 : owner;
 	}
-	return r;
+	return 0;
 }
 
 BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t parts,

@@ -35,10 +35,17 @@ void blm_build_begin_part(struct blm_build *b)
 struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch batch,
 				 struct blm_hash *room)
 {
+	const struct blm_view *view = b->staged.view;
 	size_t count = 0;
 
-	for (size_t i = 0; i < batch.count; i++)
-		if (blm_view_owns(b->staged.view, &batch.hashes[i]))
+	/* an owner that was asked beforehand gives its own keys only, which stay where they are */
+	while (count < batch.count && blm_view_owns(view, &batch.hashes[count]))
+		count++;
+	if (count == batch.count)
+		return batch;
+	memcpy(room, batch.hashes, count * sizeof(*room));
+	for (size_t i = count + 1; i < batch.count; i++)
+		if (blm_view_owns(view, &batch.hashes[i]))
 			room[count++] = batch.hashes[i];
 	batch.hashes = room;
 	batch.count = count;

@@ -16,6 +16,7 @@
  * that dies leaves nothing.
  */
 #include "jobs.h"
+#include "collect.h"
 #include "numbers.h"
 #include "params.h"
 #include "place.h"
@@ -26,9 +27,8 @@
 #include <unistd.h>
 
 enum {
-	ROUND = 128 << 10,		/* hashes that a rank sends at once */
+	ROUND = 256 << 10,		/* hashes that a rank sends at once */
 	BUFFERS = 64 << 20,		/* of a builder, for keys that are not in its data yet */
-	CHUNK = 4 << 20,		/* of data that go to rank 0 at once */
 	PROGRAM = 64 << 20,		/* the program, its libraries, MPI */
 };
 
@@ -90,7 +90,7 @@ struct cost {
 static struct cost cost_of(enum way way, const struct blm_info *info, double keys, int of)
 {
 	double m = (double)info->data_bytes, r = of;
-	struct cost c = { .memory = PROGRAM + BUFFERS + 4 * CHUNK };
+	struct cost c = { .memory = PROGRAM + BUFFERS + COLLECT_MEMORY };
 
 	if (way == OWNERS) {
 		c.moved = (16 * keys + m) * (r - 1) / r;
@@ -232,10 +232,13 @@ static void fill_round(struct job *job, struct exchange *x, struct side *s, stru
 
 static void add_received(struct job *job, const struct exchange *x, const struct side *s)
 {
-	for (int r = 0; r < ranks; r++)
-		must_have(blm_build_add_hashes(job->b, job->hash_id,
-					       s->in + (size_t)r * x->quota,
-					       (size_t)s->got_counts[r]));
+	for (int r = 0; r < ranks; r++) {
+		const struct blm_hash *from = r == rank ? s->out : s->in;
+		uint64_t count = r == rank ? s->sent[r].hashes : (uint64_t)s->got_counts[r];
+
+		must_have(blm_build_add_hashes(job->b, job->hash_id, from + (size_t)r * x->quota,
+					       (size_t)count));
+	}
 }
 
 /*
@@ -250,6 +253,7 @@ static void exchange_keys(struct job *job)
 	double busy = 0;
 
 	exchange_begin(&x, ROUND, false);
+	x.keeps_own = true;
 	for (unsigned round = 0; !last; round++) {
 		struct side *s = &x.side[round % 2], *other = &x.side[(round + 1) % 2];
 		double begun = seconds();
@@ -273,145 +277,21 @@ static void exchange_keys(struct job *job)
 
 /* ---- The data to rank 0 ---- */
 
-static uint64_t count_of(const struct blm_filter *f)
-{
-	bool estimated;
-	uint64_t keys;
-
-	must_have(blm_count(f, &keys, &estimated));
-	return keys;
-}
-
-/* Rank `from` sends a range of what it has, and its count. */
-static void send_range(struct job *job, const struct blm_filter *f, uint64_t at, uint64_t bytes)
-{
-	uint64_t keys = count_of(f);
-	char *room = must_alloc(CHUNK, 1);
-
-	MPI_Send(&keys, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
-	for (uint64_t done = 0; done < bytes; done += CHUNK) {
-		size_t here = bytes - done < CHUNK ? (size_t)(bytes - done) : CHUNK;
-
-		must_have(blm_data_read(f, at + done, room, here));
-		MPI_Send(room, (int)here, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
-		job->moved += here;
-	}
-	free(room);
-}
-
-/* A chunk is united while the next one comes. */
-static void take_range(struct job *job, int from, uint64_t at, uint64_t bytes)
-{
-	char *room[2] = { must_alloc(CHUNK, 1), must_alloc(CHUNK, 1) };
-	MPI_Request next = MPI_REQUEST_NULL;
-	uint64_t keys, came = 0;
-
-	MPI_Recv(&keys, 1, MPI_UINT64_T, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	if (!bytes)
-		must_have(blm_build_unite(job->b, 0, room[0], 0, keys));
-	for (uint64_t done = 0; done < bytes; done += came) {
-		unsigned i = done / CHUNK % 2;
-
-		if (!done)
-			MPI_Irecv(room[i], (int)(bytes < CHUNK ? bytes : CHUNK), MPI_BYTE, from, 0,
-				  MPI_COMM_WORLD, &next);
-		MPI_Wait(&next, MPI_STATUS_IGNORE);
-		came = bytes - done < CHUNK ? bytes - done : CHUNK;
-		if (done + came < bytes)
-			MPI_Irecv(room[!i], (int)(bytes - done - came < CHUNK
-						  ? bytes - done - came : CHUNK), MPI_BYTE, from,
-				  0, MPI_COMM_WORLD, &next);
-		must_have(blm_build_unite(job->b, at + done, room[i], (size_t)came,
-					  done ? 0 : keys));
-	}
-	free(room[0]);
-	free(room[1]);
-}
-
-static void range_of(const struct job *job, int of, uint64_t *ret_at, uint64_t *ret_bytes)
-{
-	*ret_at = 0;
-	*ret_bytes = job->info.data_bytes;
-	if (job->way == OWNERS)
-		must_have(blm_part_range(job->template, (uint32_t)of, (uint32_t)ranks, ret_at,
-					 ret_bytes));
-}
-
-static void collect(struct job *job, const struct blm_filter *f)
-{
-	uint64_t at, bytes;
-
-	range_of(job, rank, &at, &bytes);
-	if (rank)
-		send_range(job, f, at, bytes);
-	for (int r = 1; !rank && r < ranks; r++) {
-		range_of(job, r, &at, &bytes);
-		take_range(job, r, at, bytes);
-	}
-}
-
-/* A chunk of the data that is on its way to rank 0; there are two of them. */
-struct chunk {
-	uint64_t at;
-	size_t bytes;
-	char *mine, *all;
-	MPI_Request request;
-};
-
-static void reduce_chunk(struct job *job, const struct blm_filter *f, uint64_t at, struct chunk *c)
-{
-	uint64_t left = job->info.data_bytes - at;
-
-	c->at = at;
-	c->bytes = left < CHUNK ? (size_t)left : CHUNK;
-	if (rank)
-		must_have(blm_data_read(f, at, c->mine, c->bytes));
-	job->moved += rank ? c->bytes : 0;
-	/* data are whole words: a multiple of 64 bytes; rank 0 gives zeros, its keys are in b */
-	MPI_Ireduce(c->mine, c->all, (int)(c->bytes / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD,
-		    &c->request);
-}
-
-static void unite_chunk(struct job *job, struct chunk *c)
-{
-	MPI_Wait(&c->request, MPI_STATUS_IGNORE);
-	if (!rank && c->bytes)
-		must_have(blm_build_unite(job->b, c->at, c->all, c->bytes, BLM_KEYS_UNKNOWN));
-	c->bytes = 0;
-}
-
-/* A chunk is united while the next one is on its way. */
-static void reduce(struct job *job, const struct blm_filter *f)
-{
-	struct chunk chunk[2];
-
-	for (int i = 0; i < 2; i++)
-		chunk[i] = (struct chunk){ .mine = must_alloc(CHUNK, 1),
-					   .all = must_alloc(CHUNK, 1),
-					   .request = MPI_REQUEST_NULL };
-	for (uint64_t at = 0; at < job->info.data_bytes; at += CHUNK) {
-		reduce_chunk(job, f, at, &chunk[at / CHUNK % 2]);
-		unite_chunk(job, &chunk[(at / CHUNK + 1) % 2]);
-	}
-	for (int i = 0; i < 2; i++) {
-		unite_chunk(job, &chunk[i]);
-		free(chunk[i].mine);
-		free(chunk[i].all);
-	}
-}
-
 /* Rank 0 keeps its builder until all is in it; the others' filters are done. */
 static void bring_together(struct job *job)
 {
 	struct blm_filter *f = NULL;
+	struct collecting to;
 
 	if (rank)
 		must_have(blm_build_finish(job->b, &f));
 	job->built = seconds();
-	if (ranks > 1 && job->way == REDUCE)
-		reduce(job, f);
+	to = (struct collecting){ .b = job->b, .from = f, .bytes = job->info.data_bytes };
+	if (job->way == REDUCE)
+		collect_or(&to);
 	else
-		collect(job, f);
+		collect_ranges(&to, job->way == OWNERS ? job->template : NULL);
+	job->moved += to.moved;
 	if (rank)
 		blm_close(f);
 }

@@ -91,6 +91,8 @@ void exchange_start(struct exchange *x, struct side *s, bool done, uint64_t keys
 		s->got_counts[r] = (int)s->got[r].hashes;
 		s->last &= s->got[r].done != 0;
 	}
+	if (x->keeps_own)
+		s->sent_counts[rank] = s->got_counts[rank] = 0;
 	MPI_Ialltoallv(s->out, s->sent_counts, x->starts, x->hash, s->in, s->got_counts, x->starts,
 		       x->hash, MPI_COMM_WORLD, &s->request);
 	s->under_way = true;

@@ -30,6 +30,7 @@ struct exchange {
 	int *starts;		/* r * quota */
 	MPI_Datatype hash;
 	struct side side[2];
+	bool keeps_own;		/* hashes that a rank owns itself stay in its `out` */
 	uint64_t sent;		/* bytes to other ranks so far, hashes only */
 };
 

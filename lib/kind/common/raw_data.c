@@ -36,8 +36,13 @@ void blm_raw_unite(struct blm_part *part, uint64_t at, const void *data, size_t 
 		_Alignas(64) uint8_t line[64] = { 0 };
 		size_t first = at % 64, here = bytes < 64 - first ? bytes : 64 - first;
 
-		memcpy(line + first, from, here);
-		part->kind->unite(part, part->bytes + at - first, line, 64);
+		if (!first && bytes >= 64 && (uintptr_t)from % 64 == 0) {
+			here = bytes - bytes % 64;
+			part->kind->unite(part, part->bytes + at, from, here);
+		} else {
+			memcpy(line + first, from, here);
+			part->kind->unite(part, part->bytes + at - first, line, 64);
+		}
 		at += here;
 		from += here;
 		bytes -= here;

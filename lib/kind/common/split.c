@@ -33,12 +33,33 @@ struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint3
 				   .to = begin_of(whole->shape.bytes, part + 1, parts) };
 }
 
-uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash)
+struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts)
 {
-	uint64_t bytes = whole->shape.bytes, place = whole->kind->place(whole, hash);
+	uint64_t bytes = whole->shape.bytes, units = units_of(bytes, parts);
+
+	return (struct blm_owners){
+		.whole = whole, .parts = parts, .units = units,
+		.shift = (unsigned)__builtin_ctzll(blm_split_unit(bytes, parts)),
+		.inverse = units ? UINT64_MAX / units : 0,
+	};
+}
+
+/* Divides by multiplying: the product is the quotient, or one less. */
+uint32_t blm_owner_of(const struct blm_owners *o, const struct blm_hash *hash)
+{
+	uint64_t place = o->whole->kind->place(o->whole, hash), n, quotient;
 
 	if (place == UINT64_MAX)
 		return BLM_EVERY_PART;
 	/* units are less than 2^47, parts at most 2^16 */
-	return (uint32_t)(place / blm_split_unit(bytes, parts) * parts / units_of(bytes, parts));
+	n = (place >> o->shift) * o->parts;
+	quotient = (uint64_t)((unsigned __int128)n * o->inverse >> 64);
+	return (uint32_t)(quotient + (n - quotient * o->units >= o->units));
+}
+
+uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash)
+{
+	struct blm_owners owners = blm_owners_of(whole, parts);
+
+	return blm_owner_of(&owners, hash);
 }

@@ -27,7 +27,17 @@ uint64_t blm_split_unit(uint64_t bytes, uint32_t parts);
 /* The range of a part. */
 struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint32_t parts);
 
-/* The part that owns a key, of a kind with place(). */
+/* The part that owns each of many keys, of a kind with place(): what is the same for all keys. */
+struct blm_owners {
+	const struct blm_part *whole;
+	uint32_t parts;
+	unsigned shift;			/* the bytes of a unit, as a power of 2 */
+	uint64_t units, inverse;	/* inverse: (2^64 - 1) / units */
+};
+
+struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts);
+uint32_t blm_owner_of(const struct blm_owners *owners, const struct blm_hash *hash);
+/* ... of one key */
 uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash);
 
 /* Is this place the part's? */
