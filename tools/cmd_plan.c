@@ -5,6 +5,7 @@
 static struct range mn = { 2, 32 }, table_k = { 1, 24 };
 static bool table, bound;
 static struct range k;
+static uint64_t ranks;
 static struct list with;
 static struct blm_params p = BLM_PARAMS();
 static struct plan_more more;
@@ -24,6 +25,8 @@ static const struct opt own_options[] = {
 	{ 0, "plot", NULL, "with -n and -p: bits a key as bars", set_flag, &more.plot },
 	{ 0, "svg", "FILE", "the same as dots on a logarithmic axis, as SVG, into a new file",
 	  set_text, &more.svg },
+	{ 0, "ranks", "N", "with -n: bytes sent, memory and time of N ranks of bloomery-mpi",
+	  set_number, &ranks, 1, 1 << 20 },
 	{ 0, "table", NULL, "the table of rates by bits per key and k", set_flag, &table },
 	{ 0, "mn", "RANGE", "the rows of the table, bits per key (default: 2..32)", set_range, &mn,
 	  1, 1024 },
@@ -35,7 +38,7 @@ static const struct opt own_options[] = {
 static int run(int count, char **operands)
 {
 	if (table && (p.capacity || p.rate > 0 || p.cells || p.kind || bound || more.compare
-		      || more.plot || more.svg))
+		      || more.plot || more.svg || ranks))
 		return misuse("plan: --table takes --mn and --k alone");
 	if (table)
 		return plan_table(&mn, k.first ? &k : &table_k);
@@ -59,6 +62,10 @@ static int run(int count, char **operands)
 	if (more.plot && json)
 		return misuse("plan: --plot is for people, --json for programs; --svg goes with "
 			      "both");
+	if (ranks && (!p.capacity || p.cells || bound || more.compare || more.plot || more.svg))
+		return misuse("plan: --ranks goes with -n, -p and --kind");
+	if (ranks)
+		return plan_ranks(&p, (uint32_t)ranks);
 	if (p.cells && !p.kind)
 		return plan_rate(&p, bound);
 	return plan_sizes(&p, &more);

@@ -1,4 +1,4 @@
-/* plan.h - the three things that can be worked out on paper */
+/* plan.h - what can be worked out on paper */
 #ifndef BLOOMERY_PLAN_H
 #define BLOOMERY_PLAN_H
 
@@ -15,6 +15,8 @@ struct plan_more {
 /* Each prints, and returns an exit code. */
 int plan_sizes(const struct blm_params *params, const struct plan_more *more);
 int plan_rate(const struct blm_params *params, bool bound);
+/* ... to build the filter with so many ranks of bloomery-mpi (plan_ranks.c) */
+int plan_ranks(const struct blm_params *params, uint32_t ranks);
 int plan_table(const struct range *mn, const struct range *k);
 
 /*

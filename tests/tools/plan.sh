@@ -179,6 +179,27 @@ for name in "rates", "none":
 	exits 2 bloomery measure -n 1000 --questions 1000 --svg rates.svg; says 'exists'
 }
 
+ranks_send_and_take_what_the_model_of_the_example_says() {
+	for ranks in 1 4 16 64 4096; do bloomery plan -n 1g -p 0.001 --ranks $ranks --json; done > j
+	python3 -B -c '
+import argparse, importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("cluster", sys.argv[1])
+cluster = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(cluster)
+for plan in map(json.loads, open("j")):
+    keys, ranks = 1e9, plan["ranks"]
+    assumed = argparse.Namespace(keys=keys, size=plan["data_bytes"] / keys, ranks=min(ranks, 16), network=1.25e9, storage=1e9, disk=1e9)
+    seconds, sent, _ = dict(cluster.cost(max(ranks // 16, 1), assumed))[plan["way"]]
+    assert abs(plan["model_seconds"] - seconds) <= 1e-6 * seconds and abs(plan["bytes_sent"] - sent) <= 1e-6 * sent, (plan, seconds, sent)
+' "$TOOLS/examples/cluster.py"
+	same "$(json '" ".join(x["way"] for x in all if x["best"])' < j)" 'reduce reduce owners owners owners'
+	holds 'not [x for x in all if x["rank_memory_bytes"] > x["data_bytes"] / (x["ranks"] if x["way"] == "owners" else 1) + (512 << 20)]' < j
+	same "$(bloomery plan -n 1m --kind counting --ranks 3 --json | json 'j["way"]')" sum
+	bloomery plan -n 100g --ranks 64 > out; grep -q '^\* owners .* GiB  *[0-9]* min$' out
+	exits 64 bloomery plan -n 1m --kind cuckoo --ranks 3; says 'they build blocked, split-block'
+	exits 64 bloomery plan -n 1m -m 10m --ranks 3; exits 64 bloomery plan --table --ranks 3
+}
+
 where_articles_are_wrong_the_manuals_numbers_are_printed() {
 	sed -n '/^\.Sh COMMON CLAIMS/,/^\.Sh HASHES/s/^\(plan .*[^ ]\) *| \(.*\)$/\1|\2/p' "$TOOLS/man/bloomery-kinds.7" > rows
 	same "$(wc -l < rows)" 13

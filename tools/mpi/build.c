@@ -21,20 +21,12 @@
 #include "params.h"
 #include "place.h"
 #include "progress.h"
+#include "ranks_model.h"
 #include "values.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum {
-	ROUND = 256 << 10,		/* hashes that a rank sends at once */
-	BUFFERS = 64 << 20,		/* of a builder, for keys that are not in its data yet */
-	PROGRAM = 64 << 20,		/* the program, its libraries, MPI */
-};
-
-enum way { OWNERS, REDUCE, SUM, WAYS };
-
-static const char *const way_names[WAYS] = { "owners", "reduce", "sum" };
 static const char *way_wanted;
 static bool dry_run;
 static uint64_t ranks_wanted;
@@ -52,8 +44,8 @@ static const struct opt own_options[] = {
 struct job {
 	struct blm_filter *template;
 	struct blm_info info;
-	enum way way;
-	bool owned;			/* can it be OWNERS? */
+	enum ranks_way way;
+	bool owned;			/* can it be WAY_OWNERS? */
 	struct blm_build *b;
 	struct share share;
 	struct reader reader;
@@ -70,38 +62,6 @@ static bool counts_cells(const struct blm_info *info)
 	return info->cell_bits > 1;
 }
 
-/* Can a filter of the kind be made of filters of some of its keys, bit for bit? */
-static bool is_sum_of_ranks(const char *kind)
-{
-	static const char *const kinds[] = { "blocked", "split-block", "classic", "bitmap",
-					     "counting" };
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (!kind || !strcmp(kinds[i], kind))
-			return true;
-	return false;
-}
-
-struct cost {
-	double moved;			/* bytes, by all ranks */
-	uint64_t memory;		/* bytes, of a rank other than rank 0 */
-};
-
-static struct cost cost_of(enum way way, const struct blm_info *info, double keys, int of)
-{
-	double m = (double)info->data_bytes, r = of;
-	struct cost c = { .memory = PROGRAM + BUFFERS + COLLECT_MEMORY };
-
-	if (way == OWNERS) {
-		c.moved = (16 * keys + m) * (r - 1) / r;
-		c.memory += info->data_bytes / (uint64_t)of + exchange_memory(ROUND, of, false);
-	} else {
-		c.moved = m * (r - 1);
-		c.memory += info->data_bytes;
-	}
-	return c;
-}
-
 /* The least that a machine has, in bytes. */
 static uint64_t memory_of_node(void)
 {
@@ -110,34 +70,33 @@ static uint64_t memory_of_node(void)
 	return UINT64_MAX - most_of_all(UINT64_MAX - mine);
 }
 
-static enum way best_way(const struct blm_info *info, bool owned, int of)
+static enum ranks_way best_way(const struct blm_info *info, bool owned, int of)
 {
-	double keys = (double)info->capacity;
-	struct cost owners = cost_of(OWNERS, info, keys, of),
-		reduce = cost_of(REDUCE, info, keys, of);
-	uint64_t memory = memory_of_node();
+	enum ranks_way way = ranks_best_way(info->kind, info->data_bytes, (double)info->capacity,
+					    (uint32_t)of);
+	uint64_t memory = ranks_cost_of(WAY_REDUCE, info->data_bytes, (double)info->capacity,
+					(uint32_t)of).memory;
 
-	if (!owned)
-		return REDUCE;
-	if (owners.moved < reduce.moved)
-		return OWNERS;
+	if (way == WAY_OWNERS && !owned)
+		return WAY_REDUCE;
 	/* half of it: the files that are read and written want some too */
-	return reduce.memory * (uint64_t)on_node > memory / 2 ? OWNERS : REDUCE;
+	return way == WAY_REDUCE && owned && memory * (uint64_t)on_node > memory_of_node() / 2
+		? WAY_OWNERS : way;
 }
 
 static int choose_way(struct job *job, int of)
 {
 	job->owned = has_owners(job->template);
-	job->way = counts_cells(&job->info) ? SUM : best_way(&job->info, job->owned, of);
+	job->way = best_way(&job->info, job->owned, of);
 	if (!way_wanted)
 		return DONE;
 	if (counts_cells(&job->info))
 		return misuse("build: --way %s: a %s filter is made by the sum of what the ranks "
 			      "have; leave --way out", way_wanted, job->info.kind);
 	if (!strcmp(way_wanted, "reduce"))
-		job->way = REDUCE;
+		job->way = WAY_REDUCE;
 	else if (!strcmp(way_wanted, "owners") && job->owned)
-		job->way = OWNERS;
+		job->way = WAY_OWNERS;
 	else if (!strcmp(way_wanted, "owners"))
 		return misuse("build: --way owners: the bits of a key are all over a %s filter, so "
 			      "no rank owns them; take --kind blocked, split-block or bitmap",
@@ -154,13 +113,14 @@ static void tell_costs(const struct job *job, int of)
 
 	printf("%s of %s with %s keys, %d ranks\n", job->info.kind,
 	       show_bytes(job->info.data_bytes), show_count(job->info.capacity), of);
-	for (enum way way = OWNERS; way < WAYS; way++) {
-		struct cost c = cost_of(way, &job->info, keys, of);
+	for (enum ranks_way way = WAY_OWNERS; way < WAYS; way++) {
+		struct ranks_cost c = ranks_cost_of(way, job->info.data_bytes, keys, (uint32_t)of);
 
-		if ((way == SUM) != (job->way == SUM) || (way == OWNERS && !job->owned))
+		if ((way == WAY_SUM) != (job->way == WAY_SUM)
+		    || (way == WAY_OWNERS && !job->owned))
 			continue;
 		printf("%c %s: %s sent, %.2f bytes a key; %s of memory a rank\n",
-		       way == job->way ? '*' : ' ', way_names[way],
+		       way == job->way ? '*' : ' ', ranks_way_names[way],
 		       show_bytes((uint64_t)c.moved), c.moved / keys, show_bytes(c.memory));
 	}
 	printf("rank 0 also maps the new file, %s, whose pages the system can write and free\n",
@@ -171,14 +131,14 @@ static void tell_costs(const struct job *job, int of)
 
 static void begin_building(struct job *job, const struct place *place)
 {
-	const struct blm_build_options options = { .memory_bytes = BUFFERS };
+	const struct blm_build_options options = { .memory_bytes = RANKS_BUFFERS };
 	struct blm_params p = params;
 
 	if (rank) {
 		p.sparse = true;
 		p.replace = false;
-		p.split_part = job->way == OWNERS ? (uint32_t)rank : 0;
-		p.split_parts = job->way == OWNERS ? (uint32_t)ranks : 0;
+		p.split_part = job->way == WAY_OWNERS ? (uint32_t)rank : 0;
+		p.split_parts = job->way == WAY_OWNERS ? (uint32_t)ranks : 0;
 	}
 	must_have(blm_build_begin(&job->b, rank ? NULL : place->store, rank ? NULL : place->name,
 				  &p, &options));
@@ -252,7 +212,7 @@ static void exchange_keys(struct job *job)
 	bool last = false;
 	double busy = 0;
 
-	exchange_begin(&x, ROUND, false);
+	exchange_begin(&x, RANKS_ROUND, false);
 	x.keeps_own = true;
 	for (unsigned round = 0; !last; round++) {
 		struct side *s = &x.side[round % 2], *other = &x.side[(round + 1) % 2];
@@ -287,10 +247,10 @@ static void bring_together(struct job *job)
 		must_have(blm_build_finish(job->b, &f));
 	job->built = seconds();
 	to = (struct collecting){ .b = job->b, .from = f, .bytes = job->info.data_bytes };
-	if (job->way == REDUCE)
+	if (job->way == WAY_REDUCE)
 		collect_or(&to);
 	else
-		collect_ranges(&to, job->way == OWNERS ? job->template : NULL);
+		collect_ranges(&to, job->way == WAY_OWNERS ? job->template : NULL);
 	job->moved += to.moved;
 	if (rank)
 		blm_close(f);
@@ -310,8 +270,9 @@ static void report(const struct job *job, uint64_t counted)
 	most = most_of_all(rank ? (uint64_t)usage.ru_maxrss : 0);
 	if (rank || quiet)
 		return;
-	printf("%d ranks, %s: %s keys read, %s counted, in %.1f s", ranks, way_names[job->way],
-	       show_count(keys), show_count(counted), end - job->begun);
+	printf("%d ranks, %s: %s keys read, %s counted, in %.1f s", ranks,
+	       ranks_way_names[job->way], show_count(keys), show_count(counted),
+	       end - job->begun);
 	printf("; %.1f s of it to bring the data together; %s sent, %.2f bytes a key",
 	       end - job->built, show_bytes(moved), keys ? (double)moved / (double)keys : 0);
 	printf("; memory %s of rank 0, at most %s of the others\n", show_bytes(first << 10),
@@ -337,10 +298,10 @@ static int begin(struct job *job)
 
 	if (code == DONE && keys_check() != DONE)
 		code = USAGE;
-	if (code == DONE && !is_sum_of_ranks(params.kind))
+	if (code == DONE && !ranks_build(params.kind))
 		return misuse("build: --kind %s: such a filter is not made of filters of some of "
-			      "its keys; the ranks build blocked, split-block, classic, bitmap and "
-			      "counting; 'bloomery build' makes all kinds on one machine",
+			      "its keys; the ranks build " RANKS_KINDS "; 'bloomery build' makes "
+			      "all kinds on one machine",
 			      params.kind);
 	if (code != DONE)
 		return code;
@@ -371,7 +332,7 @@ static int run(int count, char **operands)
 	share_files(&job.share, operands + 1, (size_t)count - 1);
 	begin_building(&job, &place);
 	reader_begin(&job.reader, &job.share, operands + 1);
-	if (job.way == OWNERS)
+	if (job.way == WAY_OWNERS)
 		exchange_keys(&job);
 	else
 		add_keys(&job);

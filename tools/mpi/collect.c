@@ -4,10 +4,11 @@
  * Rank 0 unites a chunk with its own data while the next chunk is on its way.
  */
 #include "collect.h"
+#include "ranks_model.h"
 
 #include <errno.h>
 
-enum { CHUNK = COLLECT_MEMORY / 4, LINE = 64 };	/* the library unites whole lines without a copy */
+enum { CHUNK = RANKS_COLLECT / 4, LINE = 64 };	/* the library unites whole lines without a copy */
 
 static char *chunk_room(void)
 {

@@ -4,8 +4,6 @@
 
 #include "ranks.h"
 
-enum { COLLECT_MEMORY = 16 << 20 };	/* that a rank takes for it */
-
 struct collecting {
 	struct blm_build *b;		/* of rank 0 */
 	const struct blm_filter *from;	/* of the other ranks */

@@ -1,22 +1,6 @@
 /* exchange.c - hashes from every rank to the ranks that own their places, in rounds */
 #include "exchange.h"
-
-/* Fewer hashes in a message cost more for the message than for the hashes. */
-enum { LEAST_QUOTA = 1024 };
-
-static size_t quota_for(size_t round, int of_ranks)
-{
-	size_t quota = round / (size_t)of_ranks;
-
-	return quota < LEAST_QUOTA ? LEAST_QUOTA : quota;
-}
-
-uint64_t exchange_memory(size_t round, int of_ranks, bool lines)
-{
-	uint64_t slots = (uint64_t)quota_for(round, of_ranks) * (uint64_t)of_ranks;
-
-	return 2 * slots * (2 * sizeof(struct blm_hash) + (lines ? sizeof(uint32_t) : 0));
-}
+#include "ranks_model.h"
 
 static void side_begin(struct side *ret, const struct exchange *x, bool lines)
 {
@@ -47,7 +31,7 @@ static void side_end(struct side *s)
 
 void exchange_begin(struct exchange *ret, size_t round, bool lines)
 {
-	*ret = (struct exchange){ .quota = quota_for(round, ranks) };
+	*ret = (struct exchange){ .quota = ranks_quota(round, (uint32_t)ranks) };
 	ret->starts = must_alloc((size_t)ranks, sizeof(int));
 	for (int r = 0; r < ranks; r++)
 		ret->starts[r] = (int)(ret->quota * (size_t)r);

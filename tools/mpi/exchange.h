@@ -40,8 +40,6 @@ struct exchange {
  */
 void exchange_begin(struct exchange *ret, size_t round, bool lines);
 void exchange_end(struct exchange *x);
-/* Bytes of memory that exchange_begin() takes for its buffers. */
-uint64_t exchange_memory(size_t round, int of_ranks, bool lines);
 
 /* Empty a side. */
 void exchange_clear(struct side *s);

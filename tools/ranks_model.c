@@ -1,0 +1,97 @@
+/* ranks_model.c - what N ranks cost that build one filter */
+#include "ranks_model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Fewer hashes in a message cost more for the message than for the hashes. */
+enum { LEAST_QUOTA = 1024 };
+
+enum { HASH = sizeof(struct blm_hash), LINE = 10 };	/* bytes */
+
+/* Measured: keys in a second of a rank's processor. */
+static const double keys_a_second[WAYS] = {
+	[WAY_OWNERS] = 33e6, [WAY_REDUCE] = 41e6, [WAY_SUM] = 41e6
+};
+/* Assumed: bytes a second. */
+static const double network = 1.25e9, storage = 1e9, disk = 1e9;
+
+const char *const ranks_way_names[WAYS] = { "owners", "reduce", "sum" };
+
+bool ranks_way_fits(enum ranks_way way, const char *kind)
+{
+	static const struct {
+		const char *kind;
+		bool fits[WAYS];
+	} ways[] = {
+		{ "blocked", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
+		{ "split-block", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
+		{ "bitmap", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
+		{ "classic", { [WAY_REDUCE] = true } },
+		{ "counting", { [WAY_SUM] = true } },
+	};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		if (!strcmp(ways[i].kind, kind ? kind : "blocked"))
+			return ways[i].fits[way];
+	return false;
+}
+
+bool ranks_build(const char *kind)
+{
+	return ranks_way_fits(WAY_REDUCE, kind) || ranks_way_fits(WAY_SUM, kind);
+}
+
+size_t ranks_quota(size_t round, uint32_t ranks)
+{
+	size_t quota = round / ranks;
+
+	return quota < LEAST_QUOTA ? LEAST_QUOTA : quota;
+}
+
+/* Rank 0 gets the data and writes them. */
+static double seconds_of(enum ranks_way way, double m, double keys, uint32_t ranks)
+{
+	double on_machine = fmin(ranks, RANKS_OF_A_MACHINE),
+		machines = ceil((double)ranks / RANKS_OF_A_MACHINE),
+		work = fmax(keys / ranks / keys_a_second[way], LINE * keys / machines / storage);
+
+	switch (way) {
+	case WAY_OWNERS:
+		work = fmax(work, HASH * keys / machines * (machines - 1) / machines / network);
+		return work + m * (machines - 1) / machines / network + m / disk;
+	case WAY_REDUCE:
+		return work + ceil(log2(machines)) * m / network + m / disk;
+	default:
+		return work + m * (ranks - on_machine) / network + m / disk;
+	}
+}
+
+struct ranks_cost ranks_cost_of(enum ranks_way way, uint64_t data_bytes, double keys,
+				uint32_t ranks)
+{
+	double m = (double)data_bytes, r = ranks;
+	struct ranks_cost c = { .memory = RANKS_PROGRAM + RANKS_BUFFERS + RANKS_COLLECT };
+
+	if (way == WAY_OWNERS) {
+		c.moved = (HASH * keys + m) * (r - 1) / r;
+		/* two rounds, each with what goes out and what comes in */
+		c.memory += data_bytes / ranks + 2 * 2 * HASH * ranks
+			* (uint64_t)ranks_quota(RANKS_ROUND, ranks);
+	} else {
+		c.moved = m * (r - 1);
+		c.memory += data_bytes;
+	}
+	c.seconds = seconds_of(way, m, keys, ranks);
+	return c;
+}
+
+enum ranks_way ranks_best_way(const char *kind, uint64_t data_bytes, double keys, uint32_t ranks)
+{
+	if (ranks_way_fits(WAY_SUM, kind))
+		return WAY_SUM;
+	return ranks_way_fits(WAY_OWNERS, kind)
+		&& ranks_cost_of(WAY_OWNERS, data_bytes, keys, ranks).moved
+		< ranks_cost_of(WAY_REDUCE, data_bytes, keys, ranks).moved
+		? WAY_OWNERS : WAY_REDUCE;
+}
