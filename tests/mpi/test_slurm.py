@@ -125,6 +125,17 @@ class Slurm(Case):
             self.assertTrue(os.path.exists(self.path(name)), log)
             self.assertEqual(self.data(name), whole, name)
 
+    def test_a_corpus_in_partitions_is_that_of_one_run(self):
+        with open(self.path('a.jsonl'), 'w') as file:
+            file.writelines(f'{{"text": "line {i % 400}"}}\n' for i in range(600))
+        os.mkdir(self.path('found'))
+        array = self.submit('corpus.sbatch', self.path('found'), '3', '5k', 'document', self.path('a.jsonl'), options=['--array=1-3'])
+        self.submit('corpus-merge.sbatch', self.path('found'), '3', 'document', self.path('clean'), self.path('a.jsonl'),
+                    options=['--dependency=afterok:' + array])
+        log = self.wait()
+        self.assertTrue(os.path.exists(self.path('clean/a.jsonl')), log)
+        self.assertEqual(len(self.lines_of('clean/a.jsonl', 1)), 400)
+
     def test_a_requeued_claim_goes_on_and_writes_no_line_twice(self):
         file = self.path(self.write('keys', numbers(0, 300000) + numbers(0, 1000)))
         job = self.submit('mpi-claim.sbatch', self.path('c'), '3m', file, options=['--ntasks=3'])
