@@ -137,7 +137,8 @@ static const struct opt own_options[] = {
 	  set_partition, NULL },
 	{ 0, "part", "DIR", "merge: the attribute files of a partition; may be given again",
 	  set_from, NULL },
-	{ 0, "report", "FILE", "write a report to FILE: counts for each input, as JSON",
+	{ 0, "report", "FILE", "write a report to FILE: counts for each input, as JSON; as a page "
+	  "if FILE ends in .html",
 	  set_text, &report },
 	{ 0, "sample", "SIZE", "plan: how many bytes of the files to read (default: 256Mi)",
 	  set_number, &wishes.sample, 1, UINT64_C(1) << 50 },

@@ -88,6 +88,19 @@ void print_cards(FILE *out, const struct report *report);	/* report_cards.c */
 void print_overlaps(FILE *out, const struct report *report);	/* report_overlap.c */
 extern const char report_style[], report_script[];	/* report_style.c */
 
+/* ---- What all pages have (report_html.c) ---- */
+
+/* Up to the title, "about name". @about: HTML; @name: text of others */
+void html_begin(FILE *out, const char *about, const char *name);
+/* With the script, which needs a table "all", and "tools" with "find" and "shown". */
+void html_end(FILE *out);
+/* Inside of <dl class="tiles">. @class: "", or an attribute */
+void html_tile(FILE *out, const char *value, const char *what, const char *class);
+/* Shown as something to look after where it is not 0. */
+void html_worry(FILE *out, size_t count, const char *what);
+/* A bar of at most the width; its number follows. */
+void html_bar(FILE *out, double share);
+
 /* ---- Pieces of text (report_text.c) ---- */
 
 /* Text of others: what acts is escaped as in messages, and what HTML would take for its own. */

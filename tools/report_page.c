@@ -1,44 +1,15 @@
-/*
- * report_page.c - a page about a store: its head, the sections that are tables
- *
- * The page is HTML that is well-formed XML, too. It loads nothing. Its policy lets only this very
- * style and this very script act, named by their SHA-256, so text of others could not even if it
- * were not escaped.
- */
+/* report_page.c - a page about a store: its head, the sections that are tables */
 #include "numbers.h"
 #include "report.h"
 
 #include <math.h>
-#include <sodium.h>
 
 /* ---- The head ---- */
 
-static const char *digest(const char *text)
-{
-	static char ret[sodium_base64_ENCODED_LEN(crypto_hash_sha256_BYTES,
-						  sodium_base64_VARIANT_ORIGINAL)];
-	unsigned char hash[crypto_hash_sha256_BYTES];
-
-	crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
-	return sodium_bin2base64(ret, sizeof(ret), hash, sizeof(hash),
-				 sodium_base64_VARIANT_ORIGINAL);
-}
-
 static void print_head(FILE *out, const struct report *r)
 {
-	fputs("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
-	      "<meta charset=\"utf-8\"/>\n<meta http-equiv=\"Content-Security-Policy\" "
-	      "content=\"default-src 'none'; style-src 'sha256-", out);
-	fputs(digest(report_style), out);
-	fprintf(out, "'; script-src 'sha256-%s'\"/>\n", digest(report_script));
-	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-	      "<meta name=\"generator\" content=\"bloomery " BLM_VERSION "\"/>\n<title>Bloomery: ",
-	      out);
-	html_text(out, r->dir);
-	fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>The store <bdi>",
-		report_style);
-	html_text(out, r->dir);
-	fprintf(out, "</bdi></h1>\n<p>As of %s (all times are UTC), by bloomery " BLM_VERSION ".",
+	html_begin(out, "The store", r->dir);
+	fprintf(out, "<p>As of %s (all times are UTC), by bloomery " BLM_VERSION ".",
 		show_time((uint64_t)r->now * 1000000000));
 	if (r->pattern) {
 		fputs(" Filters whose names match <bdi><code>", out);
@@ -82,42 +53,21 @@ static bool is_changed(const struct entry *e) { return e->dirty; }
 static bool is_unread(const struct entry *e) { return e->unread; }
 static bool is_doubtful(const struct entry *e) { return e->suspect || e->older; }
 
-static void print_tile(FILE *out, const char *value, const char *what, const char *class)
-{
-	fprintf(out, "<div%s><dt>%s</dt><dd>%s</dd></div>\n", class, what, value);
-}
-
-/* Shown as something to look after where it is not 0. */
-static void print_worry(FILE *out, size_t count, const char *what)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "%s%s", count ? "! " : "", show_count(count));
-	print_tile(out, text, what, count ? " class=\"w\"" : "");
-}
-
 static void print_tiles(FILE *out, const struct report *r)
 {
 	fputs("<dl class=\"tiles\">\n", out);
-	print_tile(out, show_count(r->count), "filters", "");
-	print_tile(out, show_short((double)r->keys), "keys", "");
-	print_tile(out, show_bytes(r->bytes), "in files", "");
-	print_worry(out, count_of(r, is_beyond), "beyond capacity");
-	print_worry(out, count_of(r, is_nearly_full), "80 % full or more");
-	print_worry(out, count_of(r, is_full_soon), "full in 30 days");
-	print_tile(out, show_count(count_of(r, is_changed)), "changed since their sync", "");
+	html_tile(out, show_count(r->count), "filters", "");
+	html_tile(out, show_short((double)r->keys), "keys", "");
+	html_tile(out, show_bytes(r->bytes), "in files", "");
+	html_worry(out, count_of(r, is_beyond), "beyond capacity");
+	html_worry(out, count_of(r, is_nearly_full), "80 % full or more");
+	html_worry(out, count_of(r, is_full_soon), "full in 30 days");
+	html_tile(out, show_count(count_of(r, is_changed)), "changed since their sync", "");
 	if (count_of(r, is_unread) || r->damaged)
-		print_worry(out, count_of(r, is_unread) + r->damaged, "cannot be read");
+		html_worry(out, count_of(r, is_unread) + r->damaged, "cannot be read");
 	if (count_of(r, is_doubtful))
-		print_worry(out, count_of(r, is_doubtful), "older copies, failed syncs");
+		html_worry(out, count_of(r, is_doubtful), "older copies, failed syncs");
 	fputs("</dl>\n", out);
-}
-
-/* A bar of at most the width; its number follows. */
-static void print_bar(FILE *out, double share)
-{
-	fprintf(out, "<svg class=\"b\" aria-hidden=\"true\"><rect width=\"%.0f%%\" "
-		"height=\"100%%\"/></svg>", 100 * fmin(fmax(share, 0), 1));
 }
 
 static void print_fullness(FILE *out, const struct report *r)
@@ -144,7 +94,7 @@ static void print_fullness(FILE *out, const struct report *r)
 			fprintf(out, "<tr><th scope=\"row\">%s</th>", i == 10 ? "beyond 100 %"
 				: "no limit");
 		fprintf(out, "<td class=\"n\">%s</td><td>", show_count(counts[i]));
-		print_bar(out, (double)counts[i] / (double)most);
+		html_bar(out, (double)counts[i] / (double)most);
 		fputs("</td></tr>\n", out);
 	}
 	fputs("</tbody>\n</table>\n<p class=\"d\">No limit: filters that grow or forget, and those "
@@ -182,7 +132,7 @@ static void print_planned(FILE *out, const struct report *r, const struct entry 
 		fprintf(out, "</td><td>%sfull in %s at this pace%s%s</td><td>", in < 30 * DAY
 			? "! " : "", show_span(in), in < 10 * YEAR ? ", on " : "",
 			in < 10 * YEAR ? show_date(r->now + (time_t)in) : "");
-	print_bar(out, soonness(in));
+	html_bar(out, soonness(in));
 	fputs("</td></tr>\n", out);
 }
 
@@ -281,7 +231,7 @@ static void print_row(FILE *out, const struct report *r, const struct entry *e)
 	fprintf(out, "</th><td>%s</td><td>%s%s</td><td>%s</td><td>", e->kind,
 		e->estimated ? "~ " : "", show_count(e->keys), show_count(e->capacity));
 	if (fills_up(e)) {
-		print_bar(out, full);
+		html_bar(out, full);
 		fprintf(out, "%s%.0f %%", full > 1 ? "!! " : full >= 0.8 && !e->sealed ? "! " : "",
 			100 * full);
 	}
@@ -362,5 +312,5 @@ void print_report(FILE *out, const struct report *r)
 	print_fullness(out, r);
 	print_overlaps(out, r);
 	print_table(out, r);
-	fprintf(out, "<script>%s</script>\n</body>\n</html>\n", report_script);
+	html_end(out);
 }

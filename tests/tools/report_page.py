@@ -1,4 +1,4 @@
-# report_page.py - what a page of `bloomery report` says, read as the XML that it is, too
+# report_page.py - what a page of `bloomery report`, or of `bloomery corpus --report`, says, read as the XML that it is, too
 # report_page.py FILE: fails if the page could load or run anything of others; else prints an object of JSON
 import json, re, sys, unicodedata
 import xml.etree.ElementTree as tree
@@ -30,14 +30,15 @@ def rows(table):
     return [{"name": row.find(".//bdi").text, "cells": [words(cell) for cell in row]} for row in table.find("tbody")]
 
 
+nothing = tree.Element("section")
 by_id = {e.get("id"): e for e in page.iter() if e.get("id")}
 json.dump({
     "title": page.find(".//title").text, "text": words(page.find("body")),
     "tiles": {words(div.find("dt")): words(div.find("dd")) for div in page.find(".//dl")},
     "filters": {row["name"]: row["cells"] for row in rows(by_id["all"])},
-    "planned": {row["name"]: row["cells"] for table in by_id["planning"].iter("table") for row in rows(table)},
-    "shared": [rows(table) for table in by_id["shared"].iter("table")],
-    "findings": words(by_id["verify"]),
+    "planned": {row["name"]: row["cells"] for table in by_id.get("planning", nothing).iter("table") for row in rows(table)},
+    "shared": [rows(table) for table in by_id.get("shared", nothing).iter("table")],
+    "findings": words(by_id.get("verify", nothing)),
     "cards": {a.find("h3/bdi").text: {"text": words(a), "lines": [e.get("class") for e in a.iter("path")],
                                       "dots": len(list(a.iter("circle")))} for a in page.iter("article")},
 }, sys.stdout)

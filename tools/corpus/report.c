@@ -6,18 +6,14 @@
 #include <math.h>
 #include <unistd.h>
 
-static struct entry {
-	const char *name;
-	struct tally tally;
-	bool before;
-} *entries;
+static struct reported *entries;
 static size_t entry_count, entry_room;
 
 int corpus_report_file(const char *name, const struct tally *tally)
 {
 	if (!more_room(&entries, &entry_room, entry_count + 1, sizeof(*entries)))
 		return broken("out of memory for the report");
-	entries[entry_count++] = (struct entry){ name, tally ? *tally : (struct tally){ 0 },
+	entries[entry_count++] = (struct reported){ name, tally ? *tally : (struct tally){ 0 },
 						 !tally };
 	return DONE;
 }
@@ -81,6 +77,13 @@ static void put_all(const char *verb, const struct run *run)
 	json_end();
 }
 
+static bool is_page(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 5 && !strcmp(path + length - 5, ".html");
+}
+
 int corpus_report_write(const char *path, const char *verb, const struct run *run)
 {
 	FILE *was = stdout, *file;
@@ -90,7 +93,9 @@ int corpus_report_write(const char *path, const char *verb, const struct run *ru
 	if (asprintf(&part, "%s.part", path) < 0)
 		return broken("out of memory for the report");
 	file = fopen(part, "we");
-	if (file) {
+	if (file && is_page(path)) {
+		corpus_print_page(file, verb, run, entries, entry_count);
+	} else if (file) {
 		stdout = file;		/* where the writer of JSON puts it */
 		put_all(verb, run);
 		stdout = was;
