@@ -312,28 +312,59 @@ static void one_copy_of_each_is_kept(int step, int times)
 
 /* ---- The tests ---- */
 
-/* A process died at that step before, another one at that step, and then the power is cut. */
-static void cut_at(int step, int times, int before, uint64_t seed)
-{
-	static const struct { enum of_file filter, journals; } cases[] = {
-		{ NEW, OLD }, { OLD, OLD }, { OLD, NEW }, { NEW, MIXED }, { MIXED, MIXED },
-	};
-	int a = 0, b = 1;
+static const struct { enum of_file filter, journals; } cut_cases[] = {
+	{ NEW, OLD }, { OLD, OLD }, { OLD, NEW }, { NEW, MIXED }, { MIXED, MIXED },
+};
 
-	begin_world();
-	death.times = 1 + times % 3;
-	death.step = before;
-	join(spawn(do_file, &b));
+static void die_at(int step, int times, int *file)
+{
 	death.step = step;
 	death.times = times;
-	join(spawn(do_file, &a));
+	join(spawn(do_file, file));
 	death.step = 0;
-	cut_power(cases[seed % 5].filter, cases[seed % 5].journals, seed);
+}
+
+static void start_again(int step, int times, uint64_t seed)
+{
+	int a = 0, b = 1;
+
+	cut_power(cut_cases[seed % 5].filter, cut_cases[seed % 5].journals,
+		  1000 * seed + (uint64_t)times);
 	ck_assert_int_eq(join(spawn(restore_file, &a)), 0);
 	ck_assert_int_eq(join(spawn(restore_file, &b)), 0);
 	ck_assert_int_eq(join(spawn(do_file, seed % 2 ? &b : &a)), 0);
 	ck_assert_int_eq(join(spawn(do_file, seed % 2 ? &a : &b)), 0);
 	one_copy_of_each_is_kept(step, times);
+}
+
+/* A process died at that step before, another one at that step, and then the power is cut. */
+static void cut_at(int step, int times, int before, uint64_t seed)
+{
+	int a = 0, b = 1;
+
+	begin_world();
+	die_at(before, 1 + times % 3, &b);
+	die_at(step, times, &a);
+	start_again(step, times, seed);
+}
+
+/*
+ * The system writes what a process leaves that dies before its decision holds. The next process
+ * decides otherwise, for another file was quicker.
+ */
+static void cut_after_a_decision_that_does_not_hold(int times, uint64_t seed)
+{
+	char path[700], disk[800];
+	int a = 0, b = 1;
+
+	begin_world();
+	die_at(5, times, &b);
+	journal_path(b, path);
+	with_end(path, ".disk", disk);
+	copy_file(path, disk);
+	ck_assert_int_eq(join(spawn(do_file, &a)), 0);
+	die_at(6, 1, &b);
+	start_again(6, times, seed);
 }
 
 START_TEST(after_a_power_cut_at_any_step_one_copy_is_kept)
@@ -344,6 +375,14 @@ START_TEST(after_a_power_cut_at_any_step_one_copy_is_kept)
 		for (int times = 1; times <= 3; times += 2)
 			for (int way = 0; way < 5; way++)
 				cut_at(step, times, (int)(seed * 7 % STEPS) + 1, seed), seed++;
+}
+END_TEST
+
+START_TEST(answers_that_no_decision_has_are_none_after_a_power_cut)
+{
+	for (int times = 1; times <= 6; times++)
+		for (uint64_t seed = 0; seed < 10; seed++)
+			cut_after_a_decision_that_does_not_hold(times, seed);
 }
 END_TEST
 
@@ -539,6 +578,7 @@ int main(void)
 	tcase_add_test(t, whichever_step_a_process_dies_at_one_copy_is_kept);
 	tcase_add_test(t, a_process_that_completes_a_decision_may_die_as_well);
 	tcase_add_test(t, after_a_power_cut_at_any_step_one_copy_is_kept);
+	tcase_add_test(t, answers_that_no_decision_has_are_none_after_a_power_cut);
 	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
 	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);

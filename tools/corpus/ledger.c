@@ -372,12 +372,19 @@ static uint64_t units_left(const struct journal *j)
 	return n;
 }
 
-/* No later answer may be taken for one that was decided. */
-static void clear_answers(struct journal *j)
+/* No later answer may be taken for one that was decided, also if the disk has that one. */
+static int clear_answers(struct journal *j)
 {
-	uint64_t room = (j->file.bytes - HEAD) / sizeof(uint32_t);
+	uint64_t room = (j->file.bytes - HEAD) / sizeof(uint32_t), n = j->units;
+	int code = DONE;
 
-	memset(answers_of(j) + j->units, 0, (room - j->units) * sizeof(uint32_t));
+	while (n < room && !answers_of(j)[n])
+		n++;
+	if (n < room) {
+		memset(answers_of(j) + n, 0, (room - n) * sizeof(uint32_t));
+		code = put_on_disk(j);
+	}
+	return code;
 }
 
 static int continue_journal(struct journal *j, struct ledger *l, const uint8_t mark[MARK])
@@ -410,9 +417,7 @@ static int continue_journal(struct journal *j, struct ledger *l, const uint8_t m
 		code = broken("%s: is damaged, or its last decision was in %s, which is another "
 			      "file now; remove it, and begin with an empty filter",
 			      j->file.path, l->intent.path);
-	if (code == DONE)
-		clear_answers(j);
-	return code;
+	return code == DONE ? clear_answers(j) : code;
 }
 
 bool journal_is_old(const char *path)
@@ -435,9 +440,10 @@ bool journal_is_old(const char *path)
 int journal_restored(struct journal *j)
 {
 	struct journal_head *head = head_of(j);
-	int code;
+	int code = clear_answers(j);
 
-	clear_answers(j);
+	if (code != DONE)
+		return code;
 	atomic_store_explicit(&head->commit, 2 * j->units, memory_order_release);
 	code = put_on_disk(j);
 	if (code != DONE)
