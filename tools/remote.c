@@ -44,7 +44,8 @@ int remote_open(struct remote **ret, const char *url, const char *name, unsigned
 
 	if (r)
 		r->shards = shards;
-	code = why ? broken("--redis: %s", why) : !r ? broken("out of memory") : name_shards(r, name);
+	code = why ? broken("--redis: %s", why) : !r ? broken("out of memory")
+		: name_shards(r, name);
 	if (code == DONE)
 		code = nodes_open(&r->nodes, url);
 	if (code == DONE)
@@ -224,8 +225,9 @@ int remote_claim(struct remote *r, const struct blm_key *keys, size_t count, uin
 		failed = nodes_run(r->nodes, s.orders, s.order_count, take_bits, &a);
 		if (failed)
 			code = broken("%s: %zu of %zu commands of this batch have no answer%s",
-				      nodes_url(r->nodes), failed, s.order_count, nodes_lost(r->nodes) ? "; some of their "
-				      "keys may be claimed that were not printed" : "");
+				      nodes_url(r->nodes), failed, s.order_count,
+				      nodes_lost(r->nodes) ? "; some of their keys may be claimed "
+				      "that were not printed" : "");
 	}
 	sorted_free(&s);
 	return code;

@@ -170,7 +170,8 @@ static int connect_node(const struct nodes *all, struct node *n)
 	if (code == DONE && hiredis.redisSetTimeout(c, wait_time()) != REDIS_OK)
 		code = broken("%s: %s", all->url, c->errstr);
 	if (code == DONE && all->password)
-		code = all->user ? tell(all, c, "log in", 3, user) : tell(all, c, "log in", 2, login);
+		code = all->user ? tell(all, c, "log in", 3, user)
+			: tell(all, c, "log in", 2, login);
 	if (code == DONE && all->database)
 		code = tell(all, c, "select the database", 2, base);
 	if (code == DONE)

@@ -144,9 +144,11 @@ static int unite(const struct job *job)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < job->count && r == 0; i++)
-		r = blm_combine_into(job->v->f, BLM_UNION,
-				     (const struct blm_filter *const *)&job->from[i]->f, 1, 0, NULL);
+	for (size_t i = 0; i < job->count && r == 0; i++) {
+		const struct blm_filter *from = job->from[i]->f;
+
+		r = blm_combine_into(job->v->f, BLM_UNION, &from, 1, 0, NULL);
+	}
 	return r;
 }
 

@@ -328,7 +328,8 @@ int valkey_load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return reply_error(ctx, error);
 	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, 0);
 	bytes = redis_StringPtrLen(argv[2], &count);
-	v = o.found == FOUND_NONE ? load(ctx, argv[1], (const uint8_t *)bytes, count, &error) : NULL;
+	v = o.found != FOUND_NONE ? NULL
+		: load(ctx, argv[1], (const uint8_t *)bytes, count, &error);
 	if (!v) {
 		key_close(&o);
 		return reply_error(ctx, o.found == FOUND_NONE ? error
