@@ -9,6 +9,7 @@
 #include "json.h"
 #include "numbers.h"
 #include "output.h"
+#include "progress.h"
 #include "seen.h"
 #include "signals.h"
 #include "values.h"
@@ -146,6 +147,7 @@ static int read_file(struct job *job, const char *name)
 		n = read_full(fd, name, job->room, job->many * job->block);
 		if (n > 0)
 			code = look_at(job, name, (size_t)n, &count);
+		progress_now(job->total.blocks + count.blocks, job->total.bytes + count.bytes);
 	}
 	if (!standard)
 		close(fd);
@@ -171,8 +173,11 @@ static int read_files(struct job *job, int count, char **names)
 	job->room = malloc(job->many * job->block);
 	if (!job->room)
 		return broken("out of memory for blocks of %zu bytes", job->block);
+	progress_begin(source_total(names, (size_t)count));
+	progress_count_in("blocks");
 	for (int i = 0; i < count && code == DONE && !stopping(); i++)
 		code = read_file(job, names[i]);
+	progress_end();
 	if (code == DONE && count > 1 && !stopping())
 		print(NULL, &job->total);
 	free(job->room);
@@ -235,7 +240,8 @@ static int run(int count, char **operands)
 	return code == DONE ? last : code;
 }
 
-static const struct opt *const options[] = { own_options, json_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, progress_option,
+					     quiet_option, NULL };
 
 const struct command cmd_dedup = {
 	.name = "dedup",

@@ -4,16 +4,28 @@
 #include "json.h"
 #include "terms.h"
 
-static void show(const struct blm_format_info *f)
+/* The longest name, for the column of all. */
+static int name_columns(void)
+{
+	struct blm_format_info format;
+	int most = 0;
+
+	for (size_t i = 0; blm_format_list(i, &format) == 0; i++)
+		if ((int)strlen(format.name) > most)
+			most = (int)strlen(format.name);
+	return most;
+}
+
+static void show(const struct blm_format_info *f, int columns)
 {
 	if (!json) {
-		printf("%-18s %s%s%s\n%-18s   text: %s\n", f->name, own_terms(f->summary),
-		       f->in_place ? "; also opened as it is" : "",
-		       f->read_only ? "; only read" : "", "", f->text);
+		printf("%-*s %s%s%s\n%-*s   text: %s\n", columns, f->name,
+		       own_terms(f->summary), f->in_place ? "; also opened as it is" : "",
+		       f->read_only ? "; only read" : "", columns, "", f->text);
 		if (f->limits)
-			printf("%-18s   limits: %s\n", "", own_terms(f->limits));
+			printf("%-*s   limits: %s\n", columns, "", own_terms(f->limits));
 		if (f->hashes)
-			printf("%-18s   hashes: %s\n", "", f->hashes);
+			printf("%-*s   hashes: %s\n", columns, "", f->hashes);
 		return;
 	}
 	json_begin();
@@ -32,11 +44,12 @@ static void show(const struct blm_format_info *f)
 
 static int run(int count, char **operands)
 {
+	const int columns = name_columns();
 	struct blm_format_info format;
 
-	fit_output(21);
+	fit_output((unsigned)columns + 3);
 	for (size_t i = 0; blm_format_list(i, &format) == 0; i++)
-		show(&format);
+		show(&format, columns);
 	return DONE;
 }
 

@@ -4,6 +4,7 @@
 #include "measure_plot.h"
 #include "numbers.h"
 #include "params.h"
+#include "progress.h"
 #include "values.h"
 
 #include <endian.h>
@@ -124,6 +125,7 @@ static int fill(struct blm_filter *f, struct keys *keys, uint64_t *ret)
 		next_keys(keys, count);
 		r = info.can & BLM_CAN_PUT && !(info.can & BLM_CAN_ADD) ? put(f, keys, count)
 			: blm_add_fixed(f, keys->bytes, KEY, count, NULL);
+		progress_of("filling", done, info.capacity);
 	}
 	*ret = r < 0 ? 0 : keys->next;
 	return r < 0 && r != -EXFULL ? fail(r) : DONE;
@@ -159,6 +161,7 @@ static int build(struct blm_filter **ret, struct keys *keys, uint64_t *ret_given
 		r = blm_build_add_many(b, each, count);
 		if (r == -EINVAL)
 			r = blm_build_put_many(b, each, values, count);
+		progress_of("reading", done, params.capacity);
 	}
 	if (r < 0) {
 		blm_build_cancel(b);
@@ -184,6 +187,15 @@ static int64_t ask_ranges(const struct blm_filter *f, const struct keys *keys, s
 	return blm_contains_ranges(f, first, last, count, NULL);
 }
 
+/* It ends with the questions, or with enough false positives. */
+static void show(const struct measured *m)
+{
+	double all = m->found ? (double)m->asked * ((double)enough / (double)m->found)
+		: (double)questions;
+
+	progress_of("asking", m->asked, (uint64_t)fmin(all, (double)questions));
+}
+
 static int ask(const struct blm_filter *f, struct keys *keys, struct measured *ret)
 {
 	struct measured m = { 0 };
@@ -200,6 +212,7 @@ static int ask(const struct blm_filter *f, struct keys *keys, struct measured *r
 			return fail(found);
 		m.found += (uint64_t)found;
 		m.asked += count;
+		show(&m);
 	}
 	m.rate = (double)m.found / (double)m.asked;
 	m.error = m.found ? sqrt(m.rate * (1 - m.rate) / (double)m.asked) : 3 / (double)m.asked;
@@ -265,6 +278,7 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 	if (r != DONE)
 		return r;
 	r = ask(f, keys, &m);
+	progress_end();
 	if (r != DONE)
 		return r;
 	estimated = blm_estimate(f, true, &estimate);
@@ -306,20 +320,23 @@ static int run(int count, char **operands)
 	if (count && params_given())
 		return misuse("measure: a filter that is there has its own kind and size: give F, "
 			      "or -n and the like");
+	progress_begin(0);
 	if (code == DONE)
 		code = count ? open_filter(&f, operands[0], false, BLM_STORE_READ)
 			: make(&f, &keys, &given);
-	if (code != DONE)
+	if (code != DONE) {
+		progress_end();
 		return code;
+	}
 	code = measure(f, &keys, given);
 	blm_close(f);
 	return code;
 }
 
 static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
-					     json_option, foreign_option, maker_options, key_option,
-					     store_option,
-					     NULL };
+					     json_option, progress_option, quiet_option,
+					     foreign_option, maker_options, key_option,
+					     store_option, NULL };
 
 const struct command cmd_measure = {
 	.name = "measure",

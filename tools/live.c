@@ -141,7 +141,8 @@ void print_live(FILE *out, const struct looks *looks, unsigned width, size_t row
 		sum += looks->all[i].pace;
 	}
 	qsort(sorted, looks->count, sizeof(*sorted), compare);
-	fprintf(out, "%zu filters, %.3g keys/s, by %s%s\n", looks->count, sum, order->name,
+	fprintf(out, "%zu filter%s, %.3g keys/s, by %s%s\n", looks->count,
+		looks->count == 1 ? "" : "s", sum, order->name,
 		rows ? "; n k f p o: order, w: who, q: quit" : "");
 	fprintf(out, "%14s %5s    %8s %8s %8s %5s %7s  ", "keys", "full", "rate now",
 		"promised", "keys/s", "open", "synced");
@@ -184,7 +185,8 @@ void print_openers(FILE *out, const struct looks *looks, size_t rows)
 {
 	size_t shown = shown_rows(looks->opener_count, rows), opening = 0;
 
-	fprintf(out, "%zu processes have filters open", looks->opener_count);
+	fprintf(out, looks->opener_count == 1 ? "%zu process has filters open"
+		: "%zu processes have filters open", looks->opener_count);
 	if (looks->hidden)
 		fprintf(out, ", %zu are hidden", looks->hidden);
 	fprintf(out, "%s\n%8s  %-12s  %-15s  %7s  names\n", rows ? "; w: filters, q: quit" : "",

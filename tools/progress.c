@@ -6,8 +6,11 @@
 #include "numbers.h"
 #include "values.h"
 
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { BAR = 16 };
 
 static bool wanted;
 const struct opt progress_option[] = {
@@ -19,6 +22,7 @@ const struct opt progress_option[] = {
 static struct {
 	bool on, terminal, shown;
 	const char *phase;	/* NULL: reading */
+	const char *unit;
 	double begun, start, last;	/* start: of the phase */
 	uint64_t total, keys, bytes;
 } p;
@@ -31,20 +35,48 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Where it is asked for, the first line on a terminal comes at once. */
 void progress_begin(uint64_t total_bytes)
 {
 	p.terminal = isatty(STDERR_FILENO);
 	p.on = wanted || (p.terminal && !quiet);
 	p.begun = p.start = p.last = now();
+	if (wanted && p.terminal)
+		p.last -= 1;
 	p.total = total_bytes;
 	p.phase = NULL;
+	p.unit = "keys";
+}
+
+void progress_count_in(const char *unit)
+{
+	p.unit = unit;
+}
+
+static size_t terminal_columns(void)
+{
+	struct winsize window;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
+}
+
+/* In one line, or the next one would not be written over it: the bar is left out first. */
+static void show_on_terminal(const char *text, double part)
+{
+	size_t columns = terminal_columns(), head = p.phase ? strlen(p.phase) + 2 : 0;
+	const char *bar = part > 0 && part <= 1 ? show_bar(part, BAR) : "";
+
+	if (head + strlen(bar) + 2 + strlen(text) >= columns)
+		bar = "";
+	fprintf(stderr, "\r%s%s%s%s%.*s\033[K", p.phase ? p.phase : "", p.phase ? ": " : "", bar,
+		*bar ? "  " : "", columns > head ? (int)(columns - head - 1) : 0, text);
 }
 
 static void show(double seconds)
 {
 	double rate = seconds > 0 ? (double)p.keys / seconds : 0, part = p.total
 		? (double)p.bytes / (double)p.total : 0;
-	char left[48] = "";
+	char left[48] = "", text[160], count[32];
 
 	if (part > 0 && part <= 1) {
 		double wait = seconds / part - seconds;
@@ -52,9 +84,13 @@ static void show(double seconds)
 		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part,
 			 (int)(wait / 60), (int)wait % 60);
 	}
-	fprintf(stderr, "%s%s%s%llu keys  %.3g million/s%s%s", p.terminal ? "\r" : "",
-		p.phase ? p.phase : "", p.phase ? ": " : "",
-		(unsigned long long)p.keys, rate / 1e6, left, p.terminal ? "\033[K" : "\n");
+	snprintf(count, sizeof(count), "%llu", (unsigned long long)p.keys);
+	snprintf(text, sizeof(text), "%s %s  %.3g million/s%s", p.terminal ? show_count(p.keys)
+		 : count, p.unit, rate / 1e6, left);
+	if (p.terminal)
+		show_on_terminal(text, part);
+	else
+		fprintf(stderr, "%s%s%s\n", p.phase ? p.phase : "", p.phase ? ": " : "", text);
 	p.shown = true;
 }
 
@@ -84,7 +120,7 @@ static void show_all(void)
 {
 	double seconds = now() - p.begun;
 
-	fprintf(stderr, "\r%s keys", show_count(p.keys));
+	fprintf(stderr, "\r%s %s", show_count(p.keys), p.unit);
 	if (p.bytes && !p.phase)
 		fprintf(stderr, ", %s", show_bytes(p.bytes));
 	if (seconds >= 60)

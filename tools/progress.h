@@ -7,6 +7,7 @@
 extern const struct opt progress_option[];
 
 void progress_begin(uint64_t total_bytes);	/* 0: not known */
+void progress_count_in(const char *unit);	/* instead of "keys", after progress_begin() */
 void progress_now(uint64_t keys, uint64_t bytes);
 /* For work in phases that is not reading: after progress_begin(), by any thread. */
 void progress_of(const char *phase, uint64_t done, uint64_t total);

@@ -5,7 +5,7 @@
  * the table of `ls -l`, and is not used:
  * 1. It shortens columns and leaves none out: in 80 columns a name had 4 letters. ls leaves out the
  *    capacity and the time instead.
- * 2. It needs a locale, or writes a name of UTF-8 as \\xNN. The program has none, so its output is
+ * 2. It needs a locale, or writes a name of UTF-8 as \xNN. The program has none, so its output is
  *    the same everywhere.
  * 3. It keeps all rows in memory, and prints at the end. ls prints each filter as it comes.
  * Its calls would take as many lines as the printf()s that they replace.

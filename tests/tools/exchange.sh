@@ -235,6 +235,8 @@ clear_takes_all_keys_out_and_leaves_the_rest() {
 
 formats_are_listed() {
 	bloomery formats > text; grep -q '^bloomery ' text; grep -q '^pybloomfiltermmap ' text; grep -q 'base64(zlib(base64(zlib(file))))' text
+	# the texts stand in one column, also behind the longest name
+	same "$(grep -v '^ ' text | sed 's/^\([^ ]* *\).*/\1/' | awk '{ print length }' | sort -u | wc -l)" 1
 	bloomery formats --json | holds 'all[0]["name"] == "bloomery" and all[1]["in_place"] and "mm3_64" in all[1]["hashes"]'
 }
 
