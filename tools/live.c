@@ -98,8 +98,8 @@ static const char *show_share(double part, double whole)
 {
 	static char text[16];
 
-	snprintf(text, sizeof(text), part >= 0 && whole > 0 ? "%.0f%%" : "-", 100 * part / whole);
-	return text;
+	snprintf(text, sizeof(text), "%.0f%%", 100 * part / whole);
+	return part >= 0 && whole > 0 ? text : "-";
 }
 
 static void print_row(FILE *out, const struct looks *looks, const struct look *look,

@@ -85,10 +85,20 @@ static const char *show_above(const struct blm_plan *plan, double least)
 	return is_bounded(plan->kind) ? text : "-";
 }
 
+/*
+ * Are m and k those of cells in the file? The m of golomb and range is how many values a hash can
+ * have, and they have one hash.
+ */
+static bool has_cells(const struct blm_plan *plan)
+{
+	return plan->cells / 8 <= plan->data_bytes;
+}
+
 static int size_of(const struct blm_params *params, const char *kind)
 {
 	struct blm_params one = *params;
 	struct blm_plan plan;
+	char probes[16];
 	double least;
 
 	one.kind = kind;
@@ -100,8 +110,10 @@ static int size_of(const struct blm_params *params, const char *kind)
 		size_json(&one, &plan, least);
 		return DONE;
 	}
-	printf("%-12s %15s %4u %10.4g %8s %11s  %s\n", plan.kind, show_number(plan.cells),
-	       plan.probes, plan.bits_per_key, show_above(&plan, least),
+	snprintf(probes, sizeof(probes), "%u", plan.probes);
+	printf("%-12s %15s %4s %10.4g %8s %11s  %s\n", plan.kind,
+	       has_cells(&plan) ? show_number(plan.cells) : "-",
+	       has_cells(&plan) ? probes : "-", plan.bits_per_key, show_above(&plan, least),
 	       show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
 	print_facts(&one);
 	return DONE;

@@ -126,6 +126,12 @@ what_is_no_filter_stands_beside_the_kinds() {
 	bloomery plan -n 1 -p 0.9 --compare > /dev/null; bloomery plan -n 1m -p 1e-30 --compare > /dev/null
 }
 
+numbers_that_mean_nothing_for_a_kind_are_left_out() {
+	bloomery plan -n 1m -p 0.01 > sizes
+	same "$(awk '$2 == "-" { print $1, $3 }' sizes | sort | tr '\n' ' ')" 'golomb - range - '
+	same "$(awk '$1 == "classic" || $1 == "fuse" { print $2, $3 }' sizes | tr '\n' ' ')" "$(bloomery plan -n 1m -p 0.01 --json | json '" ".join("%d %d" % (x["m"], x["k"]) for x in all if x.get("kind") in ("classic", "fuse"))') "
+}
+
 bars_are_as_long_as_their_numbers_and_cut_at_eight_times_the_bound() {
 	bloomery plan -n 1m -p 0.01 --compare --plot | sed '1,/^Bits a key/d' > bars
 	awk '{ n = gsub("#", ""); cut = index($0, ">") > 0; if (cut != ($(NF - cut) > 8 * 6.644) || (!cut && n != int($(NF) * 48 / (8 * 6.644) + 0.5))) print }' \
