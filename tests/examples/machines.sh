@@ -40,10 +40,10 @@ a_corpus_in_partitions_loses_what_one_run_finds() {
 		grep -q 'built without' err && { echo '# SKIP the program reads no JSON'; return; }
 	fi
 	for i in 1 2 3; do
-		SLURM_ARRAY_TASK_ID=$i bash "$EXAMPLES/slurm/corpus.sbatch" made 3 5k document a.jsonl > /dev/null
+		SLURM_ARRAY_TASK_ID=$i bash "$EXAMPLES/slurm/corpus.sbatch" made 3 5000 document a.jsonl > /dev/null
 	done
-	SLURM_ARRAY_TASK_ID=2 bash "$EXAMPLES/slurm/corpus.sbatch" made 3 5k document a.jsonl > /dev/null
-	bash "$EXAMPLES/slurm/corpus-merge.sbatch" made 3 document clean a.jsonl > /dev/null
+	SLURM_ARRAY_TASK_ID=2 bash "$EXAMPLES/slurm/corpus.sbatch" made 3 5000 document a.jsonl > /dev/null
+	bash "$EXAMPLES/slurm/corpus-merge.sbatch" made 3 clean document a.jsonl > /dev/null
 	same "$(wc -l < clean/a.jsonl)" 400; cmp clean/a.jsonl one.out/a.jsonl
 }
 

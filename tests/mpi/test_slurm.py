@@ -129,8 +129,8 @@ class Slurm(Case):
         with open(self.path('a.jsonl'), 'w') as file:
             file.writelines(f'{{"text": "line {i % 400}"}}\n' for i in range(600))
         os.mkdir(self.path('found'))
-        array = self.submit('corpus.sbatch', self.path('found'), '3', '5k', 'document', self.path('a.jsonl'), options=['--array=1-3'])
-        self.submit('corpus-merge.sbatch', self.path('found'), '3', 'document', self.path('clean'), self.path('a.jsonl'),
+        array = self.submit('corpus.sbatch', self.path('found'), '3', '5000', 'document', self.path('a.jsonl'), options=['--array=1-3'])
+        self.submit('corpus-merge.sbatch', self.path('found'), '3', self.path('clean'), 'document', self.path('a.jsonl'),
                     options=['--dependency=afterok:' + array])
         log = self.wait()
         self.assertTrue(os.path.exists(self.path('clean/a.jsonl')), log)
