@@ -1,6 +1,7 @@
 """test_filter.py - bloomery.Filter and bloomery.Store"""
 import array
 import ctypes
+import errno
 import gc
 import itertools
 import mmap
@@ -562,6 +563,63 @@ class Handles(unittest.TestCase):
         self.assertGreater(sum(map(int.bit_count, caught.exception.answers)), 10)
         for wrong in '10', 1.5, True, -1:
             self.assertRaisesRegex((TypeError, ValueError), '^capacity is a whole number', Filter, wrong)
+
+    def test_every_class_of_the_tree_is_raised(self):
+        def not_permitted():
+            os.chmod('mine.blm', 0)
+            pid = os.fork()     # without root's rights
+            if not pid:
+                if os.geteuid() == 0:
+                    os.seteuid(65534)
+                try:
+                    Filter.open('mine.blm')
+                except bloomery.NotPermitted:
+                    os._exit(3)
+                os._exit(0)
+            if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3:
+                raise bloomery.NotPermitted(errno.EACCES, 'in the child')
+
+        for name in 'mine.blm', 'dropped.blm':
+            small(name, replace=True)
+        dropped = Filter.open('dropped.blm')
+        os.remove('dropped.blm')
+        removable = Filter(10, kind='removable')
+        removable.add('a'), removable.remove('a')
+        keyed = small('keyed.blm', secret=b'k' * 16, hash='siphash', replace=True)
+        keyed.add('a')
+        self.assertIn('a', Filter.open('keyed.blm', secret=b'k' * 16))
+        md5 = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../exchange/ax-v0.2.2md5.bloom')
+        closed = small()
+        closed.close()
+        cut = "import bloomery, os\nf = bloomery.Filter.create('cut-2.blm', 10**6)\nos.truncate('cut-2.blm', 20480)\nf.add_many(range(1000))"
+
+        def damaged():
+            if b'bloomery._errors.Damaged: ' in subprocess.run([sys.executable, '-c', cut], capture_output=True).stderr:
+                raise bloomery.Damaged(errno.EIO, 'in the child')
+
+        calls = {'Ambiguous': lambda: Filter.open_foreign(md5), 'Closed': lambda: closed.add('a'), 'Damaged': damaged,
+                 'Exists': lambda: small('mine.blm'), 'Full': lambda: Filter(16, 0.01, kind='cuckoo').add_many(range(10000)),
+                 'InvalidParameter': lambda: Filter(10, 2.0), 'KeyMissing': lambda: Filter.open('keyed.blm', secret=b'x' * 16),
+                 'KeyRemoved': lambda: removable.add('a'), 'NotAFilter': lambda: Filter.open(__file__, 'r'),
+                 'NotFound': lambda: Filter.open('none.blm'), 'NotPermitted': not_permitted,
+                 'ReadOnly': lambda: Filter.open('keyed.blm', 'r', secret=b'k' * 16).add('b'), 'Stale': dropped.status,
+                 'TemplateMismatch': lambda: small().update(small(seeds=[9])), 'Unsupported': lambda: small().remove('a')}
+        tree = {name for name in bloomery.__all__ if isinstance(getattr(bloomery, name), type)
+                and issubclass(getattr(bloomery, name), bloomery.Error)}
+        self.assertEqual(tree, {*calls, 'Error'})
+        for name, call in calls.items():
+            with self.assertRaises(bloomery.Error) as caught:
+                call()
+            self.assertIs(type(caught.exception), getattr(bloomery, name))
+            self.assertTrue(caught.exception.errno or name == 'Closed', name)
+
+    def test_one_of_several_filters_of_a_file_is_named(self):
+        data = b'#FPS1\n#num_bits=8\nff\ta\n0f\tb\n'
+        self.assertEqual(Filter.import_(None, data=data, format='fps', record='b').data[0], 0x0f)
+        self.assertRaises(bloomery.InvalidParameter, Filter.import_, None, data=data, format='fps')
+        with open('two.fps', 'wb') as file:
+            file.write(data)
+        self.assertEqual(Filter.open_foreign('two.fps', format='fps', record='a').data[0], 0xff)
 
     def test_a_file_that_is_truncated_while_it_is_open_raises_damaged(self):
         code = ("import bloomery, os\nf = bloomery.Filter.create('cut.blm', 10**6)\nos.truncate('cut.blm', 20480)\n"

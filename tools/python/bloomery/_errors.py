@@ -57,7 +57,7 @@ class ReadOnly(Error, ValueError):
 
 
 class Ambiguous(Error, ValueError):
-    """The file does not say which hash made it: give `hash` or `known`."""
+    """The file does not say which hash made it, or has several filters: give `hash`, `known` or `record`."""
 
 
 class Closed(Error, ValueError):

@@ -266,19 +266,25 @@ class Filter(_core.Handle):
     @classmethod
     def import_(cls: Type[F], where: Optional[Path], *, file: Optional[Path] = None, data: Optional[bytes] = None,
                 store: Optional[Store] = None, format: Optional[str] = None, base64: bool = False,
-                hash: Optional[str] = None, known: Optional[bytes] = None, mode: int = 0, max_bytes: int = 0) -> F:
-        """Make a filter from another program's file or bytes. `known`: a key that is in it, which rules out hashes."""
+                hash: Optional[str] = None, known: Optional[bytes] = None, record: Optional[str] = None, mode: int = 0,
+                max_bytes: int = 0) -> F:
+        """Make a filter from another program's file or bytes.
+
+        Ambiguous if it does not say which hash made it, or which of several filters is meant. `known`: a key that is in
+        it, which rules out hashes. `record`: which one of a file of several, as a column of Parquet.
+        """
         if (file is None) == (data is None):
             raise TypeError("import_() takes either file or data")
         path = None if file is None else _encoded(file)
-        handle = _core.import_(False, *_place(where, store), path, data, format, base64, hash, known, mode, max_bytes)
+        handle = _core.import_(False, *_place(where, store), path, data, format, base64, hash, known, mode, max_bytes,
+                               record)
         return cls._wrap(handle, where, store)
 
     @classmethod
     def open_foreign(cls: Type[F], path: Path, *, format: Optional[str] = None, hash: Optional[str] = None,
-                     known: Optional[bytes] = None) -> F:
-        """Open another program's file as it is, for reading."""
-        handle = _core.import_(True, None, None, _encoded(path), None, format, False, hash, known, 0, 0)
+                     known: Optional[bytes] = None, record: Optional[str] = None) -> F:
+        """Open another program's file as it is, for reading. The parameters are those of import_()."""
+        handle = _core.import_(True, None, None, _encoded(path), None, format, False, hash, known, 0, 0, record)
         return cls._wrap(handle, path, None, False)
 
     @classmethod

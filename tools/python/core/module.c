@@ -191,10 +191,9 @@ static PyObject *import_filter(PyObject *module, PyObject *args)
 	PyObject *where;
 	int open, base64, r;
 
-	if (!PyArg_ParseTuple(args, "pOO&O&z#zpzz#IK:import_", &open, &where, text_of, &name,
+	if (!PyArg_ParseTuple(args, "pOO&O&z#zpzz#IKz:import_", &open, &where, text_of, &name,
 			      text_of, &path, &bytes, &len, &how.format, &base64, &how.hash,
-				      &known, &known_len, &how.mode,
-			      &most)
+			      &known, &known_len, &how.mode, &most, &how.record)
 	    || use_store(where, &store) < 0)
 		return NULL;
 	key = (struct blm_key){ known, (size_t)known_len };
