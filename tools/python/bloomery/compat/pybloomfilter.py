@@ -162,6 +162,8 @@ class BloomFilter:
 
     def add(self, item: Any) -> bool:
         """True: all its bits were set before."""
+        if item.__class__ is str:  # the usual keys; a filter that is closed or for reading raises ValueError, too
+            return not self._filter.add(item)
         return not self._writable.add(_bytes(item, self._path is not None))
 
     def update(self, iterable: Iterable[Any]) -> None:
@@ -170,6 +172,8 @@ class BloomFilter:
         filter.add_many(_bytes(item, shared) for item in iterable)
 
     def __contains__(self, item: Any) -> bool:
+        if item.__class__ is str:
+            return item in self._filter
         return _bytes(item, self._path is not None) in self._open
 
     def __len__(self) -> int:
