@@ -227,6 +227,19 @@ class Keys(unittest.TestCase):
         self.assertRaises(bloomery.Unsupported, bloomery.Filter.build, None, ['a'], 1, kind='ribbon', exclude=['b'])
         self.assertRaises(TypeError, bloomery.Filter.build, None, ['a'], 1, kind='exact', exclude=[None])
 
+    def test_a_filter_is_built_from_the_lines_of_files(self):
+        for name, text in ('one', b'a\n\xff b\r\n\n'), ('two', b'c\nlast'), ('none', b''):
+            with open(f'{name}.txt', 'wb') as file:
+                file.write(text)
+        keys = [b'a', b'\xff b\r', b'', b'c', b'last']
+        f = Filter.build(None, files=['one.txt', b'two.txt', 'none.txt'], capacity=10, rate=1e-9)
+        self.assertEqual((f.contains_many(keys).yes, len(f), b'a\n' in f), (5, 5, False))
+        both = Filter.build(None, ['d'], 10, 1e-9, files=['two.txt'], kind='golomb')
+        self.assertEqual(both.contains_many(['d', 'c', 'last', 'a']).bits, b'\x07')
+        self.assertRaises(TypeError, Filter.build, None, files='one.txt')
+        self.assertRaises(FileNotFoundError, Filter.build, 'unbuilt.blm', files=['nowhere'])
+        self.assertFalse(os.path.exists('unbuilt.blm'))
+
     def test_a_filter_that_was_built_is_updated(self):
         f = Filter.build('golomb.blm', ['a', 'b'], 100, 1e-9, kind='golomb', options='counted=1', replace=True)
         f.update(add=['c', array.array('q', [7])[0]], remove=['a'])

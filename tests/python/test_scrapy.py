@@ -215,6 +215,19 @@ class Crawls(unittest.TestCase):
             pages.close('finished')
             self.assertEqual([crawler.stats.get_value(f'bloomery/{name}') for name in ('claimed', 'known', 'pages')], [1, 1, 1])
 
+    def test_a_second_crawl_fetches_the_pages_that_are_due(self):
+        import scrapy
+        from scrapy.utils.request import fingerprint
+        with bloomery.Filter.create('./due.blm', 100000, 1e-9, kind='recent', options='span=86400') as seen:
+            pages = [fingerprint(scrapy.Request(f'http://127.0.0.1:{self.site.server_port}/{i}')) for i in range(PAGES)]
+            seen.add_at(pages[:50], time.time() - 2 * 86400)
+            seen.add_at(pages[100:], time.time() - 6000)
+        said = self.crawl('BLOOMERY_RECRAWL_AFTER=86400', 'BLOOMERY_FILTER=./due.blm').communicate()[1]
+        self.assertEqual(dict(self.site.fetched), {f'/{i}': 1 for i in range(100)}, said)
+        for stat in 'claimed', 'known', 'pages_at_start', 'pages', 'predicted_lost', 'age':
+            self.assertIn(f"'bloomery/{stat}'", said)
+        self.assertIn("'dupefilter/filtered'", said)
+
     def made(self, **settings):
         """A filter with leases, and its crawler, in this process."""
         from bloomery.scrapy import DupeFilter, Leases

@@ -4,7 +4,7 @@ import operator
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Type, TypeVar, Union
 
 from . import _core
 from ._answers import Answers
@@ -170,6 +170,12 @@ def _is_buffer(keys: Any) -> bool:
     return True
 
 
+def _lines(path: Path) -> Iterator[Bytes]:
+    with open(path, "rb") as file:
+        for line in file:
+            yield line[:-1] if line.endswith(b"\n") else line
+
+
 def _give(builder: Any, op: int, keys: Any, kind: Optional[str]) -> None:
     if keys is None:
         return
@@ -251,14 +257,19 @@ class Filter(_core.Handle):
         return cls._wrap(handle, where, store)
 
     @classmethod
-    def build(cls: Type[F], where: Optional[Path], keys: Any, capacity: int = 0, rate: float = 0.0, *,
-              store: Optional[Store] = None, exclude: Any = None, **params: Any) -> F:
+    def build(cls: Type[F], where: Optional[Path], keys: Any = None, capacity: int = 0, rate: float = 0.0, *,
+              files: Iterable[Path] = (), store: Optional[Store] = None, exclude: Any = None, **params: Any) -> F:
         """Make a filter from all its keys at once: an iterable, or an array. It appears when it is whole.
 
+        files: paths of files whose lines are keys, too, without their newlines, as the program `bloomery` takes them.
         exclude: keys that the filter is to deny without a false positive, for kind="exact". For kind="range" an int is
         its decimal digits, where the keys are an iterable.
         """
+        if isinstance(files, (str, bytes, os.PathLike)):
+            raise TypeError("files is a list of paths, not one path")
         builder = _core.make(*_params(2, where, store, capacity, rate, **params))
+        for path in files:
+            _give(builder, BUILD, _lines(path), None)
         for op, some in (BUILD, keys), (EXCLUDE, exclude):
             _give(builder, op, some, params.get("kind"))
         return cls._wrap(builder.finish(), where, store)

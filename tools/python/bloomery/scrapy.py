@@ -343,6 +343,7 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
         if info.kind != "recent":  # which may be what it was made as
             self._stat("set_value", "bloomery/fill", self.filter.estimate().fill.value)
         self._stat("set_value", "bloomery/pages", len(self.filter))
+        self._stat("set_value", "bloomery/age", max(time.time() - info.created / 1e9, 0))
         self._stat("set_value", "bloomery/predicted_lost", info.rate_at_keys * len(self.filter))
         if info.keys > info.capacity:
             logger.warning("Bloomery: %s has %d pages, more than the %d that it is made for; now %.3g of the new pages are "
