@@ -1,5 +1,6 @@
 /* open_any.c - a filter opened: one of our own files, or else another program's */
 #include "exchange/exchange.h"
+#include "handle/exclusive.h"
 
 #include <stdio.h>
 
@@ -53,16 +54,24 @@ int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,
 BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
 			   unsigned flags, const uint8_t *secret)
 {
+	bool alone = flags & BLM_OPEN_EXCLUSIVE;
 	struct blm_place place;
 	int r;
 
 	if (!store && !name)
 		return blm_fail(-EINVAL, "a filter in memory has no name to open it by");
-	if (flags & ~(unsigned)BLM_OPEN_WRITE)
+	if (flags & ~(unsigned)(BLM_OPEN_WRITE | BLM_OPEN_EXCLUSIVE))
 		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
 				"blm_open_flags", name ? name : "(no name)", flags);
 	r = blm_place_set(&place, store, name);
-	return r < 0 ? r : blm_open_any(ret, &place, flags & BLM_OPEN_WRITE, secret, NULL);
+	if (r == 0)
+		r = blm_open_any(ret, &place, alone || flags & BLM_OPEN_WRITE, secret, NULL);
+	if (r < 0 || !alone)
+		return r;
+	r = blm_own_exclusively(*ret);
+	if (r < 0)
+		*ret = blm_close(*ret);
+	return r;
 }
 
 BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,

@@ -290,9 +290,9 @@ struct blm_slot_line {
  *            process that holds the lock shared stores 0 as well: the word is a dead holder's then.
  *            Claimers load it, acquire, after they announced themselves.
  *   writer   which thread changes the data of a kind with one writer at a time, or removes or
- *            claims in one that serializes removals, without BLM_LOCK_WRITE. writer_word.h has the protocol. Changed by compare-and-swap alone.
- *            Readers load it, acquire. The slot that it names may have no owner: then the thread
- *            died, or this is a copy.
+ *            claims in one that serializes removals, without BLM_LOCK_WRITE. writer_word.h has
+ *            the protocol. Changed by compare-and-swap alone. Readers load it, acquire. The slot
+ *            that it names may have no owner: then the thread died, or this is a copy.
  *   slots    words of threads that claim. Each is stored, without a read-modify-write, by its owner
  *            alone: by the thread whose open file description holds a write lock on the slot's
  *            byte. Holders of the replace lock load it, acquire. The word of a slot without an

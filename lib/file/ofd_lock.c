@@ -43,15 +43,21 @@ static bool may_be_shared_long(enum blm_lock_of what)
 	return what == BLM_LOCK_REPLACE || what == BLM_LOCK_WRITE;
 }
 
-static int refuse(int fd, int pid)
+/* To be freed; NULL: it is not known. */
+static char *path_of(int fd)
 {
-	char link[64], *name;
-	const char *display;
-	int r;
+	char link[64];
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	name = realpath(link, NULL);
-	display = name ? name : "a filter's file";
+	return realpath(link, NULL);
+}
+
+static int refuse(int fd, int pid)
+{
+	char *name = path_of(fd);
+	const char *display = name ? name : "a filter's file";
+	int r;
+
 	r = pid ? blm_fail(-EBUSY, "%s: process %d reads it and holds a lock that its writers "
 			   "need; end that process or try again later", display, pid)
 		: blm_fail(-EBUSY, "%s: a process that reads it holds a lock that its writers "
@@ -179,6 +185,13 @@ void blm_ofd_unlock(int fd, enum blm_lock_of what)
 	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
+bool blm_ofd_try(int fd, enum blm_lock_of what)
+{
+	struct flock lock = range(what, F_WRLCK);
+
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
 /* Would a lock of this type have to wait? */
 static bool must_wait(int fd, enum blm_lock_of what, short type)
 {
@@ -243,6 +256,16 @@ static int pass_gate(int fd)
 	return r;
 }
 
+static int refuse_alone(int fd)
+{
+	char *name = path_of(fd);
+	int r = blm_fail(-EBUSY, "%s: another handle has opened it exclusively; close that handle, "
+			 "or end its process", name ? name : "a filter's file");
+
+	free(name);
+	return r;
+}
+
 static int lock_replace(int fd, bool exclusive)
 {
 	int r = exclusive ? blm_ofd_lock(fd, BLM_LOCK_GATE, true) : pass_gate(fd);
@@ -252,6 +275,10 @@ static int lock_replace(int fd, bool exclusive)
 	r = blm_ofd_lock(fd, BLM_LOCK_REPLACE, exclusive);
 	if (exclusive)
 		blm_ofd_unlock(fd, BLM_LOCK_GATE);
+	if (r == 0 && blm_ofd_held(fd, BLM_LOCK_ALONE)) {
+		blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
+		r = refuse_alone(fd);
+	}
 	return r;
 }
 

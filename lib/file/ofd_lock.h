@@ -37,6 +37,11 @@ enum blm_lock_of {
 	 * taken before all others
 	 */
 	BLM_LOCK_GROW,
+	/*
+	 * exclusive: the only handle that changes the file, as long as it has the file open
+	 * (exclusive.c). Never waited for
+	 */
+	BLM_LOCK_ALONE,
 };
 
 /* Locks of slots (presence.h) are on the bytes from here on; the others are before. */
@@ -45,6 +50,8 @@ enum blm_lock_of {
 /* Wait for one lock on fd. Fails as fcntl(2) does; unlocking cannot fail. */
 int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive);
 void blm_ofd_unlock(int fd, enum blm_lock_of what);
+/* Take it exclusively, without waiting. */
+bool blm_ofd_try(int fd, enum blm_lock_of what);
 /* Does another process hold `what` exclusively? In any way? */
 bool blm_ofd_held(int fd, enum blm_lock_of what);
 bool blm_ofd_busy(int fd, enum blm_lock_of what);

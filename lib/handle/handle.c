@@ -1,5 +1,5 @@
 /* handle.c - handles: opened, made, closed, and what becomes of them in a forked child */
-#include "handle/handle.h"
+#include "handle/exclusive.h"
 #include "base/secret_memory.h"
 
 #include <unistd.h>
@@ -33,6 +33,7 @@ static void after_fork_in_child(void)
 		for (struct blm_view *view = atomic_load(&f->view); view; view = view->older) {
 			close(view->image.fd);
 			view->image.fd = -1;
+			blm_lose_exclusive(f, view);
 			blm_lock_init(&view->lock);
 			if (view->presence.live)
 				view->lock.presence = &view->presence;
@@ -133,6 +134,11 @@ int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write
 	r = blm_handle_keep_secret(f, secret);
 	if (r == 0)
 		r = blm_view_open(&view, f);
+	if (r == 0) {
+		r = blm_ask_admission(f, view);
+		if (r < 0)
+			blm_view_free(view);
+	}
 	if (r < 0) {
 		*place = f->place;
 		f->place = (struct blm_place){ 0 };

@@ -21,6 +21,8 @@ struct blm_filter {
 	_Atomic(struct blm_view *) view;
 	struct blm_place place;
 	bool write;
+	/* opened to be the only one that changes the filter (exclusive.c). Set once, at opening */
+	bool exclusive;
 	/* its view belongs to another handle (blm_staged_lend()), and its file has no name yet */
 	bool lent;
 	/* then: the record of the keys that were added (allowlist_carry.h), or NULL */

@@ -6,7 +6,7 @@
 #include "file/os.h"
 #include "file/two_slots.h"
 #include "handle/allowlist.h"
-#include "handle/handle.h"
+#include "handle/exclusive.h"
 #include "handle/name_record.h"
 #include "place/boot.h"
 
@@ -221,8 +221,11 @@ static void finish_rename(const struct blm_filter *f, const struct blm_view *vie
 		blm_write_record(f->place.store, name);
 }
 
-/* A lent view has grown: open it by its descriptor, because it has no name yet. */
-static int open_lent(struct blm_view **ret, const struct blm_filter *f)
+/*
+ * The file has grown: open it by its descriptor. A lent view has no name yet; one that is open
+ * exclusively keeps its lock so.
+ */
+static int open_same(struct blm_view **ret, const struct blm_filter *f)
 {
 	const struct blm_view *now = atomic_load(&f->view);
 	struct blm_view *view;
@@ -234,11 +237,13 @@ static int open_lent(struct blm_view **ret, const struct blm_filter *f)
 		return r;
 	view->holes |= f->place.memory != NULL;
 	r = blm_view_unlock(view, &f->place, now->secret);
-	if (r < 0)
+	if (r < 0) {
 		blm_view_free(view);
-	else
-		*ret = view;
-	return r;
+		return r;
+	}
+	blm_inherit_exclusive(view, now);
+	*ret = view;
+	return 0;
 }
 
 int blm_view_open(struct blm_view **ret, struct blm_filter *f)
@@ -246,8 +251,8 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	struct blm_view *view = NULL;
 	int r;
 
-	if (f->lent)
-		return open_lent(ret, f);
+	if (f->lent || blm_shares_description(f))
+		return open_same(ret, f);
 
 	/* while there is a descriptor for it: the file may take the last one */
 	r = blm_know_boot_at(&f->place);

@@ -3,7 +3,7 @@
  * has grown
  */
 #include "durable/checkpoint.h"
-#include "handle/handle.h"
+#include "handle/exclusive.h"
 
 #include <unistd.h>
 
@@ -100,6 +100,8 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 				blm_view_load(fresh, f->load, f->place.display);
 			now = fresh;
 		}
+		if (r == 0)
+			r = blm_ask_admission(f, now);
 		atomic_store(&f->status, r);
 	}
 	pthread_mutex_unlock(&f->renewing);

@@ -2,7 +2,7 @@
  * standing.c - does the place of a handle still lead to its file? And the descriptor of that file
  * in a forked process
  */
-#include "handle/handle.h"
+#include "handle/exclusive.h"
 
 /* The error of the view, and of the file that replaced it, as far as the handle noticed. */
 static int known_status(const struct blm_filter *f)
@@ -12,6 +12,8 @@ static int known_status(const struct blm_filter *f)
 	if (status < 0)
 		return status;
 	status = atomic_load(&((struct blm_filter *)f)->status);
+	if (status == -EBUSY)
+		return blm_ask_admission_again((struct blm_filter *)f);
 	if (status == -ESTALE)
 		return blm_fail(status, "%s: the filter was dropped", f->place.display);
 	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it "

@@ -4,7 +4,7 @@
 #include "file/two_slots.h"
 #include "view/scan.h"
 #include "durable/checkpoint.h"
-#include "handle/handle.h"
+#include "handle/exclusive.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -273,7 +273,9 @@ static int sync_view(struct sync *s)
 
 	if (r < 0)
 		return r;
-	r = has_all_parts(s->view) ? sync_file(s) : -EAGAIN;
+	r = blm_ask_admission(s->f, s->view);
+	if (r == 0)
+		r = has_all_parts(s->view) ? sync_file(s) : -EAGAIN;
 	blm_unlock_syncing(s->view);
 	return r;
 }

@@ -2,7 +2,7 @@
 #include "handle/allowlist.h"
 #include "file/os.h"
 #include "file/writer_word.h"
-#include "handle/handle.h"
+#include "handle/exclusive.h"
 
 static bool has_single_writer(const struct blm_view *view)
 {
@@ -291,6 +291,8 @@ static void give_back(struct blm_view *view)
 {
 	bool present = blm_here.at == &view->presence;
 
+	if (is_alone(view))
+		return;
 	if (present && !blm_here.locks) {
 		blm_presence_leave(&view->presence);
 		return;
@@ -307,7 +309,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 
 		if (r < 0)
 			return r;
-		if (enter(f, view)) {
+		if (is_alone(view) || enter(f, view)) {
 			*ret = view;
 			return 0;
 		}

@@ -225,9 +225,9 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 				 const struct blm_hash *hash, int *ret_won)
 {
 	const struct blm_hashed hashed = { .hash = *hash, .by = &view->hasher };
-	bool known;
+	bool known, alone = is_alone(view);
 
-	if (__builtin_expect(!blm_presence_enter(&view->presence), false))
+	if (__builtin_expect(!alone && !blm_presence_enter(&view->presence), false))
 		return false;
 	known = state_word(view) == state && is_seen(view, state);
 	if (__builtin_expect(known, true)) {
@@ -241,7 +241,8 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 		}
 		blm_mark_written(live_of(view));
 	}
-	blm_presence_leave(&view->presence);
+	if (!alone)
+		blm_presence_leave(&view->presence);
 	return known;
 }
 

@@ -17,6 +17,14 @@ static __attribute__((noinline)) void choose_stripe(struct blm_view *view, uint6
 	blm_count_keys(view, n);
 }
 
+static inline void add(const struct blm_view *view, uint64_t *keys, uint64_t n)
+{
+	if (is_alone(view))
+		store_release(keys, load_relaxed(keys) + n);
+	else
+		add_relaxed(keys, n);
+}
+
 void blm_count_keys(struct blm_view *view, uint64_t n)
 {
 	unsigned mine = stripe;
@@ -24,7 +32,7 @@ void blm_count_keys(struct blm_view *view, uint64_t n)
 	if (!n)
 		return;
 	if (__builtin_expect(mine != 0, true))
-		add_relaxed(&view->image.header->stripe[mine - 1].keys, n);
+		add(view, &view->image.header->stripe[mine - 1].keys, n);
 	else
 		choose_stripe(view, n);
 }

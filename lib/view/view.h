@@ -71,6 +71,11 @@ struct blm_view {
 	 */
 	_Atomic bool syncs, writes;
 	pthread_mutex_t growing;	/* BLM_LOCK_GROW, the same */
+	/*
+	 * its description holds BLM_LOCK_ALONE (exclusive.c). Written under BLM_LOCK_REPLACE, or
+	 * before any other thread has the view
+	 */
+	bool exclusive;
 	uint64_t last_seen;
 	/*
 	 * another program's file with its bits in another order: the map is a copy in memory
@@ -127,6 +132,12 @@ static inline void set_alone(struct blm_view *view, bool alone)
 	for (unsigned i = 0; i < view->parts; i++)
 		view->part[i].alone = alone;
 	view->whole.alone = alone;
+}
+
+/* Does one thread at a time change it, of one handle? Then it needs no lock for that. */
+static inline bool is_alone(const struct blm_view *view)
+{
+	return view->exclusive && view->whole.alone;
 }
 
 static inline enum blm_state state_of(uint64_t word)

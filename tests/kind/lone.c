@@ -120,7 +120,8 @@ static int die_in_an_add(void *path)
 START_TEST(a_copy_gives_no_key_up_if_a_thread_was_adding)
 {
 	const char *path;
-	struct blm_filter *f = a_filter(&path), *from = opened(path, _i ? 0 : BLM_OPEN_WRITE), *copy;
+	struct blm_filter *f = a_filter(&path), *copy;
+	struct blm_filter *from = opened(path, _i ? 0 : BLM_OPEN_WRITE);
 	struct blm_view *view;
 
 	OK(blm_change_begin_held(f, &view));

@@ -84,6 +84,7 @@ enum { DONE = TOLD };
 #include "file/sigbus.h"
 #define blm_sigbus_hit(map) ((void)(map), false)	/* no file is truncated here */
 #include "file/ofd_lock.c"
+static_assert(ALONE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_ALONE, "scheduler.h knows its byte");
 #include "file/writer_word.c"
 #define blm_writer_inherit(p, slot) \
 	(mistake == NOT_INHERITED ? (void)0 : (blm_writer_inherit)(p, slot))

@@ -81,6 +81,13 @@ static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsign
 	}
 }
 
+/* All words of a block, which nobody else changes: faster than to choose those that lack a bit. */
+static inline void bits_set_block(uint64_t *words, const uint64_t *masks, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		words[i] |= htole64(masks[i]);
+}
+
 /* Set one bit. Was it 0 before? */
 static inline bool bits_set_one(uint64_t *word, unsigned number, bool alone)
 {

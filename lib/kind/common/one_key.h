@@ -37,7 +37,10 @@ BLM_INLINED bool blocked_add(struct blm_part *part, uint64_t blocks, const struc
 
 	if (!lacks)
 		return false;
-	bits_set_words(block, mask, lacks, part->alone);
+	if (part->alone)
+		bits_set_block(block, mask, 8);
+	else
+		bits_set_words(block, mask, lacks, false);
 	mark(part, block);
 	return true;
 }
@@ -59,7 +62,10 @@ BLM_INLINED bool split_block_add(struct blm_part *part, uint64_t blocks,
 
 	if (!lacks)
 		return false;
-	set(block, mask, lacks, part->alone);
+	if (part->alone)
+		bits_set_block(block, mask, SPLIT_WORDS);
+	else
+		set(block, mask, lacks, false);
 	mark(part, block);
 	return true;
 }

@@ -1,0 +1,130 @@
+/*
+ * exclusive.c - the only handle that changes a filter (BLM_OPEN_EXCLUSIVE)
+ *
+ *   lock   BLM_LOCK_ALONE, a write lock that the description of the handle's view holds until the
+ *          view is closed, or its process ends
+ *   state  the state word. Each call of a handle compares it with what it last saw (view.h)
+ *
+ *   owner          1. hold BLM_LOCK_REPLACE exclusively: no thread is in a change that is done once
+ *                  2. take BLM_LOCK_ALONE, or fail with -EBUSY
+ *                  3. take BLM_LOCK_SYNC and give it back: a sync that did not see 2 has ended
+ *                  4. count the state word up, LIVE as before; full fence; give the lock of 1 back
+ *   other handle   1. load the state word, and remember it
+ *                  2. ask whether another description holds BLM_LOCK_ALONE. Held: -EBUSY
+ *                  3. change bits, if the state word is the one of 1
+ *                  4. full fence; load the state word. Another one: the change may be lost, so 1
+ *
+ * Another handle that found the lock free in its 2 loaded the word before the owner's 2, and so
+ * before 4. It changes nothing from then on that it would report: its 3 or 4 finds another word,
+ * and its 2 then finds the lock. Bits that it set between are an add that fails. They may be lost,
+ * because the owner stores whole words; and they are no damage. Its change before the owner's 4 is
+ * complete, and the owner loads it after its fence.
+ *
+ * Changes that are done once, replacements and drops hold BLM_LOCK_REPLACE, or are present in
+ * slots. A holder of that lock asks 2 after it has the lock (lock_replace()). Syncs ask it under
+ * BLM_LOCK_SYNC. An owner that dies leaves nothing: other handles ask 2 again at each change.
+ *
+ * The owner of a kind that only sets bits needs no lock for a change, since nobody else changes,
+ * syncs or replaces; and no atomic read-modify-write (struct blm_part, alone). So one thread of it
+ * changes and syncs at a time. Owners of other kinds change as every writer does.
+ */
+#include "handle/exclusive.h"
+
+static int refuse(const struct blm_filter *f)
+{
+	return blm_fail(-EBUSY, "%s: another handle has opened it exclusively; close that handle, "
+			"or end its process", f->place.display);
+}
+
+/* The slots go with the descriptor. What they are for is not needed any more. */
+static void be_alone(struct blm_view *view)
+{
+	view->exclusive = true;
+	if (!kind_only_sets(view->whole.kind))
+		return;
+	blm_presence_end(&view->presence);
+	view->presence.live = NULL;
+	set_alone(view, true);
+}
+
+static void own(struct blm_filter *f, struct blm_view *view)
+{
+	set_state(view, BLM_LIVE);
+	be_alone(view);
+	pthread_mutex_lock(&f->renewing);
+	set_seen(view, load_acquire(&live_of(view)->state.word));
+	f->exclusive = true;
+	atomic_store(&f->status, 0);
+	pthread_mutex_unlock(&f->renewing);
+}
+
+int blm_own_exclusively(struct blm_filter *f)
+{
+	struct blm_view *view;
+	int r = blm_lock_current(f, &view);
+
+	if (r < 0)
+		return r;
+	if (!view->exclusive && !blm_ofd_try(view->image.fd, BLM_LOCK_ALONE))
+		r = refuse(f);
+	if (r == 0)
+		r = blm_lock_syncing(view);
+	if (r == 0) {
+		blm_unlock_syncing(view);
+		own(f, view);
+	} else if (!view->exclusive) {
+		blm_ofd_unlock(view->image.fd, BLM_LOCK_ALONE);
+	}
+	blm_unlock_exclusive(&view->lock, view->image.fd);
+	return r;
+}
+
+int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view)
+{
+	if (!f->write || f->lent || view->exclusive)
+		return 0;
+	/* in a forked child, which asks before its next change */
+	if (f->exclusive || view->image.fd < 0)
+		return -EBUSY;
+	return blm_ofd_held(view->image.fd, BLM_LOCK_ALONE) ? refuse(f) : 0;
+}
+
+int blm_ask_admission_again(struct blm_filter *f)
+{
+	struct blm_view *view = current_view(f);
+	int r;
+
+	if (f->exclusive)
+		return blm_own_exclusively(f);
+	while ((r = blm_view_fd(f, view)) == -ESTALE && current_view(f) != view)
+		view = current_view(f);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&f->renewing);
+	r = blm_ask_admission(f, atomic_load(&f->view));
+	atomic_store(&f->status, r);
+	pthread_mutex_unlock(&f->renewing);
+	return r;
+}
+
+bool blm_shares_description(const struct blm_filter *f)
+{
+	const struct blm_view *view = atomic_load(&((struct blm_filter *)f)->view);
+
+	return view && is_alone(view) && blm_is_at_place(f, view) == 1;
+}
+
+void blm_inherit_exclusive(struct blm_view *view, const struct blm_view *from)
+{
+	if (from->exclusive)
+		be_alone(view);
+}
+
+void blm_lose_exclusive(struct blm_filter *f, struct blm_view *view)
+{
+	if (!view->exclusive)
+		return;
+	view->exclusive = false;
+	set_alone(view, false);
+	atomic_store(&f->status, -EBUSY);
+}

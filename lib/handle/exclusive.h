@@ -1,0 +1,26 @@
+/* exclusive.h - the only handle that changes a filter; exclusive.c has the protocol */
+#ifndef BLM_EXCLUSIVE_H
+#define BLM_EXCLUSIVE_H
+
+#include "handle/handle.h"
+
+/* Become the owner. -EBUSY, with words, if another handle is; else as blm_lock_current(). */
+int blm_own_exclusively(struct blm_filter *f);
+/*
+ * May this handle change the file of this view, as far as other owners go? 0 or -EBUSY. Asked after
+ * the state word was loaded that the view has seen.
+ */
+int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view);
+/* Of a handle whose status is -EBUSY, before its next change. An owner becomes one again. */
+int blm_ask_admission_again(struct blm_filter *f);
+
+/*
+ * The next view of an owner is of the same file: that has grown. Then both views share the
+ * description, which holds the lock.
+ */
+bool blm_shares_description(const struct blm_filter *f);
+void blm_inherit_exclusive(struct blm_view *view, const struct blm_view *from);
+/* In a forked child, which has no descriptor, and so no lock. */
+void blm_lose_exclusive(struct blm_filter *f, struct blm_view *view);
+
+#endif
