@@ -1,5 +1,6 @@
 /*
- * looks.c - copies and syncs that look who is present, against writers in slots, under every schedule
+ * looks.c - copies and syncs that look who is present, against writers in slots, under every
+ * schedule
  *
  * usage: schedule-looks [SCHEDULES [FIRST_SEED]]
  *	seeded schedules of 2 writers, a copy and a sync; without arguments those that a suite has
@@ -8,8 +9,8 @@
  * The code under test is lib/file/presence.c, compiled here by scheduler.h. What its callers do is
  * in the programs below, as in lib/handle/write.c and lib/handle/sync.c.
  *
- *	writer	an add to a kind that may be torn (kind.h): loads the epoch, raises two cells, counts
- *		the key
+ *	writer	an add to a kind that may be torn (kind.h): loads the epoch, raises two cells,
+ *		counts the key
  *	copy	of a handle for reading: blm_quiesce_begin(), reads the cells, blm_quiesce_stands()
  *	sync	announce_epoch(), then writes back: reads the cells
  *
