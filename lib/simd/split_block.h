@@ -30,24 +30,33 @@ static inline const uint64_t *split_of(const void *data, uint64_t blocks,
 				  * SPLIT_BYTES);
 }
 
-static inline void split_mask(uint64_t ret[SPLIT_WORDS], uint64_t lo)
+static inline uint64_t split_word_mask(uint64_t lo, int i)
 {
 	static const uint32_t salt[SPLIT_LANES] = { SPLIT_SALTS };
 	uint32_t x = (uint32_t)lo;
 
+	return UINT64_C(1) << (x * salt[2 * i] >> 27)
+		| UINT64_C(1) << (LANE_BITS + (x * salt[2 * i + 1] >> 27));
+}
+
+static inline void split_mask(uint64_t ret[SPLIT_WORDS], uint64_t lo)
+{
 	for (int i = 0; i < SPLIT_WORDS; i++)
-		ret[i] = UINT64_C(1) << (x * salt[2 * i] >> 27) | UINT64_C(1)
-			<< (LANE_BITS + (x * salt[2 * i + 1] >> 27));
+		ret[i] = split_word_mask(lo, i);
 }
 
 static inline bool split_contains(const uint64_t *block, unsigned probes,
 				  const struct blm_hash *hash)
 {
-	uint64_t mask[SPLIT_WORDS], missing = 0;
+	uint64_t missing = 0;
 
-	split_mask(mask, hash->lo);
-	for (int i = 0; i < SPLIT_WORDS; i++)
-		missing |= mask[i] & ~load_relaxed(&block[i]);
+	/* the half of a block nearly always tells of an absent key: a branch for each */
+	for (int i = 0; i < SPLIT_WORDS / 2; i++)
+		missing |= split_word_mask(hash->lo, i) & ~load_relaxed(&block[i]);
+	if (missing)
+		return false;
+	for (int i = SPLIT_WORDS / 2; i < SPLIT_WORDS; i++)
+		missing |= split_word_mask(hash->lo, i) & ~load_relaxed(&block[i]);
 	return !missing;
 }
 
