@@ -270,6 +270,37 @@ static uint32_t *owners_of(const struct blm_filter *f, uint32_t parts, struct bl
 	return owners;
 }
 
+/* Of 128 units, so that the first place of a part is a whole multiple for many numbers of parts. */
+START_TEST(the_owner_of_a_key_has_the_bytes_that_it_sets)
+{
+	static const uint32_t counts[] = { 1, 2, 3, 4, 7, 16, 64, 127, 128, 129, 1000, 65536 };
+	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = 1 << 16, .probes = 6);
+	uint8_t data[(1 << 16) / 8];
+
+	p.seeds = seed;
+	p.seed_count = 1;
+	for (size_t i = 0; i < 600; i += 2) {
+		struct blm_filter *f;
+		struct blm_hash hash;
+		uint64_t place = 0, at, bytes;
+		uint32_t owner;
+
+		OK(blm_create(&f, NULL, NULL, &p));
+		OK(blm_hash_many(f, &keys[i], 1, &hash));
+		ck_assert_int_eq(blm_add_hash(f, blm_hash_id(f), &hash), 1);
+		OK(blm_data_read(f, 0, data, sizeof(data)));
+		while (!data[place])
+			place++;
+		for (size_t j = 0; j < ARRAY_LEN(counts); j++) {
+			OK(blm_part_owners(f, blm_hash_id(f), &hash, 1, counts[j], &owner));
+			OK(blm_part_range(f, owner, counts[j], &at, &bytes));
+			ck_assert(place >= at && place < at + bytes);
+		}
+		blm_close(f);
+	}
+}
+END_TEST
+
 START_TEST(a_key_belongs_to_one_part_which_answers_for_it)
 {
 	enum { PARTS = 7 };
@@ -760,6 +791,7 @@ int main(void)
 			    (int)ARRAY_LEN(splits) * of_numbers);
 	tcase_add_test(parts, kinds_that_split_are_those_of_this_test);
 	tcase_add_test(parts, a_part_has_a_share_of_the_disk);
+	tcase_add_test(parts, the_owner_of_a_key_has_the_bytes_that_it_sets);
 	tcase_add_loop_test(parts, a_key_belongs_to_one_part_which_answers_for_it, 0,
 			    (int)ARRAY_LEN(owned));
 	tcase_add_test(parts, what_is_no_key_of_a_bitmap_is_denied_by_each_part);
