@@ -115,6 +115,17 @@ partitions_need_a_size_and_a_seed_that_all_share() {
 	[ ! -e p ]
 }
 
+the_page_says_which_kinds_are_built_in_parts() {
+	sed -n '/^kind  *split, join/,/^\.Ed/p' "$TOOLS/man/bloomery-cluster.7" | grep -E ' (yes|no)$' > rows
+	same "$(awk '$2 == "yes" { print $1 }' rows | sort)" "$(bloomery kinds --json | json '"\n".join(k["name"] for k in all if "split" in k["can"])' | sort)"
+	while read -r kind _ partition ranks _; do
+		case $kind in bitmap | split-block) seed=() ;; *) seed=(--seed 1) ;; esac
+		same "$kind $(bloomery build ./p --force --kind "$kind" -n 1k --partition 1/2 ${seed[@]+"${seed[@]}"} < /dev/null > out 2>&1 && echo yes || echo no)" "$kind $partition"
+		[ "$partition" = yes ] || grep -q 'bloomery split' out
+		same "$kind $(bloomery plan --ranks 2 --kind "$kind" -n 1k > out 2>&1 && echo yes || echo no)" "$kind $ranks"
+	done < rows
+}
+
 jobs_of_an_array_build_what_one_build_does() {
 	keys; bloomery build ./whole -n 1m -p 0.001 --seed 42 keys-*.gz
 	for i in 1 2 3 4; do
