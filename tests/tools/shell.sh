@@ -123,7 +123,7 @@ no_test_passes_without_the_programs_that_it_calls() {
 	mkdir few; ln -s "$(type -P true)" few/bloomery; limit=$(type -P timeout)
 	for program in bash sh sed grep head mktemp mkdir rm cat env; do ln -s "$(type -P $program)" few/$program; done
 	for name in TAP TESTS TOOLS TABLE FRUIT PUZZLE SERVICES RUNS MANUAL BLACKLIST PEER DATA SPV BLOCK PEERS MESON BUILD PREFIX LIBDIR HEADER \
-		USER_C CC ROOT; do export $name=/nosuch; done
+		USER_C CC ROOT CLUSTER PAGE EXAMPLES GROUPS_OF_CALLS; do export $name=/nosuch; done
 	export TAP=$folder/tools/tap.sh TESTS=$folder TOOLS=$folder/../tools PAGES=/nosuch
 	mapfile -t files < <(command grep -l '^prove_all' "$folder"/*/*.sh)
 	[ ${#files[@]} -gt 30 ]

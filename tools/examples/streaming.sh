@@ -10,11 +10,12 @@
 #	bloomery union FOLDER/*.blm -o F
 #
 # A filter appears whole or not at all. So a task may be killed, begin again, or run twice at once.
-set -eu
+set -euo pipefail
+bloomery=${BLOOMERY:-bloomery}
 folder=$1 keys=$2
 task=${mapreduce_task_partition:-${PARALLEL_SEQ:-${TASK:?is the number of the task}}}
 made=$folder/$task.blm
 
 # a task that ends before it has read its lines fails in some engines
 [ ! -e "$made" ] || exec cat > /dev/null
-bloomery build "$made" -n "$keys" -p 0.001 --seed 42 || [ -e "$made" ]
+"$bloomery" build "$made" -n "$keys" -p 0.001 --seed 42 || [ -e "$made" ]
