@@ -1,6 +1,7 @@
 #!/bin/bash
 # corpus_plan.sh - bloomery corpus plan against counts, and the report of a run
 . "${0%/*}/tap.sh"
+read_page=$(cd "${0%/*}" && pwd)/report_page.py
 
 # FROM TO DIFFERENT: documents of two paragraphs, with one of so many first paragraphs and a second one of its own
 documents() { seq "$1" "$2" | awk -v m="$3" '{ printf "{\"id\":\"%d\",\"text\":\"one of many %d\\nno other is like %d\"}\n", $1, $1 % m, $1 }'; }
@@ -107,13 +108,13 @@ a_page_has_what_the_report_has() {
 	documents 1 300 10 > '<a>&"'; documents 201 500 10 > b; echo broken >> b
 	bloomery corpus dedup -F ./f --create -n 10k -p 1e-9 --skip-bad -o out --report r.html '<a>&"' > /dev/null 2>&1
 	bloomery corpus dedup -F ./f --skip-bad -o out --report r.html '<a>&"' b > /dev/null 2>&1
-	python3 "${0%/*}/report_page.py" r.html > page; cat page
+	python3 "$read_page" r.html > page; cat page
 	holds 'j["title"] == "Bloomery: dedup" and "by documents" in j["text"]' < page
 	holds 'list(j["filters"]) == ["<a>&\"", "b"] and j["filters"]["<a>&\""][1] == "finished before"' < page
 	holds 'j["filters"]["b"][1:8] == ["done", "300", "200", "100", "0", "100", "33.33 %"]' < page
 	holds 'j["filters"]["b"][-1] == "1" and j["tiles"]["bad lines"] == "! 1"' < page
 	holds '(j["tiles"]["documents"], j["tiles"]["kept"], j["tiles"]["removed"]) == ("300", "200", "100")' < page
-	bloomery corpus count --by ngram --report r.html b --skip-bad > /dev/null; python3 "${0%/*}/report_page.py" r.html > page
+	bloomery corpus count --by ngram --report r.html b --skip-bad > /dev/null; python3 "$read_page" r.html > page
 	holds '"removed by mistake, expected" not in j["tiles"] and "Filters" not in j["text"]' < page
 }
 
