@@ -134,7 +134,7 @@ the_values_of_options_are_checked() {
 	exits 64 bloomery test ./f --json-key /a --field 2 < /dev/null; says 'exclude each other'
 	exits 64 bloomery join x y --json-key /a --on 2 < /dev/null; says 'exclude each other'
 	exits 64 bloomery build ./v --kind bloomier --json-key /a < /dev/null; says 'without values'
-	exits 64 bloomery claim ./f --json; says 'is an option of other commands'
+	exits 64 bloomery update ./f --json; says 'is an option of other commands'
 }
 
 a_learned_key_is_one_line() {
