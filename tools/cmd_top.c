@@ -130,7 +130,7 @@ static int look_again(struct looks *now, struct looks *before, struct blm_store 
 	if (code != DONE)
 		return code;
 	looks_find_processes(now);
-	if (now->reused % PAGES_EVERY == 0)
+	if (now->number % PAGES_EVERY == 0)
 		looks_find_pages(now);
 	looks_pace(now, before);
 	looks_free(before);

@@ -14,7 +14,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { HEADER = 20 << 10 };		/* bytes; format-spec.md */
+enum {
+	HEADER = 20 << 10,		/* bytes; format-spec.md */
+	STALE_EVERY = 10,		/* looks */
+};
 
 static int look_at(void *context, const struct blm_info *info, int err)
 {
@@ -139,6 +142,25 @@ static void take_over(struct looks *now, struct looks *before)
 	}
 }
 
+static void path_of(char path[PATH_MAX], const struct look *look)
+{
+	snprintf(path, PATH_MAX, "%s/filters/%s", store_dir(), look->file);
+}
+
+/* A backup that is put back can be another file under the same name. */
+static void close_stale(struct look *look)
+{
+	struct stat open, named;
+	char path[PATH_MAX];
+
+	path_of(path, look);
+	if (look->fd < 0 || (fstat(look->fd, &open) == 0 && stat(path, &named) == 0
+			     && open.st_ino == named.st_ino && open.st_dev == named.st_dev))
+		return;
+	close(look->fd);
+	look->fd = -1;
+}
+
 /* A descriptor for each, as far as they go, and some for all else. */
 static void open_file(struct look *look)
 {
@@ -151,7 +173,7 @@ static void open_file(struct look *look)
 		setrlimit(RLIMIT_NOFILE, &most);
 	}
 	raised = true;
-	snprintf(path, sizeof(path), "%s/filters/%s", store_dir(), look->file);
+	path_of(path, look);
 	look->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (look->fd > 0 && getrlimit(RLIMIT_NOFILE, &most) == 0
 	    && (rlim_t)look->fd + 64 > most.rlim_cur) {
@@ -182,14 +204,14 @@ int looks_take_again(struct looks *ret, struct looks *before, struct blm_store *
 {
 	int code = DONE;
 
-	*ret = (struct looks){ .when = look_clock(), .again = true, .catalog = stamp() };
+	*ret = (struct looks){ .when = look_clock(), .again = true, .catalog = stamp(),
+			       .number = before->again ? before->number + 1 : 0 };
 	if (before->again && is_same_catalog(&ret->catalog, &before->catalog))
 		ret->all = malloc((before->count + 1) * sizeof(*ret->all));
 	if (ret->all) {
 		memcpy(ret->all, before->all, before->count * sizeof(*ret->all));
 		ret->count = ret->room = before->count;
 		ret->damaged = before->damaged;
-		ret->reused = before->reused + 1;
 		for (size_t i = 0; i < before->count; i++)
 			before->all[i].fd = -1;
 	} else {
@@ -199,6 +221,8 @@ int looks_take_again(struct looks *ret, struct looks *before, struct blm_store *
 	}
 	for (size_t i = 0; code == DONE && i < ret->count; i++) {
 		ret->all[i].pace = 0;
+		if (ret->number % STALE_EVERY == 0)
+			close_stale(&ret->all[i]);
 		if (is_changed(&ret->all[i]))
 			refresh(&ret->all[i], store);
 	}

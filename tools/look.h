@@ -34,7 +34,7 @@ struct looks {
 	size_t hidden;			/* processes that do not show us what they have open */
 	/* of looks that come again */
 	bool again;
-	unsigned reused;		/* how many looks had the same list of filters */
+	unsigned number;		/* of this look, from 0 */
 	struct catalog_stamp { int64_t size, seconds, nanoseconds; uint64_t file; } catalog;
 };
 

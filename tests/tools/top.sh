@@ -110,6 +110,18 @@ changes_are_seen_where_nothing_else_changes() {
 	screen 9 seen > then; grep -q ' another$' then; not grep -q ' above$' then; same "$(grep -c ' below$' then)" 1
 }
 
+another_file_under_the_name_of_a_filter_is_seen() {
+	three
+	find store -name data.mdb -exec touch -d '1 hour ago' {} +
+	path=$(bloomery info below --json | json 'j["path"]'); cp "$path" before
+	seq 6001 6050 | bloomery add below; cp "$path" after; cp before "$path.new"; mv "$path.new" "$path"
+	export BETWEEN='cp after '"$path"'.new; mv '"$path"'.new '"$path"
+	on_screen 80 24 '.!..............q' "$BLOOMERY" top --every 0.01s > seen
+	same "$(tail -n 1 seen)" '0 restored'
+	screen 1 seen | awk '$NF == "below" { print $1 }' > first; screen 15 seen | awk '$NF == "below" { print $1 }' > then
+	[ "$(cat then)" -gt "$(cat first)" ]; same "$(cat then)" "$(bloomery info below --json | json 'j["keys"]')"
+}
+
 pages_in_memory_are_those_of_the_file() {
 	three; bloomery create hole -n 10m --sparse
 	cat "$(bloomery info below --json | json 'j["path"]')" > read
