@@ -35,13 +35,27 @@ static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, siz
 	*ret_ones = (uint32_t)part->simd->count_ones(bytes, count);
 }
 
+/*
+ * Word by word, because others set bits of them by atomic operations. The words are of different
+ * moments. Bits only come, so the copy has no more ones than there are when it is compared. A bit
+ * that came meanwhile has left its mark for the next sync. Data are whole words.
+ */
+static void copy_words(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	uint64_t *t = (uint64_t *)to;
+	const uint64_t *f = (const uint64_t *)from;
+
+	for (size_t i = 0; i < bytes / 8; i++)
+		t[i] = __atomic_load_n(&f[i], __ATOMIC_RELAXED);
+}
+
 /* The hash and the ones of one copy of the block, so that the two agree. */
 static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, uint32_t *ret_hash,
 		    uint32_t *ret_ones)
 {
 	size_t bytes = bytes_of_block(part, block);
 
-	memcpy(copy, part->bytes + block * BLM_BLOCK, bytes);
+	copy_words(copy, part->bytes + block * BLM_BLOCK, bytes);
 	look_at_bytes(part, copy, bytes, ret_hash, ret_ones);
 }
 
