@@ -69,7 +69,7 @@ def page_of_another(a, b):
 
 
 def recorded(g):
-	only_sets = g.fields['kind'] in ('1', '2', '3', '4')
+	only_sets = issubclass(reader.KINDS.get(int(g.fields['kind']), object), reader.Bits)
 	whole = (g.fields['synced'] != '0' and only_sets) or g.fields['sealed'] == '1' or 'origin' in g.fields
 	if g.fields['kind'] in ('8', '19', '22') and not whole:	# its marks go with a sync, its records are the second image's
 		return []
