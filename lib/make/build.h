@@ -18,7 +18,7 @@ struct blm_build {
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];
 	uint64_t hash_id;
-	/* keys, before there is a file; then `sort` is in use, else `unborn` and `lanes` */
+	/* keys, before there is a file; then `sort` is in use, else `staged` and `lanes` */
 	bool gathers;
 	bool wants_values;
 	struct blm_sort sort;

@@ -51,7 +51,7 @@ int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys);
 int blm_check_splits(const struct blm_kind *kind);
 /* -EOPNOTSUPP, with words, for a kind that has no empty filters. */
 int blm_check_empty(const struct blm_kind *kind, const char *display);
-/* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
+/* The spec of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_spec_like(struct blm_spec *ret, const struct blm_view *view);
 void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view);
 /*
@@ -81,20 +81,23 @@ int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place,
 		       const struct blm_handover *over);
 void blm_staged_end(struct blm_staged *staged);
 
-/* A handle on what is not published yet, for one function to fill it; end it before unborn. */
+/*
+ * A handle on what is not published yet, for one function to fill it; take it back before
+ * blm_staged_end().
+ */
 int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
 		    const struct blm_place *place);
 void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent);
 
 /*
- * A handle on what was published; takes the view out of unborn, and the place. ret NULL: none is
+ * A handle on what was published; takes the view out of `staged`, and the place. ret NULL: none is
  * wanted.
  */
 int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place,
 		      const uint8_t *secret);
 
 /*
- * Make a new filter at (store, name): unborn, fill(), publish, handle. fill NULL: it stays empty.
+ * Make a new filter at (store, name): stage, fill(), publish, handle. fill NULL: it stays empty.
  * For a name that is taken: -EEXIST.
  */
 int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
@@ -104,7 +107,7 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 /*
  * Replace the filter at `place` by what fill() makes of it, in one step for all processes
  * (replace.h has the protocol). fill() gets the old view, to which no key is added unnoticed while
- * it runs. secret: of the old filter, if it is keyed; NULL: look where it is stored. making NULL:
+ * it runs. secret: of the old filter, if it is keyed; NULL: look where it is stored. spec NULL:
  * like the old one, and its secret then stays. carry: the keys it was given (allowlist_carry.h).
  */
 int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec,
