@@ -7,45 +7,55 @@
 #include "bloomery.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#define UNSEEN __attribute__((no_instrument_function))
+
 enum { KEYS = 1000, CALLS_MAX = 1 << 20 };
 
-static bool recording;
-static struct { void *function, *from; } calls[CALLS_MAX];
+/* A call of a function; NULL: a return. */
+static void *calls[CALLS_MAX];
 static size_t count;
+static bool recording;
 
 void __cyg_profile_func_enter(void *function, void *from);
 void __cyg_profile_func_exit(void *function, void *from);
 
-__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *function, void *from)
+UNSEEN void __cyg_profile_func_enter(void *function, void *from)
 {
-	if (recording && count < CALLS_MAX) {
-		calls[count].function = function;
-		calls[count++].from = from;
-	}
+	(void)from;
+	if (recording && count < CALLS_MAX)
+		calls[count++] = function;
 }
 
-__attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *function, void *from)
+UNSEEN void __cyg_profile_func_exit(void *function, void *from)
 {
 	(void)function;
 	(void)from;
+	if (recording && count < CALLS_MAX)
+		calls[count++] = NULL;
 }
 
-/* The addresses in the file, as addr2line takes them. */
-static void print(const char *name)
+static UNSEEN void begin(void)
+{
+	count = 0;
+	recording = true;
+}
+
+/* Prints addresses as addr2line takes them: those of the file. 0 is a return. */
+static UNSEEN void end(const char *call, const char *where)
 {
 	Dl_info at;
 
 	recording = false;
-	if (!dladdr((void *)print, &at))
+	if (!dladdr((void *)end, &at))
 		return;
+	printf("%s %s\n", call, where);
 	for (size_t i = 0; i < count; i++)
-		printf("%s %#zx %#zx\n", name, (size_t)((char *)calls[i].function - (char *)at.dli_fbase),
-		       (size_t)((char *)calls[i].from - (char *)at.dli_fbase));
-	count = 0;
+		printf("%#tx\n", calls[i] ? (char *)calls[i] - (char *)at.dli_fbase : 0);
 }
 
 static void add(struct blm_filter *f, int from)
@@ -58,37 +68,63 @@ static void add(struct blm_filter *f, int from)
 		keys[i].bytes = &numbers[i];
 		keys[i].len = sizeof(numbers[i]);
 	}
-	recording = from > 0;
 	blm_add_many(f, keys, KEYS, NULL);
 }
 
-/* The first calls of a process set things up. The second calls are the ones that are counted. */
-int main(int argc, char **argv)
+/*
+ * The first calls of a process, and the first change after a sync, have more to do: so one is made
+ * before that which is written down.
+ */
+static int walk(struct blm_store *store, const char *name, const char *where)
 {
 	struct blm_params params = BLM_PARAMS();
 	struct blm_filter *f;
+	int r;
+
+	params.capacity = 1000000;
+	params.rate = 0.01;
+	r = blm_create(&f, store, name, &params);
+	if (r < 0)
+		return r;
+	add(f, 0);
+	r = blm_sync(f);
+	blm_close(f);
+	if (r < 0)
+		return r;
+	begin();
+	r = blm_open(&f, store, name, BLM_OPEN_WRITE);
+	end("blm_open", where);
+	if (r < 0)
+		return r;
+	add(f, KEYS);
+	begin();
+	add(f, 2 * KEYS);
+	end("blm_add_many", where);
+	begin();
+	r = blm_sync(f);
+	end("blm_sync", where);
+	blm_close(f);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct blm_store *store;
+	char path[PATH_MAX];
+	int r;
 
 	if (argc != 2)
 		return 64;
-	params.capacity = 1000000;
-	params.rate = 0.01;
-	if (blm_create(&f, NULL, argv[1], &params) < 0) {
-		fprintf(stderr, "%s\n", blm_error_message());
-		return 1;
+	snprintf(path, sizeof(path), "%s/store", argv[1]);
+	r = blm_store_open(&store, path, BLM_STORE_CREATE);
+	if (r == 0) {
+		r = walk(store, "walk", "store");
+		blm_store_close(store);
 	}
-	add(f, 0);
-	blm_sync(f);
-	blm_close(f);
-	recording = true;
-	if (blm_open(&f, NULL, argv[1], BLM_OPEN_WRITE) < 0)
-		return 1;
-	print("blm_open");
-	add(f, KEYS);
-	print("blm_add_many");
-	recording = true;
-	if (blm_sync(f) < 0)
-		return 1;
-	print("blm_sync");
-	blm_close(f);
-	return 0;
+	snprintf(path, sizeof(path), "%s/walk.blm", argv[1]);
+	if (r == 0)
+		r = walk(NULL, path, "path");
+	if (r < 0)
+		fprintf(stderr, "walks: %s\n", blm_error_message());
+	return r < 0;
 }
