@@ -67,9 +67,8 @@ BLM_API int blm_data_map(struct blm_filter *f, const void **ret, size_t *ret_byt
 		*ret = view->part[0].bytes;
 		*ret_bytes = (size_t)view->part[0].shape.bytes;
 	} else {
-		r = blm_fail(-EOPNOTSUPP, "%s: its data are %u parts, which are not mapped one after "
-			     "the other; copy them (blm_data_read())", f->place.display,
-			     view->parts);
+		r = blm_fail(-EOPNOTSUPP, "%s: its data are %u parts, each mapped elsewhere; "
+			     "copy them instead", f->place.display, view->parts);
 	}
 	pthread_mutex_unlock(&f->renewing);
 	return r;

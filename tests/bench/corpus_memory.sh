@@ -6,6 +6,7 @@
 # A cgroup of 512 MiB, page cache included, runs it with a filter of 1.5 GiB, and then with four filters of 384 MiB, one
 # after the other, and merge. Of the documents 10 % are copies. A line has the documents in a second. Fails if a document
 # is lost or kept twice, but for false positives. The last line of a success is "finished".
+. "${BASH_SOURCE[0]%/*}/../setup.sh"
 documents=${1:-1000000} memory=$((512 << 20))
 : "${BLOOMERY:?must be the path of the program}"
 BLOOMERY=$(realpath "$BLOOMERY")

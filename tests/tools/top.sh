@@ -58,6 +58,7 @@ the_order_is_what_is_asked_for() {
 }
 
 processes_that_have_a_filter_open_are_counted() {
+	no_terminal && return
 	three
 	mkfifo lines
 	bloomery add below lines & exec 3> lines; pid=$!
@@ -91,6 +92,7 @@ a_screen_fits_its_window_and_the_terminal_is_restored() {
 }
 
 w_shows_the_processes_and_back() {
+	no_terminal && return
 	three
 	on_screen 80 24 'wwq' "$BLOOMERY" top --every 1h > seen
 	same "$(tail -n 1 seen)" '0 restored'
@@ -99,6 +101,7 @@ w_shows_the_processes_and_back() {
 
 # What did not change is not read again; a catalog with an old time is taken for one that did not.
 changes_are_seen_where_nothing_else_changes() {
+	no_terminal && return
 	three
 	find store -name data.mdb -exec touch -d '1 hour ago' {} +
 	export BETWEEN='if [ -e once ]; then "$BLOOMERY" create another -n 10; "$BLOOMERY" drop above; else touch once; seq 5001 5020 | "$BLOOMERY" add below; fi'
@@ -111,6 +114,7 @@ changes_are_seen_where_nothing_else_changes() {
 }
 
 another_file_under_the_name_of_a_filter_is_seen() {
+	no_terminal && return
 	three
 	find store -name data.mdb -exec touch -d '1 hour ago' {} +
 	path=$(bloomery info below --json | json 'j["path"]'); cp "$path" before
