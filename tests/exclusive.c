@@ -152,8 +152,8 @@ START_TEST(its_changes_are_those_of_every_handle)
 	}
 	ck_assert_uint_eq(blm_counted_keys(current_view(f[0])),
 			  blm_counted_keys(current_view(f[1])));
-	ck_assert(current_view(f[1])->whole.alone
-		  == kind_only_sets(current_view(f[1])->whole.kind));
+	ck_assert(current_view(f[1])->root.unshared
+		  == kind_only_sets(current_view(f[1])->root.kind));
 	blm_close(f[0]);
 	blm_close(f[1]);
 }
@@ -167,7 +167,7 @@ START_TEST(it_stays_the_only_one_when_the_filter_grows)
 
 	put_numbers(f, 0, 40 * N);
 	ck_assert_uint_gt(current_view(f)->parts, parts);
-	ck_assert(is_alone(current_view(f)));
+	ck_assert(is_exclusive(current_view(f)));
 	is_refused(path);
 	holds_numbers(reader, 0, 40 * N);
 	OK(blm_sync(f));

@@ -33,7 +33,7 @@ static int advance(struct blm_view *into, const struct blm_view *from, const str
 	int r = 0;
 
 	for (unsigned i = from->parts; r == 0 && i--; )
-		if (into->whole.kind->advance(&into->whole, i, &a.to))
+		if (into->root.kind->advance(&into->root, i, &a.to))
 			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i,
 							 .most = BLM_PIECE,
 							 .piece = unite_piece, .context = &a },
@@ -48,7 +48,7 @@ static int advance_all(struct blm_filter *into, struct blm_view *view,
 	const struct blm_view **of;
 	int r = 0;
 
-	if (!view->whole.kind->advance)
+	if (!view->root.kind->advance)
 		return blm_cannot(view, into, "take in their neighbours' levels", BLM_CAN_ADVANCE);
 	of = calloc(count + 1, sizeof(*of));
 	if (!of)
@@ -71,7 +71,7 @@ static int advance_all(struct blm_filter *into, struct blm_view *view,
 
 BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from, size_t count)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int r, end;
 

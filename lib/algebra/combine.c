@@ -115,7 +115,7 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 		r = judge(c, new, tally);
 	if (r == 0) {
 		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, tally));
-		live_of(new)->inexact.word = htole64(!new->whole.kind->exact);
+		live_of(new)->inexact.word = htole64(!new->root.kind->exact);
 	}
 	free(tally);
 	return r;
@@ -139,7 +139,7 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 			const struct blm_filter *const *from, size_t count, double max_rate,
 			double *ret_rate)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct combining c = { .op = op, .given = from, .count = count,
 			       .display = name ? name : "(memory)",
 			       .max_rate = max_rate, .ret_rate = ret_rate };
@@ -262,7 +262,7 @@ static int grow_like(struct blm_filter *into, const struct combining *c)
 		/* it may have been dropped meanwhile: then there is nothing that grows */
 		r = blm_may_change(into);
 		if (r == 0)
-			r = blm_make_room(into, view, BLM_ROOM_IN_ANY_CASE);
+			r = blm_filter_extend(into, view, BLM_EXTEND_ALWAYS);
 	}
 	return r;
 }
@@ -348,7 +348,7 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
 			     const struct blm_filter *const *from, size_t count,
 			     double max_rate, double *ret_rate)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_filter **all = calloc(count + 1, sizeof(*all));
 	struct combining c = { .op = op, .given = all, .count = count + 1,
 			       .display = into->place.display,

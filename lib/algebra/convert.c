@@ -20,7 +20,7 @@ static const char *what_becomes_what(char *to, size_t bytes)
 
 static int can_become(const struct blm_filter *from, const struct blm_view *view, const char *kind)
 {
-	const char *becomes = view->whole.kind->becomes;
+	const char *becomes = view->root.kind->becomes;
 	char names[256], possible[512];
 
 	if (kind && !blm_kind_by_name(kind))
@@ -30,7 +30,7 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their "
 				"keys: %s; with the keys blm_rebuild() and blm_build_begin() make "
 				"any",
-				from->place.display, view->whole.kind->name, kind ? kind : "other",
+				from->place.display, view->root.kind->name, kind ? kind : "other",
 				what_becomes_what(possible, sizeof(possible)));
 	return 0;
 }
@@ -77,7 +77,7 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
 			const struct blm_filter *from, const char *kind,
 			unsigned mode)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct blm_view *view = current_view(from);
 	int r = spec ? can_become(from, view, kind)
@@ -88,9 +88,9 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
 	if (r == 0) {
 		blm_spec_like(spec, view);
 		spec->mode = mode;
-		spec->of = spec->kind[0] = blm_kind_by_name(view->whole.kind->becomes);
+		spec->of = spec->kind[0] = blm_kind_by_name(view->root.kind->becomes);
 		r = shape_of(&spec->shape[0], spec->of, &view->part[0].shape);
-		spec->whole = spec->shape[0];
+		spec->root = spec->shape[0];
 	}
 	if (r == 0)
 		r = blm_make(ret, store, name, spec, fill, &(struct converting){ from, view });

@@ -35,7 +35,7 @@ static void copy_out(uint8_t *to, const uint8_t *from, size_t bytes)
 
 BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, size_t bytes)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	int r = check_range(f, view, at, bytes);
 
@@ -55,7 +55,7 @@ BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, si
 /* Other threads may replace the view until the lock is held, so it is looked up under the lock. */
 BLM_API int blm_data_map(struct blm_filter *f, const void **ret, size_t *ret_bytes)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int r = 0;
 
@@ -142,7 +142,7 @@ static int count_at_end(struct blm_view *view, uint64_t at, size_t bytes)
 
 BLM_API int blm_data_unite(struct blm_filter *f, uint64_t at, const void *data, size_t bytes)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int counted = 0, r, end;
 

@@ -43,8 +43,8 @@ static int fill_with_fold(struct blm_view *new, void *context)
 {
 	const struct folding *f = context;
 	const struct blm_shape *s = &new->part[0].shape;
-	size_t block_bytes = new->whole.kind->fold_bits / 8;
-	uint64_t blocks = s->cells / new->whole.kind->fold_bits, some = BLM_PIECE / block_bytes;
+	size_t block_bytes = new->root.kind->fold_bits / 8;
+	uint64_t blocks = s->cells / new->root.kind->fold_bits, some = BLM_PIECE / block_bytes;
 	uint64_t *room = aligned_alloc(64, BLM_PIECE);
 	int r = room ? 0 : blm_fail(-ENOMEM, "out of memory");
 
@@ -67,8 +67,8 @@ static int fill_with_fold(struct blm_view *new, void *context)
 static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint64_t by,
 			const char *display)
 {
-	const struct blm_kind *kind = view->whole.kind;
-	const struct blm_shape *old = &view->whole.shape;
+	const struct blm_kind *kind = view->root.kind;
+	const struct blm_shape *old = &view->root.shape;
 	uint64_t blocks = old->cells / kind->fold_bits;
 	struct blm_params params = { .probes = old->probes, .rate = old->rate };
 	int r;
@@ -82,8 +82,8 @@ static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint6
 	blm_spec_like(ret, view);
 	/* with the arguments that are there already */
 	r = kind->plan(&ret->shape[0], &params);
-	ret->whole = ret->shape[0];
-	ret->capacity = ret->whole.capacity;
+	ret->root = ret->shape[0];
+	ret->capacity = ret->root.capacity;
 	ret->origin = ret->origin_bytes = 0;	/* no file of that program has these bits */
 	memset(ret->origin_head, 0, sizeof(ret->origin_head));
 	return r;
@@ -92,14 +92,14 @@ static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint6
 BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name,
 		     const struct blm_filter *from, uint64_t by, unsigned mode)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct folding folding = { .f = from, .from = current_view(from), .by = by };
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r = spec ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
 	if (r == 0)
 		r = blm_check_whole(folding.from, from->place.display);
-	if (r == 0 && !folding.from->whole.kind->fold_bits)
+	if (r == 0 && !folding.from->root.kind->fold_bits)
 		r = blm_cannot(folding.from, from, "fold", BLM_CAN_FOLD);
 	if (r == 0)
 		r = make_smaller(spec, folding.from, by, from->place.display);

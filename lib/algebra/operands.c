@@ -4,8 +4,8 @@
 
 static bool can(const struct blm_view *view, enum blm_op op)
 {
-	return op == BLM_UNION ? view->whole.kind->unite != NULL
-		: view->whole.kind->intersect != NULL;
+	return op == BLM_UNION ? view->root.kind->unite != NULL
+		: view->root.kind->intersect != NULL;
 }
 
 int blm_operands_begin(struct combining *c)
@@ -110,7 +110,7 @@ bool blm_operands_let_go(const struct combining *c)
 		struct operand *h = &c->held[i];
 
 		if (!h->into)
-			whole &= !is_cut(&h->view->whole);
+			whole &= !is_cut(&h->view->root);
 		if (!h->into && h->held)
 			whole &= blm_quiesce_end(&h->quiesced);
 	}

@@ -139,7 +139,7 @@ static int check_whole(const struct blm_filter *from, const struct blm_view *vie
 	if (!parts || parts > BLM_SPLIT_MAX)
 		return blm_fail(-EINVAL, "%s: %u parts, not 1 to %d", from->place.display, parts,
 				BLM_SPLIT_MAX);
-	if (r == 0 && !view->whole.kind->splits)
+	if (r == 0 && !view->root.kind->splits)
 		r = blm_cannot(view, from, "be split into parts", BLM_CAN_SPLIT);
 	return r < 0 ? r : blm_blocksum_intact_holes(view, 0, from->place.display);
 }
@@ -147,7 +147,7 @@ static int check_whole(const struct blm_filter *from, const struct blm_view *vie
 BLM_API int blm_split(const struct blm_filter *from, uint32_t parts, struct blm_store *store,
 		      const char *const *names, unsigned mode)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view = current_view(from);
 	struct blm_quiesced quiesced;
 	struct splitting s = { .f = from, .view = view, .quiesced = &quiesced, .parts = parts };
@@ -306,7 +306,7 @@ static int take_data(struct blm_join *j, const struct blm_view *part, const char
 
 BLM_API int blm_join_part(struct blm_join *j, const struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *part = current_view(f);
 	const char *display = f->place.display;
 	uint64_t inexact = load_acquire(&live_of(part)->inexact.word);
@@ -347,14 +347,14 @@ static int finish(struct blm_join *j)
 	struct blm_view *new = j->staged.view;
 	int r = 0;
 
-	if (new->whole.kind->settle)
-		new->whole.kind->settle(&new->whole);
+	if (new->root.kind->recover)
+		new->root.kind->recover(&new->root);
 	if (j->inexact)
 		r = blm_keys_of_bits(new, &j->keys);
 	if (r == -EOPNOTSUPP)
 		r = 0;
 	new->image.header->stripe[0].keys = htole64(j->keys);
-	live_of(new)->inexact.word = htole64(j->inexact && !new->whole.kind->exact);
+	live_of(new)->inexact.word = htole64(j->inexact && !new->root.kind->exact);
 	return r < 0 ? r : blm_staged_publish(&j->staged, &j->place, NULL);
 }
 

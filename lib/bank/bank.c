@@ -87,7 +87,7 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	like->parts = 1;
 	*part = (struct blm_part){
 		.kind = blm_kind_known(le32toh(t->kind), b->display, &r), .simd = blm_simd_best(),
-		.alone = true,
+		.unshared = true,
 		.shape = { .cells = le64toh(t->cells), .bytes = b->row_bytes,
 			   .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
 			   .capacity = le64toh(c->capacity),
@@ -99,13 +99,13 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	r = r < 0 ? r : blm_bank_takes(part->kind, t, b->display);
 	if (r < 0)
 		return r;
-	if (!blm_order_flip(le32toh(t->bit_order), part->shape.cells, &part->flip)
+	if (!blm_order_xor(le32toh(t->bit_order), part->shape.cells, &part->order_xor)
 	    || !part->kind->valid(&part->shape))
 		return blm_fail(-EBADMSG, "%s: no %s filter has m=%llu, k=%u, %u-bit cells in %llu "
 				"bytes", b->display, part->kind->name,
 				(unsigned long long)part->shape.cells, part->shape.probes,
 				part->shape.cell_bits, (unsigned long long)b->row_bytes);
-	like->whole = *part;
+	like->root = *part;
 	r = blm_view_check_template(like, b->display);
 	if (r < 0)
 		return r;
@@ -115,7 +115,7 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	if (bytes == MAP_FAILED)
 		return blm_fail(-ENOMEM, "%s: out of memory", b->display);
 	part->bytes = bytes;
-	like->whole = *part;
+	like->root = *part;
 	return 0;
 }
 
@@ -196,8 +196,8 @@ BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret)
 
 	*ret = (struct blm_bank_info){
 		.rows = b->rows, .row_bytes = b->row_bytes, .file_bytes = b->at.end,
-		.cells = like->whole.shape.cells,
-		.probes = like->whole.shape.probes, .kind = like->whole.kind->name,
+		.cells = like->root.shape.cells,
+		.probes = like->root.shape.probes, .kind = like->root.kind->name,
 		.family = like->hasher.family->name,
 	};
 	memcpy(ret->template_id, like->constant.template_id, 16);
@@ -268,14 +268,14 @@ BLM_API int blm_bank_read(const struct blm_bank *b, uint64_t row, void *ret)
 
 BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filter *f, void *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 
 	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16)
-	    || view->whole.shape.bytes != b->row_bytes)
+	    || view->root.shape.bytes != b->row_bytes)
 		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s",
 				f->place.display, b->display);
-	bank_copy(ret, &view->whole);
+	bank_copy(ret, &view->root);
 	return blm_check_sigbus(view, f->place.display);
 }
 

@@ -176,7 +176,7 @@ static int check_id(const char *id)
 
 BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, const char *id)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	struct blm_constant c = { .capacity = view->constant.capacity, .rate = view->constant.rate,
 				  .template = view->constant.template };
@@ -184,15 +184,15 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	int r = id ? check_id(id) : blm_must_have(id, "id");
 
 	r = r < 0 ? r : blm_check_whole(view, f->place.display);
-	r = r < 0 ? r : blm_bank_takes(view->whole.kind, &c.template, f->place.display);
+	r = r < 0 ? r : blm_bank_takes(view->root.kind, &c.template, f->place.display);
 	blm_template_id(&c.template, c.template_id);
-	r = r < 0 ? r : set_template(b, &c, view->whole.shape.bytes, f->place.display);
+	r = r < 0 ? r : set_template(b, &c, view->root.shape.bytes, f->place.display);
 	if (r < 0)
 		return r;
 	bits = begin_row(b, id, strlen(id));
 	if (!bits)
 		return -ENOMEM;
-	bank_copy(bits, &view->whole);
+	bank_copy(bits, &view->root);
 	r = blm_check_sigbus(view, f->place.display);
 	if (r < 0)
 		drop_row(b);

@@ -20,7 +20,7 @@ static int write_head(const struct blm_bank *b,
 	if (le32toh(c->origin) == BLM_FPS_FORMAT && c->origin_bytes)
 		return write(context, c->origin_head, le32toh(c->origin_bytes));
 	count = snprintf(head, sizeof(head), "#FPS1\n#num_bits=%llu\n",
-			 (unsigned long long)b->like->whole.shape.cells);
+			 (unsigned long long)b->like->root.shape.cells);
 	return write(context, head, (size_t)count);
 }
 
@@ -43,7 +43,7 @@ static int write_row(const struct blm_bank *b, uint64_t row,
 		     int (*write)(void *context, const void *bytes, size_t count), void *context)
 {
 	const uint8_t *data = bank_row(b, row);
-	uint64_t bytes = (b->like->whole.shape.cells + 7) / 8;
+	uint64_t bytes = (b->like->root.shape.cells + 7) / 8;
 	char digits[512 + 1];
 	const char *text;
 	size_t id_bytes, count;

@@ -205,7 +205,7 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 			     void (*finding)(void *context, const struct blm_finding *found),
 			     void *context)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_findings findings = { .tell = finding, .context = context };
 	int err = blm_must_have(dir, "dir");
 

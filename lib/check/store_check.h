@@ -2,8 +2,8 @@
  * store_check.h - what the files share that check a store: store_check.c, record_check.c,
  * name_check.c, misplaced.c, claims.c, and orphans.c, which looks at its files
  */
-#ifndef BLM_REPAIR_H
-#define BLM_REPAIR_H
+#ifndef BLM_STORE_CHECK_H
+#define BLM_STORE_CHECK_H
 
 #include "place/store_dir.h"
 #include "check/verify.h"

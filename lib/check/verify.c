@@ -135,7 +135,7 @@ static int tell_block(void *context, const struct blm_damage *d)
 	struct blocks *b = context;
 	bool sealed = le64toh(b->view->constant.flags) & BLM_FLAG_SEALED;
 	/* more ones are no damage where they are bits of keys that are in it */
-	bool fill = b->repair && kind_only_sets(b->view->whole.kind)
+	bool fill = b->repair && kind_only_sets(b->view->root.kind)
 		&& blm_part_counts(b->view, d->part) > 0;
 	char what[80];
 
@@ -178,7 +178,7 @@ static int tell_rate(const struct blocks *b)
 
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		r = blm_union_tally(&view, 1, i, &tally[i]);
-	if (r == 0 && view->whole.kind->exact)
+	if (r == 0 && view->root.kind->exact)
 		blm_found(b->to, b->file, true, "%u damaged %s full of ones: numbers that were "
 			  "never added are in it now", b->filled,
 			  b->filled == 1 ? "block is" : "blocks are");
@@ -234,7 +234,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	verify_all_known(view, (uint64_t)known, file, to);
 	if (has_checkpoint(view))
 		blm_checkpoint_check(view, tell_image, &blocks);
-	if (kind_has_checkpoint(view->whole.kind) && is_cut(&view->whole))
+	if (kind_has_checkpoint(view->root.kind) && is_cut(&view->root))
 		blm_found(to, file, false, "is a copy that was made byte by byte while others "
 			  "changed it: it may lack keys that were moved at that moment, and gives "
 			  "none up; blm_rebuild() makes it anew from its keys");
@@ -376,7 +376,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
 		       void (*finding)(void *context, const struct blm_finding *found),
 		       void *context)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_findings findings = { .tell = finding, .context = context };
 	bool repair = flags & BLM_VERIFY_REPAIR;
 	struct blm_filter *f;

@@ -165,7 +165,7 @@ int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret)
 
 	*ret = (struct blm_seen){ 0 };
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		if (kind_only_sets(view->whole.kind) && view->part[i].marks)
+		if (kind_only_sets(view->root.kind) && view->part[i].marks)
 			r = look(view, i, ret, copy);
 	free(copy);
 	return r;
@@ -207,7 +207,7 @@ int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *
 	int r = blm_write_pages(new->image.fd, bytes, count, (uint64_t)(part->bytes
 		- new->image.map) + at, &pages, "(new file)");
 
-	for (size_t done = 0; r == 0 && kind_only_sets(new->whole.kind) && done < count;
+	for (size_t done = 0; r == 0 && kind_only_sets(new->root.kind) && done < count;
 	     done += BLM_BLOCK) {
 		struct blm_seen_block s = { .block = (at + done) / BLM_BLOCK, .part = i };
 
@@ -215,7 +215,7 @@ int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *
 			      &s.hash, &s.ones);
 		write_record(new, &s, 1);
 	}
-	if (r == 0 && !kind_only_sets(new->whole.kind) && count)
+	if (r == 0 && !kind_only_sets(new->root.kind) && count)
 		mark_range(part, part->bytes + at, count);
 	return r;
 }
@@ -258,7 +258,7 @@ int blm_blocksum_new(struct blm_view *view)
 
 	view->holes &= !sealed;		/* those of a sealed file are recorded too */
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		if (sealed || kind_only_sets(view->whole.kind))
+		if (sealed || kind_only_sets(view->root.kind))
 			r = blm_scan(&(struct blm_scan){ .views =
 							 (const struct blm_view *const *)&view,
 							 .count = 1, .part = i,
@@ -352,7 +352,7 @@ static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, 
 		if (r == 0)
 			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in "
 					"it would be denied in what is made of it; %s", display, i,
-					(unsigned long long)b, kind_only_sets(view->whole.kind)
+					(unsigned long long)b, kind_only_sets(view->root.kind)
 					? "repair it with "
 					"blm_verify(), which sets all its bits" : "it must be made "
 					"anew from its keys");

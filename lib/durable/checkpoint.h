@@ -45,7 +45,7 @@ bool blm_checkpoint_was_cut(const struct blm_view *view);
 
 static inline bool blm_checkpoint_is_needed(const struct blm_view *view)
 {
-	return kind_has_checkpoint(view->whole.kind)
+	return kind_has_checkpoint(view->root.kind)
 		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		&& blm_checkpoint_was_cut(view);
 }

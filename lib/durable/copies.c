@@ -141,7 +141,7 @@ void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s)
 
 void blm_say_torn(struct blm_view *view)
 {
-	store_release(&live_of(view)->own[BLM_OWN_CUT].word, 1);
+	store_release(&live_of(view)->own[BLM_OWN_TORN].word, 1);
 	store_release(&live_of(view)->original.word, BLM_TORN);
 }
 

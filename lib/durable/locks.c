@@ -17,7 +17,7 @@ static int lock_both(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bo
 /* With the lock: wait for the thread that writes without it (writer_word.h). */
 static int stop_fast_writers(struct blm_view *view)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 
 	if (!(kind_has_single_writer(kind) || kind_serializes_removals(kind)) || is_foreign(view)
 	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)

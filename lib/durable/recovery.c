@@ -51,7 +51,7 @@ static void restore_words(struct blm_view *view)
 	for (int i = 0; i < BLM_STRIPES; i++)
 		store_release(&header->stripe[i].keys, i ? 0 : le64toh(last.keys));
 	for (int i = 0; i < BLM_OWN; i++)
-		if (i != BLM_OWN_CUT)
+		if (i != BLM_OWN_TORN)
 			store_release(&header->live.own[i].word, 0);
 	store_release(&header->live.boot.word, blm_boot_number());
 }
@@ -176,7 +176,7 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 	if (blm_look_for_copy(view, &s)) {
 		if (blm_sigbus_hit(view->image.map))
 			return cannot_read(display);
-		view->part[0].cut = view->whole.cut = true;
+		view->part[0].torn = view->root.torn = true;
 		return blm_checkpoint_is_needed(view) ? 0 : -EUCLEAN;
 	}
 	r = show_blocks(view, &s, display);
@@ -184,11 +184,11 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 		return r;
 	blm_last_sync(live_of(view), view->constant.uuid, &last);
 	view->part[0].bytes = s.blocks[BLM_IMAGE];
-	view->whole.bytes = s.blocks[BLM_IMAGE];
+	view->root.bytes = s.blocks[BLM_IMAGE];
 	view->part[0].own = &none[0].word;
-	view->whole.own = &none[0].word;
+	view->root.own = &none[0].word;
 	view->synced_keys = le64toh(last.keys);
-	view->part[0].cut = view->whole.cut = load_acquire(&live_of(view)->own[BLM_OWN_CUT].word);
+	view->part[0].torn = view->root.torn = load_acquire(&live_of(view)->own[BLM_OWN_TORN].word);
 	view->shows_image = true;
 	/*
 	 * A copy's data can differ because a writer adds to them at this moment. It has raised

@@ -19,7 +19,7 @@ bool blm_looks_like_gzip(const uint8_t *bytes, size_t count);
  * Which of the families is it? The view has the bits, and no other thread has the view. -ENOTUNIQ,
  * with a list, if that stays open.
  */
-int blm_settle_family(struct blm_view *view, const struct blm_outline *outline,
+int blm_resolve_family(struct blm_view *view, const struct blm_outline *outline,
 		      const struct blm_format *format,
 		      const struct blm_exchange *how, const char *display);
 

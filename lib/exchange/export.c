@@ -134,11 +134,11 @@ static int check_scheme(const struct exporting *out)
 				"%s%s", out->f->place.display, family->name,
 				format->name, blm_format_families(format, names, sizeof(names)),
 				make);
-	if (!blm_format_takes_kind(format, out->view->whole.kind))
+	if (!blm_format_takes_kind(format, out->view->root.kind))
 		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.display,
 				format->name,
 				format->kinds ? format->kinds[0] : BLM_EXACT_KIND, make);
-	if (!blm_format_takes_rule(format, scheme))
+	if (!blm_format_takes_scheme(format, scheme))
 		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s",
 				out->f->place.display, scheme->name, format->name, make);
 	for (uint32_t i = 0; format->no_seed && i < le32toh(t->seed_count); i++)
@@ -262,7 +262,7 @@ static int write_file(struct exporting *out)
 	for (unsigned i = 0; r == 0 && i < out->data->parts; i++)
 		r = blm_blocksum_intact(out->data, i, 0, out->data->part[i].shape.bytes,
 					out->f->place.display);
-	return r < 0 ? r : out->format->write(out->outline, &out->data->whole, out->to,
+	return r < 0 ? r : out->format->write(out->outline, &out->data->root, out->to,
 					      name ? name : out->f->place.display);
 }
 
@@ -286,7 +286,7 @@ static int export(struct exporting *out)
  */
 static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct blm_view *view)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	struct blm_spec *spec;
 	int r;
 
@@ -339,7 +339,7 @@ static int export_to(const struct blm_filter *f, const struct blm_exchange *how,
 BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *how,
 		       int (*write)(void *context, const void *bytes, size_t count), void *context)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_exchange ours;
 	struct blm_writer *to;
 	int r = blm_must_have(write, "write");
@@ -354,7 +354,7 @@ BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *ho
 BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret,
 			     size_t *ret_len)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_buffer into = { 0 };
 	struct blm_exchange ours;
 	struct blm_writer *to;
@@ -410,7 +410,7 @@ static bool is_filter(int folder, const char *name)
 BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how,
 			    const char *path)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_new_file file;
 	struct blm_writer *to;
 	struct target target;

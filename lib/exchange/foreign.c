@@ -107,7 +107,7 @@ static bool has(const struct blm_view *view, const struct blm_key *key)
 
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, key, &hashed.hash);
-	return view->whole.kind->contains(&view->whole, &hashed);
+	return view->root.kind->contains(&view->root, &hashed);
 }
 
 /* Nothing is left open: what the caller says of the file anyway must be true of it. */
@@ -178,7 +178,7 @@ static int check_numbers(const struct blm_view *view, const struct blm_outline *
 						       names, sizeof(names)));
 }
 
-int blm_settle_family(struct blm_view *view, const struct blm_outline *outline,
+int blm_resolve_family(struct blm_view *view, const struct blm_outline *outline,
 		      const struct blm_format *format,
 		      const struct blm_exchange *how, const char *display)
 {
@@ -294,7 +294,7 @@ static int view_of(struct blm_view **ret, int fd, const struct blm_format *forma
 	if (r == 0) {
 		r = hide_padding(*ret, display);
 		if (r == 0)
-			r = blm_settle_family(*ret, outline, format, how, display);
+			r = blm_resolve_family(*ret, outline, format, how, display);
 		if (r < 0)
 			blm_view_free(*ret);
 	}

@@ -92,7 +92,7 @@ static int take_zeros(struct importing *in, const struct blm_view *view)
 {
 	int64_t n = blm_import_source_skip_to(&in->from, in->outline->behind);
 
-	if (n == 0 && !view->whole.kind->next)
+	if (n == 0 && !view->root.kind->next)
 		n = blm_import_source_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
 	if (n <= 0 || is_zero(in->from.block, (size_t)n))
 		return n < 0 ? (int)n : 0;
@@ -203,14 +203,14 @@ static int fill(struct blm_view *view, void *context)
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(view)->own[i].word, in->outline->own[i]);
 	/* what a writer that died was doing: it goes out as it is in here */
-	if (r == 0 && view->whole.kind->settle)
-		view->whole.kind->settle(&view->whole);
+	if (r == 0 && view->root.kind->recover)
+		view->root.kind->recover(&view->root);
 	if (r == 0)
 		r = take_end(in, view);
 	if (r == 0)
 		r = blm_import_source_rest(&in->from);
 	if (r == 0)
-		r = blm_settle_family(view, in->outline, in->from.format, in->from.how,
+		r = blm_resolve_family(view, in->outline, in->from.format, in->from.how,
 				      in->from.display);
 	if (r == 0)
 		r = count_keys(in, view);
@@ -244,7 +244,7 @@ static int fill_of_whole(struct blm_view *view, void *context)
 		blm_clear_padding(&view->part[i]);
 		mark_range(&view->part[i], view->part[i].bytes, view->part[i].shape.bytes);
 	}
-	r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.display);
+	r = blm_resolve_family(view, in->outline, in->from.format, in->from.how, in->from.display);
 	if (r == 0)
 		r = count_keys(in, view);
 	return r < 0 ? r : blm_import_source_rest(&in->from);

@@ -275,7 +275,7 @@ static int lock_replace(int fd, bool exclusive)
 	r = blm_ofd_lock(fd, BLM_LOCK_REPLACE, exclusive);
 	if (exclusive)
 		blm_ofd_unlock(fd, BLM_LOCK_GATE);
-	if (r == 0 && blm_ofd_held(fd, BLM_LOCK_ALONE)) {
+	if (r == 0 && blm_ofd_held(fd, BLM_LOCK_EXCLUSIVE)) {
 		blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
 		r = refuse_alone(fd);
 	}
@@ -308,7 +308,7 @@ int blm_lock_shared(struct blm_lock *lock, int fd)
 	if (r == 0)
 		__atomic_fetch_add(&lock->shared, 1, __ATOMIC_SEQ_CST);
 	if (r == 0 && lock->presence)
-		blm_presence_settle(lock->presence);
+		blm_presence_clear_dead(lock->presence);
 	pthread_mutex_unlock(&lock->counting);
 	if (r < 0)
 		pthread_rwlock_unlock(&lock->threads);

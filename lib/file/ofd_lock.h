@@ -41,7 +41,7 @@ enum blm_lock_of {
 	 * exclusive: the only handle that changes the file, as long as it has the file open
 	 * (exclusive.c). Never waited for
 	 */
-	BLM_LOCK_ALONE,
+	BLM_LOCK_EXCLUSIVE,
 };
 
 /* Locks of slots (presence.h) are on the bytes from here on; the others are before. */

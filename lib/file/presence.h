@@ -194,7 +194,7 @@ static inline void blm_presence_admit(struct blm_presence *p)
 }
 
 /* With BLM_LOCK_REPLACE held shared. */
-static inline void blm_presence_settle(struct blm_presence *p)
+static inline void blm_presence_clear_dead(struct blm_presence *p)
 {
 	if (p->live && load_acquire(&p->live->excluding))
 		store_release(&p->live->excluding, 0);

@@ -40,7 +40,7 @@ enum { MAPS = 1024, PATH = 512 };
 
 static struct sigaction before;
 static size_t page_bytes;	/* the system's */
-bool blm_sigbus_struck;		/* any of them */
+bool blm_any_sigbus_hit;		/* any of them */
 static char first_path[PATH];
 
 /*
@@ -221,7 +221,7 @@ static void strike(struct slot s)
 	bool none = false;
 
 	atomic_store(&s.t->struck[s.i], true);
-	if (__atomic_compare_exchange_n(&blm_sigbus_struck, &none, true, false, __ATOMIC_SEQ_CST,
+	if (__atomic_compare_exchange_n(&blm_any_sigbus_hit, &none, true, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_SEQ_CST))
 		memcpy(first_path, s.t->path[s.i], sizeof(first_path));
 }
@@ -302,5 +302,5 @@ BLM_API int blm_survive_truncation(void)
 
 BLM_API const char *blm_truncated(void)
 {
-	return __atomic_load_n(&blm_sigbus_struck, __ATOMIC_SEQ_CST) ? first_path : NULL;
+	return __atomic_load_n(&blm_any_sigbus_hit, __ATOMIC_SEQ_CST) ? first_path : NULL;
 }

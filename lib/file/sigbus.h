@@ -15,11 +15,11 @@ int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
 void blm_sigbus_forget(const void *map);
 
 /* Has a page of any map been missing? */
-extern __attribute__((visibility("hidden"))) bool blm_sigbus_struck;
+extern __attribute__((visibility("hidden"))) bool blm_any_sigbus_hit;
 
 static inline bool blm_sigbus_hit_any(void)
 {
-	return __atomic_load_n(&blm_sigbus_struck, __ATOMIC_RELAXED);
+	return __atomic_load_n(&blm_any_sigbus_hit, __ATOMIC_RELAXED);
 }
 
 /* Has a page of this map been missing? The table is searched only after a page was missing. */

@@ -54,7 +54,7 @@
  *
  * What an end of the process leaves at any instruction:
  *   fast writer     an owner that is dead. The next writer frees the word, and then undoes or ends
- *                   what the dead one did (settle() of the kind), as after a holder's death.
+ *                   what the dead one did (recover() of the kind), as after a holder's death.
  *   slot reused     the kernel gives the slot's byte to another thread. That one frees the word
  *                   before its slot has an owner that others would wait for.
  *   after give      sleepers that are not woken. They look again after at most 10 ms.

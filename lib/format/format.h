@@ -218,7 +218,7 @@ const struct blm_format *blm_format_by_id(uint32_t id);
 /* Does a file of this format know the family? The kind? The rule? */
 bool blm_format_takes(const struct blm_format *format, const struct blm_family *family);
 bool blm_format_takes_kind(const struct blm_format *format, const struct blm_kind *kind);
-bool blm_format_takes_rule(const struct blm_format *format, const struct blm_scheme *scheme);
+bool blm_format_takes_scheme(const struct blm_format *format, const struct blm_scheme *scheme);
 
 /* ---- For formats whose files are one array of bits ---- */
 

@@ -52,7 +52,7 @@ bool blm_format_takes_kind(const struct blm_format *format, const struct blm_kin
 	return false;
 }
 
-bool blm_format_takes_rule(const struct blm_format *format, const struct blm_scheme *scheme)
+bool blm_format_takes_scheme(const struct blm_format *format, const struct blm_scheme *scheme)
 {
 	if (!format->families)
 		return true;

@@ -10,7 +10,7 @@ static int check(const struct blm_array *a, const struct blm_format *format,
 		 const struct blm_scheme *scheme, const char *display)
 {
 	const struct blm_family *family = a->family ? blm_family_by_name(a->family) : NULL;
-	uint64_t flip;
+	uint64_t order_xor;
 	const char *why;
 
 	if (a->cells < 1 || a->cells > BLM_CELLS_MAX)
@@ -20,7 +20,7 @@ static int check(const struct blm_array *a, const struct blm_format *format,
 		return blm_fail(-EBADMSG, "%s: has %llu hash functions by its header, not 1 to %d",
 				display, (unsigned long long)a->probes,
 				BLM_PROBES_MAX);
-	if (!blm_order_flip(format->bit_order, a->cells, &flip))
+	if (!blm_order_xor(format->bit_order, a->cells, &order_xor))
 		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2",
 				display, (unsigned long long)a->cells);
 	why = family ? blm_scheme_misfit(scheme, family, a->cells, (uint32_t)a->probes) : NULL;

@@ -161,7 +161,7 @@ static bool contains(const struct blm_view *view, const struct blm_key *key)
 
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, key, &hashed.hash);
-	return view->whole.kind->contains(&view->whole, &hashed);
+	return view->root.kind->contains(&view->root, &hashed);
 }
 
 bool blm_allowlist_carry_keeps(const struct blm_allowlist_carry *carry, const struct blm_view *new,

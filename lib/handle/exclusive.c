@@ -1,16 +1,16 @@
 /*
  * exclusive.c - the only handle that changes a filter (BLM_OPEN_EXCLUSIVE)
  *
- *   lock   BLM_LOCK_ALONE, a write lock that the description of the handle's view holds until the
- *          view is closed, or its process ends
+ *   lock   BLM_LOCK_EXCLUSIVE, a write lock that the description of the handle's view holds until
+ *          the view is closed, or its process ends
  *   state  the state word. Each call of a handle compares it with what it last saw (view.h)
  *
  *   owner          1. hold BLM_LOCK_REPLACE exclusively: no thread is in a change that is done once
- *                  2. take BLM_LOCK_ALONE, or fail with -EBUSY
+ *                  2. take BLM_LOCK_EXCLUSIVE, or fail with -EBUSY
  *                  3. take BLM_LOCK_SYNC and give it back: a sync that did not see 2 has ended
  *                  4. count the state word up, LIVE as before; full fence; give the lock of 1 back
  *   other handle   1. load the state word, and remember it
- *                  2. ask whether another description holds BLM_LOCK_ALONE. Held: -EBUSY
+ *                  2. ask whether another description holds BLM_LOCK_EXCLUSIVE. Held: -EBUSY
  *                  3. change bits, if the state word is the one of 1
  *                  4. full fence; load the state word. Another one: the change may be lost, so 1
  *
@@ -25,8 +25,8 @@
  * BLM_LOCK_SYNC. An owner that dies leaves nothing: other handles ask 2 again at each change.
  *
  * The owner of a kind that only sets bits needs no lock for a change, since nobody else changes,
- * syncs or replaces; and no atomic read-modify-write (struct blm_part, alone). So one thread of it
- * changes and syncs at a time. Owners of other kinds change as every writer does.
+ * syncs or replaces; and no atomic read-modify-write (struct blm_part, unshared). So one thread of
+ * it changes and syncs at a time. Owners of other kinds change as every writer does.
  */
 #include "handle/exclusive.h"
 
@@ -37,20 +37,20 @@ static int refuse(const struct blm_filter *f)
 }
 
 /* The slots go with the descriptor. What they are for is not needed any more. */
-static void be_alone(struct blm_view *view)
+static void be_exclusive(struct blm_view *view)
 {
 	view->exclusive = true;
-	if (!kind_only_sets(view->whole.kind))
+	if (!kind_only_sets(view->root.kind))
 		return;
 	blm_presence_end(&view->presence);
 	view->presence.live = NULL;
-	set_alone(view, true);
+	set_unshared(view, true);
 }
 
 static void own(struct blm_filter *f, struct blm_view *view)
 {
 	set_state(view, BLM_LIVE);
-	be_alone(view);
+	be_exclusive(view);
 	pthread_mutex_lock(&f->renewing);
 	set_seen(view, load_acquire(&live_of(view)->state.word));
 	f->exclusive = true;
@@ -65,7 +65,7 @@ int blm_own_exclusively(struct blm_filter *f)
 
 	if (r < 0)
 		return r;
-	if (!view->exclusive && !blm_ofd_try(view->image.fd, BLM_LOCK_ALONE))
+	if (!view->exclusive && !blm_ofd_try(view->image.fd, BLM_LOCK_EXCLUSIVE))
 		r = refuse(f);
 	if (r == 0)
 		r = blm_lock_syncing(view);
@@ -73,7 +73,7 @@ int blm_own_exclusively(struct blm_filter *f)
 		blm_unlock_syncing(view);
 		own(f, view);
 	} else if (!view->exclusive) {
-		blm_ofd_unlock(view->image.fd, BLM_LOCK_ALONE);
+		blm_ofd_unlock(view->image.fd, BLM_LOCK_EXCLUSIVE);
 	}
 	blm_unlock_exclusive(&view->lock, view->image.fd);
 	return r;
@@ -86,7 +86,7 @@ int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view)
 	/* in a forked child, which asks before its next change */
 	if (f->exclusive || view->image.fd < 0)
 		return -EBUSY;
-	return blm_ofd_held(view->image.fd, BLM_LOCK_ALONE) ? refuse(f) : 0;
+	return blm_ofd_held(view->image.fd, BLM_LOCK_EXCLUSIVE) ? refuse(f) : 0;
 }
 
 int blm_ask_admission_again(struct blm_filter *f)
@@ -111,13 +111,13 @@ bool blm_shares_description(const struct blm_filter *f)
 {
 	const struct blm_view *view = atomic_load(&((struct blm_filter *)f)->view);
 
-	return view && is_alone(view) && blm_is_at_place(f, view) == 1;
+	return view && is_exclusive(view) && blm_is_at_place(f, view) == 1;
 }
 
 void blm_inherit_exclusive(struct blm_view *view, const struct blm_view *from)
 {
 	if (from->exclusive)
-		be_alone(view);
+		be_exclusive(view);
 }
 
 void blm_lose_exclusive(struct blm_filter *f, struct blm_view *view)
@@ -125,6 +125,6 @@ void blm_lose_exclusive(struct blm_filter *f, struct blm_view *view)
 	if (!view->exclusive)
 		return;
 	view->exclusive = false;
-	set_alone(view, false);
+	set_unshared(view, false);
 	atomic_store(&f->status, -EBUSY);
 }

@@ -175,7 +175,7 @@ BLM_API struct blm_filter *blm_close(struct blm_filter *f)
 
 BLM_API int blm_status(const struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 
 	return blm_check_standing(f);
 }

@@ -3,7 +3,7 @@
 
 BLM_API int blm_load(struct blm_filter *f, unsigned flags)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	int r;
 
 	if (flags & ~(unsigned)(BLM_PREFAULT | BLM_LOCK | BLM_HUGE_PAGES | BLM_SMALL_PAGES))

@@ -158,13 +158,13 @@ static bool was_cut(const struct blm_view *view)
  */
 static int note_cut(struct blm_view *view, const char *display, bool write)
 {
-	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
+	uint64_t *cut = &live_of(view)->own[BLM_OWN_TORN].word;
 	int r;
 
-	if (!kind_may_be_torn(view->whole.kind) || is_foreign(view) || load_acquire(cut)
+	if (!kind_may_be_torn(view->root.kind) || is_foreign(view) || load_acquire(cut)
 	    || !was_cut(view))
 		return 0;
-	view->part[0].cut = view->whole.cut = !write;
+	view->part[0].torn = view->root.torn = !write;
 	if (!write)
 		return 0;
 	r = blm_lock_syncing(view);
@@ -266,7 +266,7 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 		r = blm_view_unlock(view, &f->place, f->secret);
 	} while (r == -ENOKEY && is_gone(f, view));
 	if (r == 0 && f->write)
-		r = blm_check_boot(view->whole.kind,
+		r = blm_check_boot(view->root.kind,
 				   le64toh(view->constant.flags) & BLM_FLAG_SEALED, &f->place);
 	if (r == 0 && f->write)
 		r = mend_epoch(view, f->place.display);

@@ -8,7 +8,7 @@
  */
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	int r = 0;
 
 	*ret = (struct blm_quiesced){ .view = view,
@@ -32,7 +32,7 @@ bool blm_quiesce_stands(const struct blm_quiesced *quiesced)
 	bool changes = quiesced->changes;
 
 	full_fence();
-	if (kind_may_be_torn(view->whole.kind))
+	if (kind_may_be_torn(view->root.kind))
 		changes |= blm_is_changing(view)
 			|| blm_counted_keys(view) != quiesced->counted;
 	return !changes;

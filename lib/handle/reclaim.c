@@ -74,7 +74,7 @@ uint64_t blm_enter_slowly(void)
 		/* called from a call: a caller's function, a signal handler */
 		return blm_thread.entered;
 	make_known(&blm_thread);
-	return blm_thread.entered ? BLM_OUTSIDE : 0;
+	return blm_thread.entered ? BLM_NO_EPOCH : 0;
 }
 
 uint64_t blm_advance_reclaim_epoch(void)
@@ -92,7 +92,7 @@ static bool fence_everywhere(void)
 
 uint64_t blm_oldest_reclaim_epoch(void)
 {
-	uint64_t oldest = BLM_OUTSIDE;
+	uint64_t oldest = BLM_NO_EPOCH;
 
 	pthread_mutex_lock(&mutex);	/* a thread that comes later gets the new view */
 	if (some_unknown || !fence_everywhere())

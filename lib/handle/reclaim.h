@@ -16,16 +16,16 @@
  *
  * Where the system has no such barrier, old views are kept until the handle is closed.
  */
-#ifndef BLM_INSIDE_H
-#define BLM_INSIDE_H
+#ifndef BLM_RECLAIM_H
+#define BLM_RECLAIM_H
 
 #include "base/base.h"
 
-#define BLM_OUTSIDE UINT64_MAX
+#define BLM_NO_EPOCH UINT64_MAX
 
 struct blm_thread {
 	/*
-	 * the epoch; BLM_OUTSIDE; 0: the thread never made a call. Written by the thread, read by
+	 * the epoch; BLM_NO_EPOCH; 0: the thread never made a call. Written by the thread, read by
 	 * reclaimers
 	 */
 	uint64_t entered;
@@ -42,12 +42,12 @@ uint64_t blm_enter_slowly(void);
 
 static inline uint64_t blm_enter(void)
 {
-	if (__builtin_expect(blm_thread.entered != BLM_OUTSIDE, false))
+	if (__builtin_expect(blm_thread.entered != BLM_NO_EPOCH, false))
 		return blm_enter_slowly();
 	__atomic_store_n(&blm_thread.entered, __atomic_load_n(&blm_reclaim_epoch, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return BLM_OUTSIDE;
+	return BLM_NO_EPOCH;
 }
 
 static inline void blm_leave(const uint64_t *before)
@@ -61,7 +61,7 @@ static inline void blm_leave(const uint64_t *before)
  */
 static inline bool blm_enter_quickly(void)
 {
-	if (__builtin_expect(blm_thread.entered != BLM_OUTSIDE, false))
+	if (__builtin_expect(blm_thread.entered != BLM_NO_EPOCH, false))
 		return false;
 	blm_enter();
 	return true;
@@ -69,15 +69,16 @@ static inline bool blm_enter_quickly(void)
 
 static inline void blm_leave_quickly(void)
 {
-	__atomic_store_n(&blm_thread.entered, BLM_OUTSIDE, __ATOMIC_RELEASE);
+	__atomic_store_n(&blm_thread.entered, BLM_NO_EPOCH, __ATOMIC_RELEASE);
 }
 
 /* At the beginning of each call that touches a view: a critical section to the end of the block. */
-#define BLM_INSIDE __attribute__((cleanup(blm_leave), unused)) const uint64_t inside_ = blm_enter()
+#define BLM_CRITICAL_SECTION \
+	__attribute__((cleanup(blm_leave), unused)) const uint64_t inside_ = blm_enter()
 
-static inline bool blm_is_inside(void)
+static inline bool blm_in_critical_section(void)
 {
-	return blm_thread.entered != BLM_OUTSIDE;
+	return blm_thread.entered != BLM_NO_EPOCH;
 }
 
 /* Advances the epoch. Return: the epoch that ended. */

@@ -77,7 +77,7 @@ static void announce_epoch(struct sync *s)
 	 * A change that is under way may change pages that are written back by then, so the record
 	 * of this epoch does not make the file clean.
 	 */
-	if (kind_may_be_torn(s->view->whole.kind) && blm_is_changing(s->view))
+	if (kind_may_be_torn(s->view->root.kind) && blm_is_changing(s->view))
 		blm_mark_written(s->live);
 	s->record.keys = htole64(blm_counted_keys(s->view));
 }
@@ -85,21 +85,21 @@ static void announce_epoch(struct sync *s)
 /* What must not change while it is copied is copied under BLM_LOCK_WRITE. */
 static int begin_epoch(struct sync *s)
 {
-	const struct blm_kind *kind = s->view->whole.kind;
-	bool alone = kind_has_single_writer(kind) || kind_may_be_torn(kind);
-	int r = alone ? blm_lock_writing(s->view, true) : 0;
+	const struct blm_kind *kind = s->view->root.kind;
+	bool unshared = kind_has_single_writer(kind) || kind_may_be_torn(kind);
+	int r = unshared ? blm_lock_writing(s->view, true) : 0;
 
 	if (r < 0)
 		return r;
 	if (blm_is_unwritten(s->live, le64toh(s->last.epoch)) || blm_is_unannounced(s->live))
 		blm_make_dirty(s->view);
-	if (kind->settle)
-		kind->settle(&s->view->whole);
+	if (kind->recover)
+		kind->recover(&s->view->root);
 	if (s->checkpoint)
 		r = blm_checkpoint_take(s->view, s->epoch, s->f->place.display);
 	if (r == 0)
 		announce_epoch(s);
-	if (alone)
+	if (unshared)
 		blm_unlock_writing(s->view);
 	return r;
 }
@@ -259,7 +259,7 @@ static int tell_catalog(const struct sync *s)
 		.uuid = view->constant.uuid, .epoch = le64toh(s->record.epoch),
 		.keys = le64toh(s->record.keys), .time = le64toh(s->record.time),
 		.estimated = load_relaxed(&s->live->inexact.word) != 0,
-		.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
+		.file_bytes = view->image.bytes, .data_bytes = view->root.shape.bytes,
 	});
 }
 
@@ -317,7 +317,7 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 
 BLM_API int blm_sync(struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_seen seen = { 0 };
 	int r = blm_sync_seeing(f, &seen);
 

@@ -1,4 +1,4 @@
-/* torn.h - filters whose cells are not of one moment (kind.h, BLM_OWN_CUT) */
+/* torn.h - filters whose cells are not of one moment (kind.h, BLM_OWN_TORN) */
 #ifndef BLM_TORN_H
 #define BLM_TORN_H
 
@@ -6,17 +6,17 @@
 
 /*
  * A filter is torn when its cells may come from several moments. Kinds with removals mind that
- * (kind.h, BLM_OWN_CUT); for the others these functions do nothing. A copy of a filter that changed
- * while it was read, or that was torn itself, is torn. A filter is torn while others are united
- * with it, from before the first cell changes until all is done, so a death in the middle leaves it
- * torn. Return: was it torn before?
+ * (kind.h, BLM_OWN_TORN); for the others these functions do nothing. A copy of a filter that
+ * changed while it was read, or that was torn itself, is torn. A filter is torn while others are
+ * united with it, from before the first cell changes until all is done, so a death in the middle
+ * leaves it torn. Return: was it torn before?
  */
 static inline bool blm_tear(struct blm_view *view)
 {
-	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
-	bool was = kind_may_be_torn(view->whole.kind) && load_acquire(cut);
+	uint64_t *cut = &live_of(view)->own[BLM_OWN_TORN].word;
+	bool was = kind_may_be_torn(view->root.kind) && load_acquire(cut);
 
-	if (kind_may_be_torn(view->whole.kind)) {
+	if (kind_may_be_torn(view->root.kind)) {
 		store_release(cut, 1);
 		full_fence();
 	}
@@ -25,8 +25,8 @@ static inline bool blm_tear(struct blm_view *view)
 
 static inline void blm_mend(struct blm_view *view)
 {
-	if (kind_may_be_torn(view->whole.kind))
-		store_release(&live_of(view)->own[BLM_OWN_CUT].word, 0);
+	if (kind_may_be_torn(view->root.kind))
+		store_release(&live_of(view)->own[BLM_OWN_TORN].word, 0);
 }
 
 /*
@@ -37,7 +37,7 @@ static inline int blm_lock_torn(const struct blm_filter *f, struct blm_view *vie
 {
 	int fd;
 
-	if (!kind_may_be_torn(view->whole.kind))
+	if (!kind_may_be_torn(view->root.kind))
 		return 0;
 	fd = blm_view_fd((struct blm_filter *)f, view);
 	return fd < 0 ? fd : blm_lock_writing(view, true);
@@ -45,7 +45,7 @@ static inline int blm_lock_torn(const struct blm_filter *f, struct blm_view *vie
 
 static inline void blm_unlock_torn(struct blm_view *view)
 {
-	if (kind_may_be_torn(view->whole.kind))
+	if (kind_may_be_torn(view->root.kind))
 		blm_unlock_writing(view);
 }
 

@@ -6,7 +6,7 @@
 
 static bool has_single_writer(const struct blm_view *view)
 {
-	return kind_has_single_writer(view->whole.kind);
+	return kind_has_single_writer(view->root.kind);
 }
 
 /* ---- Announcing ---- */
@@ -53,7 +53,7 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
  */
 static bool must_announce_alone(const struct blm_filter *f, const struct blm_view *view)
 {
-	return kind_may_be_torn(view->whole.kind) && !f->place.memory
+	return kind_may_be_torn(view->root.kind) && !f->place.memory
 		&& !is_announced(live_of(view));
 }
 
@@ -80,7 +80,7 @@ static int begin(struct blm_filter *f, struct blm_view **ret)
 
 	if (r < 0)
 		return r;
-	if (!kind_takes_keys(view->whole.kind))
+	if (!kind_takes_keys(view->root.kind))
 		return blm_cannot(view, f, "change once they are built", BLM_CAN_ADD);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
@@ -111,7 +111,7 @@ int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
  * dead, and looks the name up: another file, and the keys go into that; the same one, and the
  * replacer died, so the state is set right and the keys stand.
  */
-static int settle(struct blm_filter *f, struct blm_view *view)
+static int confirm_current(struct blm_filter *f, struct blm_view *view)
 {
 	int fd = blm_view_fd(f, view), r;
 
@@ -152,7 +152,7 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 	/* a file that was cut has a state of ones, and its locks say nothing */
 	r = blm_check_sigbus(view, f->place.display);
 	if (r == 0)
-		r = settle(f, view);
+		r = confirm_current(f, view);
 	return r == 0 ? blm_check_sigbus(view, f->place.display) : r;
 }
 
@@ -166,7 +166,7 @@ static bool is_only_present(const struct blm_view *view)
 
 static bool must_announce(const struct blm_filter *f, const struct blm_view *view)
 {
-	return kind_has_checkpoint(view->whole.kind) && !f->place.memory
+	return kind_has_checkpoint(view->root.kind) && !f->place.memory
 		&& !is_announced(live_of(view));
 }
 
@@ -196,7 +196,7 @@ static int write_locked(const struct blm_filter *f, struct blm_view *view)
 {
 	int r = blm_lock_writing(view, true);
 
-	if (r == 0 && kind_has_checkpoint(view->whole.kind) && !f->place.memory) {
+	if (r == 0 && kind_has_checkpoint(view->root.kind) && !f->place.memory) {
 		r = announce(f, view);
 		if (r < 0)
 			blm_unlock_writing(view);
@@ -210,7 +210,7 @@ static int write_locked(const struct blm_filter *f, struct blm_view *view)
  */
 static int become_writer(struct blm_filter *f, struct blm_view *view)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	int r;
 
 	if (!kind_has_single_writer(kind))
@@ -220,8 +220,8 @@ static int become_writer(struct blm_filter *f, struct blm_view *view)
 		r = write_locked(f, view);
 	if (r < 0)
 		return r;
-	if (kind->settle)
-		kind->settle(&view->whole);
+	if (kind->recover)
+		kind->recover(&view->root);
 	return 0;
 }
 
@@ -291,7 +291,7 @@ static void give_back(struct blm_view *view)
 {
 	bool present = blm_here.at == &view->presence;
 
-	if (is_alone(view))
+	if (is_exclusive(view))
 		return;
 	if (present && !blm_here.locks) {
 		blm_presence_leave(&view->presence);
@@ -309,7 +309,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 
 		if (r < 0)
 			return r;
-		if (is_alone(view) || enter(f, view)) {
+		if (is_exclusive(view) || enter(f, view)) {
 			*ret = view;
 			return 0;
 		}
@@ -372,7 +372,7 @@ int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *
 	do {
 		*ret_held = false;
 		r = blm_change_begin(f, ret);
-		if (r < 0 || kind_only_sets((*ret)->whole.kind))
+		if (r < 0 || kind_only_sets((*ret)->root.kind))
 			return r;
 		r = blm_change_end(f, *ret);
 	} while (r == -EAGAIN);
@@ -397,7 +397,7 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what,
 	       unsigned can)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	const char *instead = !kind->build ? "" : kind->merge
 		? "; blm_merge() makes one of several, and blm_build_begin() one from all keys"
 							      : "; blm_build_begin() makes one "

@@ -20,9 +20,10 @@ struct blm_hasher {
 	/* NULL: our own, and cells are in their order; which is all that most kinds know of */
 	const struct blm_scheme *scheme;
 	/*
-	 * cell c is bit c ^ flip, counted as ours are (scheme.h, orders of bits); with a rule only
+	 * cell c is bit c ^ order_xor, counted as ours are (scheme.h, orders of bits); with a
+	 * rule only
 	 */
-	uint64_t flip;
+	uint64_t order_xor;
 	const uint64_t *seeds;
 	uint32_t seed_count;
 	uint64_t tweak;

@@ -5,24 +5,24 @@
  * or tweak, the rule, m, k, and the order of bits. A rule makes a key's cells one after the other,
  * each from the state that the one before left, since so the old programs do it:
  *
- *	struct blm_walk walk;
+ *	struct blm_probe_seq seq;
  *
- *	blm_walk_begin(&walk, key, cells, probes);
+ *	blm_probes_begin(&seq, key, cells, probes);
  *	for (unsigned i = 0; i < probes; i++)
- *		... blm_walk_next(&walk) ...
+ *		... blm_probes_next(&seq) ...
  *
  * Rules are one table, in schemes.c. Only kinds with `every_scheme` walk; all others refuse a
  * template that has a rule.
  */
-#ifndef BLM_HASH_RULE_H
-#define BLM_HASH_RULE_H
+#ifndef BLM_HASH_SCHEME_H
+#define BLM_HASH_SCHEME_H
 
 #include "hash/hasher.h"
 
-struct blm_walk {
+struct blm_probe_seq {
 	const struct blm_hashed *key;
 	const struct blm_scheme *scheme;
-	uint64_t cells, flip;
+	uint64_t cells, order_xor;
 	unsigned probes, at;
 	uint64_t a, b, c, d;		/* the rule's own, as all below */
 	uint8_t digest[BLM_DIGEST_MAX];
@@ -45,9 +45,9 @@ struct blm_scheme {
 	/* the same, but for any m and k, so that the parts of a filter can have theirs */
 	bool stages;
 	const char *(*need)(void);	/* before the first key, as a family's; NULL: nothing */
-	void (*begin)(struct blm_walk *walk);		/* NULL: nothing to do */
-	/* the cell of probe walk->at, below walk->cells */
-	uint64_t (*next)(struct blm_walk *walk);
+	void (*begin)(struct blm_probe_seq *seq);		/* NULL: nothing to do */
+	/* the cell of probe seq->at, below seq->cells */
+	uint64_t (*next)(struct blm_probe_seq *seq);
 };
 
 extern const struct blm_scheme blm_scheme_own;	/* id 0: the family's own `nth`, or ours */
@@ -88,10 +88,11 @@ enum blm_order {
 const char *blm_order_name(uint32_t order);	/* NULL: there is none */
 
 /* Is there such an order for `cells` cells? If so, the bits in which numbers differ. */
-bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret);
+bool blm_order_xor(uint32_t order, uint64_t cells, uint64_t *ret);
 
-/* Set rule and flip of a hasher by the template's numbers, which were checked. */
-void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_scheme *scheme, uint64_t flip);
+/* Set scheme and order_xor of a hasher by the template's numbers, which were checked. */
+void blm_hasher_use_scheme(struct blm_hasher *by, const struct blm_scheme *scheme,
+			   uint64_t order_xor);
 
 /* Must keys be at hand for each question? Else their hashes are enough. */
 static inline bool wants_keys(const struct blm_hasher *by)
@@ -99,25 +100,25 @@ static inline bool wants_keys(const struct blm_hasher *by)
 	return by->family->nth || (by->scheme && by->scheme->by_key);
 }
 
-static inline void blm_walk_begin(struct blm_walk *walk, const struct blm_hashed *key,
+static inline void blm_probes_begin(struct blm_probe_seq *seq, const struct blm_hashed *key,
 				  uint64_t cells, unsigned probes)
 {
-	walk->key = key;
-	walk->scheme = key->by->scheme;
-	walk->cells = cells;
-	walk->flip = key->by->flip;
-	walk->probes = probes;
-	walk->at = 0;
-	if (walk->scheme->begin)
-		walk->scheme->begin(walk);
+	seq->key = key;
+	seq->scheme = key->by->scheme;
+	seq->cells = cells;
+	seq->order_xor = key->by->order_xor;
+	seq->probes = probes;
+	seq->at = 0;
+	if (seq->scheme->begin)
+		seq->scheme->begin(seq);
 }
 
-static inline uint64_t blm_walk_next(struct blm_walk *walk)
+static inline uint64_t blm_probes_next(struct blm_probe_seq *seq)
 {
-	uint64_t cell = walk->scheme->next(walk);
+	uint64_t cell = seq->scheme->next(seq);
 
-	walk->at++;
-	return cell ^ walk->flip;
+	seq->at++;
+	return cell ^ seq->order_xor;
 }
 
 #endif

@@ -12,21 +12,21 @@ extern const struct blm_family blm_family_sha1_digest, blm_family_sha256_digest,
 
 /* ---- Our own ---- */
 
-static uint64_t own_next(struct blm_walk *w)
+static uint64_t own_next(struct blm_probe_seq *w)
 {
 	return key_cell(w->key, w->at, w->cells);
 }
 
 const struct blm_scheme blm_scheme_own = { .name = "own", .next = own_next };
 
-static void take_hash(struct blm_walk *w)
+static void take_hash(struct blm_probe_seq *w)
 {
 	w->a = w->key->hash.lo;
 	w->b = w->key->hash.hi;
 }
 
 /* Each probe has m / k cells to itself. */
-static uint64_t partitioned_next(struct blm_walk *w)
+static uint64_t partitioned_next(struct blm_probe_seq *w)
 {
 	uint64_t range = w->cells / w->probes;
 
@@ -35,7 +35,7 @@ static uint64_t partitioned_next(struct blm_walk *w)
 
 /* ---- The literature's: all numbers modulo m, nothing wraps elsewhere ---- */
 
-static void take_remainders(struct blm_walk *w)
+static void take_remainders(struct blm_probe_seq *w)
 {
 	w->a = w->key->hash.lo % w->cells;
 	w->b = w->key->hash.hi % w->cells;
@@ -48,7 +48,7 @@ static uint64_t sum(uint64_t a, uint64_t b, uint64_t cells)
 	return a + b < cells ? a + b : a + b - cells;
 }
 
-static uint64_t double_next(struct blm_walk *w)
+static uint64_t double_next(struct blm_probe_seq *w)
 {
 	uint64_t cell = w->a;
 
@@ -56,7 +56,7 @@ static uint64_t double_next(struct blm_walk *w)
 	return cell;
 }
 
-static uint64_t enhanced_next(struct blm_walk *w)
+static uint64_t enhanced_next(struct blm_probe_seq *w)
 {
 	uint64_t cell = w->a;
 
@@ -65,7 +65,7 @@ static uint64_t enhanced_next(struct blm_walk *w)
 	return cell;
 }
 
-static uint64_t triple_next(struct blm_walk *w)
+static uint64_t triple_next(struct blm_probe_seq *w)
 {
 	uint64_t cell = w->a;
 
@@ -94,7 +94,7 @@ static uint64_t big(const uint8_t *bytes, unsigned count)
 	return x;
 }
 
-static void digest_of(struct blm_walk *w, const void *before, size_t bytes, const void *after,
+static void digest_of(struct blm_probe_seq *w, const void *before, size_t bytes, const void *after,
 		      size_t bytes_after)
 {
 	const struct blm_hasher *by = w->key->by;
@@ -103,7 +103,7 @@ static void digest_of(struct blm_walk *w, const void *before, size_t bytes, cons
 	by->family->digest(by, pieces, 3, w->digest);
 }
 
-static uint64_t salted_next(struct blm_walk *w)
+static uint64_t salted_next(struct blm_probe_seq *w)
 {
 	uint32_t salt = htole32(w->at);
 
@@ -111,24 +111,24 @@ static uint64_t salted_next(struct blm_walk *w)
 	return little(w->digest, 8) % w->cells;
 }
 
-static void take_digest(struct blm_walk *w)
+static void take_digest(struct blm_probe_seq *w)
 {
 	digest_of(w, NULL, 0, NULL, 0);
 }
 
-static uint64_t slices_next(struct blm_walk *w)
+static uint64_t slices_next(struct blm_probe_seq *w)
 {
 	return big(w->digest + 4 * w->at, 4) % w->cells;
 }
 
-static uint64_t slices_16_next(struct blm_walk *w)
+static uint64_t slices_16_next(struct blm_probe_seq *w)
 {
 	return big(w->digest + 2 * w->at, 2) % w->cells;
 }
 
 /* ---- Programs ---- */
 
-static uint64_t double_64_next(struct blm_walk *w)
+static uint64_t double_64_next(struct blm_probe_seq *w)
 {
 	uint64_t cell = w->a % w->cells;
 
@@ -136,7 +136,7 @@ static uint64_t double_64_next(struct blm_walk *w)
 	return cell;
 }
 
-static uint64_t double_32_next(struct blm_walk *w)
+static uint64_t double_32_next(struct blm_probe_seq *w)
 {
 	uint64_t cell = (uint32_t)w->a % w->cells;
 
@@ -144,7 +144,7 @@ static uint64_t double_32_next(struct blm_walk *w)
 	return cell;
 }
 
-static uint64_t guava_64_next(struct blm_walk *w)
+static uint64_t guava_64_next(struct blm_probe_seq *w)
 {
 	uint64_t cell = (w->a & INT64_MAX) % w->cells;
 
@@ -152,13 +152,13 @@ static uint64_t guava_64_next(struct blm_walk *w)
 	return cell;
 }
 
-static void guava_32_begin(struct blm_walk *w)
+static void guava_32_begin(struct blm_probe_seq *w)
 {
 	w->a = w->key->hash.lo;
 	w->b = w->key->hash.lo >> 32;
 }
 
-static uint64_t guava_32_next(struct blm_walk *w)
+static uint64_t guava_32_next(struct blm_probe_seq *w)
 {
 	uint32_t x = (uint32_t)(w->a += w->b);
 
@@ -168,18 +168,18 @@ static uint64_t guava_32_next(struct blm_walk *w)
 #define DCSO_PRIME (UINT64_MAX - 58)		/* 2^64 - 59 */
 #define DCSO_GENERATOR (UINT64_MAX - 1468)	/* 2^64 - 1469 */
 
-static void dcso_begin(struct blm_walk *w)
+static void dcso_begin(struct blm_probe_seq *w)
 {
 	w->a = w->key->hash.lo % DCSO_PRIME;
 }
 
-static uint64_t dcso_next(struct blm_walk *w)
+static uint64_t dcso_next(struct blm_probe_seq *w)
 {
 	w->a = w->a * DCSO_GENERATOR % DCSO_PRIME;
 	return w->a % w->cells;
 }
 
-static uint64_t rust_next(struct blm_walk *w)
+static uint64_t rust_next(struct blm_probe_seq *w)
 {
 	/* by chance the same prime */
 	uint64_t h = w->at == 0 ? w->a : w->at == 1 ? w->b : (w->a + w->at * w->b) % DCSO_PRIME;
@@ -187,7 +187,7 @@ static uint64_t rust_next(struct blm_walk *w)
 	return h % w->cells;
 }
 
-static void four_words_begin(struct blm_walk *w)
+static void four_words_begin(struct blm_probe_seq *w)
 {
 	static const uint8_t one = 1;
 
@@ -199,7 +199,7 @@ static void four_words_begin(struct blm_walk *w)
 	w->d = little(w->digest + 8, 8);
 }
 
-static uint64_t four_words_next(struct blm_walk *w)
+static uint64_t four_words_next(struct blm_probe_seq *w)
 {
 	unsigned i = w->at;
 
@@ -215,7 +215,8 @@ static unsigned pybloom_width(uint64_t range)
 	return range >= UINT64_C(1) << 31 ? 8 : range >= 1 << 15 ? 4 : 2;
 }
 
-static uint64_t pybloom_word(struct blm_walk *w, const struct blm_family *family, uint64_t range)
+static uint64_t pybloom_word(struct blm_probe_seq *w, const struct blm_family *family,
+			     uint64_t range)
 {
 	const struct blm_hasher *by = w->key->by;
 	unsigned width = pybloom_width(range), words = family->digest_bytes / width;
@@ -231,7 +232,7 @@ static uint64_t pybloom_word(struct blm_walk *w, const struct blm_family *family
 	return little(w->digest + w->at % words * width, width) % range;
 }
 
-static uint64_t pybloom_next(struct blm_walk *w)
+static uint64_t pybloom_next(struct blm_probe_seq *w)
 {
 	uint64_t range = w->cells / w->probes;
 
@@ -260,7 +261,7 @@ static const struct blm_family *wide_enough(const struct blm_family *own, unsign
  * The stages of a chain have an m and a k each, and a file can have any values there: the remainder
  * of m / k is not used, and k may be above m.
  */
-static uint64_t pybloom_chain_next(struct blm_walk *w)
+static uint64_t pybloom_chain_next(struct blm_probe_seq *w)
 {
 	uint64_t range = w->cells < w->probes ? 1 : w->cells / w->probes;
 	const struct blm_family *family = wide_enough(w->key->by->family,
@@ -398,7 +399,7 @@ const char *blm_order_name(uint32_t order)
 	return order < BLM_ORDERS ? names[order] : NULL;
 }
 
-bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret)
+bool blm_order_xor(uint32_t order, uint64_t cells, uint64_t *ret)
 {
 	*ret = order == BLM_ORDER_HIGH_FIRST ? 7 : order == BLM_ORDER_BIG_WORDS ? 56
 		: order == BLM_ORDER_BACKWARDS ? cells - 8 : 0;
@@ -406,8 +407,9 @@ bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret)
 				      || (cells >= 8 && !(cells & (cells - 1))));
 }
 
-void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_scheme *scheme, uint64_t flip)
+void blm_hasher_use_scheme(struct blm_hasher *by, const struct blm_scheme *scheme,
+			   uint64_t order_xor)
 {
-	by->scheme = scheme == &blm_scheme_own && !by->family->nth && !flip ? NULL : scheme;
-	by->flip = flip;
+	by->scheme = scheme == &blm_scheme_own && !by->family->nth && !order_xor ? NULL : scheme;
+	by->order_xor = order_xor;
 }

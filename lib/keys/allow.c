@@ -46,7 +46,7 @@ static int64_t put(struct blm_filter *f, struct blm_view *view, const struct blm
 
 BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int64_t r = check_place(f);
 
@@ -68,7 +68,7 @@ BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *ke
 /* Under the lock: a list that goes over to another file meanwhile would keep them. */
 BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int64_t r = check_place(f);
 
@@ -86,7 +86,7 @@ BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key 
 BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys,
 				     size_t count, uint64_t *bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	int64_t all = 0;
 
@@ -115,7 +115,7 @@ BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct bl
 BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context,
 	const struct blm_key *key), void *context)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	uint8_t *bytes, after[32] = { 0 };
 	int64_t all = 0;

@@ -28,7 +28,7 @@ int blm_check_can(const struct blm_filter *f, const struct blm_view *view, enum 
  */
 static bool is_lone(const struct blm_view *view, enum blm_what what)
 {
-	return kind_serializes_removals(view->whole.kind)
+	return kind_serializes_removals(view->root.kind)
 		&& (what == BLM_REMOVE || what == BLM_CLAIM);
 }
 
@@ -86,12 +86,12 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 			     "one; nothing that was in it is lost; %sblm_rebuild() makes a larger "
 			     "one from the keys", f->place.display,
 			     (unsigned long long)blm_counted_keys(view),
-				view->whole.kind->grow ? "blm_grow() doubles it, or " : "");
+				view->root.kind->grow ? "blm_grow() doubles it, or " : "");
 	/* of kinds that hold each key a few times: there is room for other keys */
 	if (r == -EMLINK)
 		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; "
 			     "add keys that come again by claim", f->place.display,
-			     view->whole.kind->name);
+			     view->root.kind->name);
 	if (r == -EMSGSIZE || r == -EREMOTE)
 		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
 	if (r == -EUCLEAN)
@@ -102,7 +102,7 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 			     f->place.display);
 	if (r == -EKEYREVOKED)
 		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was",
-			     f->place.display, view->whole.kind->name);
+			     f->place.display, view->root.kind->name);
 	return r;
 }
 
@@ -123,7 +123,7 @@ struct blm_input blm_input_from(const struct blm_input *in, size_t at)
 /* A fingerprint could be another key's, which was moved. */
 static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 {
-	if (!kind_has_checkpoint(view->whole.kind) || !is_cut(&view->whole))
+	if (!kind_has_checkpoint(view->root.kind) || !is_cut(&view->root))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may "
 			"lack keys that were moved at that moment: it answers and takes keys, but "
@@ -162,9 +162,9 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 
 	if (r == 0)
 		r = blm_check_can(f, view, what);
-	if (r == 0 && in->hashes && view->whole.kind->holds_keys)
+	if (r == 0 && in->hashes && view->root.kind->holds_keys)
 		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes "
-			     "none", f->place.display, view->whole.kind->name);
+			     "none", f->place.display, view->root.kind->name);
 	if (r == 0)
 		r = blm_allow_ask(f, view, ret_asked);
 	if (r == 0 && gives_keys(what) && f->carry)
@@ -186,12 +186,12 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
  */
 static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	uint64_t room;
 
 	if (!kind->room || (what != BLM_ADD && what != BLM_CLAIM))
 		return UINT64_MAX;
-	room = kind->room(&view->whole, blm_counted_keys(view));
+	room = kind->room(&view->root, blm_counted_keys(view));
 	return room == UINT64_MAX ? BLM_BATCH : room ? room / 256 + 1 : 0;
 }
 
@@ -206,9 +206,9 @@ static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
 			   uint64_t *ret_bits, size_t *count)
 {
-	bool only_once = what != BLM_ADD || !kind_may_add_again(current_view(f)->whole.kind);
+	bool only_once = what != BLM_ADD || !kind_may_add_again(current_view(f)->root.kind);
 
-	if (f->write && !kind_takes_keys(current_view(f)->whole.kind)
+	if (f->write && !kind_takes_keys(current_view(f)->root.kind)
 	    && blm_check_can(f, current_view(f), what) < 0)
 		return -EOPNOTSUPP;	/* in the words of what was asked for */
 	for (int tries = 0;; tries++) {
@@ -226,7 +226,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		if (r < 0)
 			return r;
 		/* one of another kind has come in its place */
-		again = !held && !kind_may_add_again(view->whole.kind);
+		again = !held && !kind_may_add_again(view->root.kind);
 		only_once |= again;
 		room = *count ? room_in(view, what) : UINT64_MAX;
 		some.count = room < *count ? (size_t)room : *count;
@@ -243,11 +243,11 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		if (r == 0 && new < 0)
 			r = (int)new;
 		if (r == 0 && gives_keys(what) && room && !again && !held
-		    && !kind_has_single_writer(view->whole.kind) && changed >= 0
+		    && !kind_has_single_writer(view->root.kind) && changed >= 0
 		    && blm_allow_is_stale(f, view, &asked))
 			r = -EAGAIN;
 		if (r == 0 && room == 0) {
-			r = blm_make_room(f, view, BLM_ROOM_IF_FULL);
+			r = blm_filter_extend(f, view, BLM_EXTEND_IF_FULL);
 			r = r < 0 ? r : 0;
 			tries = 0;
 			again = true;
@@ -269,7 +269,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 int64_t blm_input_change(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
 			 uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	int64_t all = 0;
 	size_t at = 0;
 

@@ -31,13 +31,13 @@ static int check(const struct blm_filter *f, const struct blm_hasher *by,
 BLM_API int64_t blm_contains_ranges(const struct blm_filter *f, const struct blm_key *first,
 				    const struct blm_key *last, size_t count, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	struct blm_hash from[BLM_BATCH], to[BLM_BATCH];
 	uint64_t bits[BLM_BATCH_WORDS];
 	int64_t yes = 0;
 
-	if (!view->whole.kind->contains_ranges)
+	if (!view->root.kind->contains_ranges)
 		return blm_cannot(view, f, "answer for ranges", BLM_CAN_RANGE);
 	for (size_t at = 0, some; at < count; at += some) {
 		int r = 0;
@@ -50,7 +50,7 @@ BLM_API int64_t blm_contains_ranges(const struct blm_filter *f, const struct blm
 				  &to[i]);
 		if (r < 0)
 			return r;
-		view->whole.kind->contains_ranges(&view->whole, from, to, some, bits);
+		view->root.kind->contains_ranges(&view->root, from, to, some, bits);
 		for (size_t i = 0; i < (some + 63) / 64; i++) {
 			if (ret_bits)
 				ret_bits[at / 64 + i] = bits[i];

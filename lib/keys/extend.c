@@ -64,7 +64,7 @@ static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, c
 
 static int plan_next(struct blm_component *ret, const struct blm_view *view, const char *display)
 {
-	const struct blm_part *whole = &view->whole;
+	const struct blm_part *whole = &view->root;
 	const struct blm_family *family = view->hasher.family;
 	const struct blm_scheme *scheme = view->hasher.scheme;
 	uint64_t cells;
@@ -153,7 +153,7 @@ static int is_the_filter(const struct blm_filter *f, const struct blm_view *view
  */
 static int make_it_so(struct blm_filter *f, struct blm_view *view)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	int fd = view->image.fd, r = blm_lock_exclusive(&view->lock, fd);
 
 	if (r < 0)
@@ -163,7 +163,7 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
 		if (blm_counted_keys(view))
 			/* keys are forgotten, and were counted */
 			store_release(&live_of(view)->inexact.word, 1);
-		kind->turn(&view->whole, blm_counted_keys(view));
+		kind->turn(&view->root, blm_counted_keys(view));
 	} else if (r == 1) {
 		r = show_part(view);
 		r = r < 0 ? r : 1;
@@ -178,13 +178,13 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
  */
 static int turn(struct blm_filter *f, struct blm_view *view)
 {
-	const struct blm_part *slot = &view->part[view->whole.kind->begin_slot(&view->whole)];
+	const struct blm_part *slot = &view->part[view->root.kind->begin_slot(&view->root)];
 	int r = flush(view, slot->bytes, slot->shape.bytes, f->place.display);
 
 	if (r == 0)
 		r = make_it_so(f, view);
 	if (r == 1)
-		view->whole.kind->begin_slot(&view->whole);
+		view->root.kind->begin_slot(&view->root);
 	return r;
 }
 
@@ -215,8 +215,8 @@ static bool mend_count(struct blm_view *view)
 	double fill, error;
 
 	for (unsigned i = 0; i < view->parts - 1; i++)
-		before += view->whole.kind->fits(&view->whole, i);
-	keys = before + view->whole.kind->fits(&view->whole, view->parts - 1);
+		before += view->root.kind->fits(&view->root, i);
+	keys = before + view->root.kind->fits(&view->root, view->parts - 1);
 	if (counted / TIMES_FAR <= keys || counted - keys <= KEYS_FAR)
 		return false;
 	last->kind->tally(last, last->bytes, last->shape.bytes, &tally);
@@ -235,19 +235,19 @@ static bool mend_count(struct blm_view *view)
  * With BLM_LOCK_GROW held: is there still something to do? The count of parts is this file's,
  * whatever the view says.
  */
-static int make_room(struct blm_filter *f, struct blm_view *view, enum blm_room what)
+static int extend(struct blm_filter *f, struct blm_view *view, enum blm_extend_when what)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 
 	if (!has_all_parts(view))
 		return 0;
-	if (what == BLM_ROOM_IF_FULL && (kind->room(&view->whole, blm_counted_keys(view))
+	if (what == BLM_EXTEND_IF_FULL && (kind->room(&view->root, blm_counted_keys(view))
 					 || (!kind->turn && mend_count(view))))
 		return 0;
 	return kind->turn ? turn(f, view) : grow(f, view);
 }
 
-int blm_make_room(struct blm_filter *f, struct blm_view *view, enum blm_room what)
+int blm_filter_extend(struct blm_filter *f, struct blm_view *view, enum blm_extend_when what)
 {
 	int fd = blm_view_fd(f, view), r;
 
@@ -256,7 +256,7 @@ int blm_make_room(struct blm_filter *f, struct blm_view *view, enum blm_room wha
 	pthread_mutex_lock(&view->growing);
 	r = blm_ofd_lock(fd, BLM_LOCK_GROW, true);
 	if (r == 0) {
-		r = make_room(f, view, what);
+		r = extend(f, view, what);
 		blm_ofd_unlock(fd, BLM_LOCK_GROW);
 	}
 	pthread_mutex_unlock(&view->growing);
@@ -265,7 +265,7 @@ int blm_make_room(struct blm_filter *f, struct blm_view *view, enum blm_room wha
 
 BLM_API int blm_rotate(struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int r;
 
@@ -274,10 +274,10 @@ BLM_API int blm_rotate(struct blm_filter *f)
 		if (r < 0)
 			return r;
 		r = blm_change_end(f, view);
-		if (r == 0 && !view->whole.kind->turn)
+		if (r == 0 && !view->root.kind->turn)
 			return blm_cannot(view, f, "begin another slot", BLM_CAN_ROTATE);
 		if (r == 0)
-			r = blm_make_room(f, view, BLM_ROOM_IN_ANY_CASE);
+			r = blm_filter_extend(f, view, BLM_EXTEND_ALWAYS);
 	} while (r == 0 || r == -EAGAIN);
 	return r < 0 ? r : 0;
 }

@@ -4,14 +4,14 @@
 
 BLM_API uint64_t blm_hash_id(const struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	return current_view(f)->hash_id;
 }
 
 BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
 			  struct blm_hash *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 
 	if (wants_keys(&view->hasher))
@@ -23,7 +23,7 @@ BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys
 BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count,
 			   struct blm_hash *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 
 	if (wants_keys(&view->hasher))
@@ -39,7 +39,7 @@ static int check_parts(const struct blm_filter *f, const struct blm_view *view, 
 	if (!parts || parts > BLM_SPLIT_MAX)
 		return blm_fail(-EINVAL, "%s: %u parts, not 1 to %d", f->place.display, parts,
 				BLM_SPLIT_MAX);
-	return view->whole.kind->splits ? 0
+	return view->root.kind->splits ? 0
 		: blm_cannot(view, f, "be split into parts", BLM_CAN_SPLIT);
 }
 
@@ -47,20 +47,20 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 			    const struct blm_hash *hashes, size_t count, uint32_t parts,
 			    uint32_t *ret_owners)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	const struct blm_input in = { .hashes = hashes, .hash_id = hash_id, .count = count };
 	struct blm_owners owners;
 	int r = check_parts(f, view, parts);
 
-	if (r == 0 && !view->whole.kind->place)
+	if (r == 0 && !view->root.kind->place)
 		r = blm_fail(-EOPNOTSUPP, "%s: a key of a %s filter belongs to several parts",
-			     f->place.display, view->whole.kind->name);
+			     f->place.display, view->root.kind->name);
 	if (r == 0 && count)
 		r = blm_input_check(f, view, &in);
 	if (r < 0)
 		return r;
-	owners = blm_owners_of(&view->whole, parts);
+	owners = blm_owners_of(&view->root, parts);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t owner = blm_owner_of(&owners, &hashes[i]);
 
@@ -72,7 +72,7 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t parts,
 			   uint64_t *ret_at, uint64_t *ret_bytes)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	int r = check_parts(f, view, parts);
 
@@ -80,7 +80,7 @@ BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t p
 		r = blm_fail(-EINVAL, "%s: there is no part %u among %u, which are numbered from 0",
 			     f->place.display, part, parts);
 	if (r == 0) {
-		struct blm_split split = blm_split_of(&view->whole, part, parts);
+		struct blm_split split = blm_split_of(&view->root, part, parts);
 
 		*ret_at = split.from;
 		*ret_bytes = split.to - split.from;

@@ -73,7 +73,7 @@ static struct blm_batch batch_from(const struct blm_view *view, const struct blm
 			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count,
 					   hashes);
 		batch.hashes = hashes;
-		if (view->whole.kind->holds_keys)
+		if (view->root.kind->holds_keys)
 			batch.keys = blm_input_keys(in, at, batch.count, keys);
 	}
 	return batch;
@@ -90,7 +90,7 @@ static int none(const struct blm_batch *batch, uint64_t *ret_bits, int r)
 static int work(struct blm_view *view, const struct blm_batch *batch, const struct blm_input *in,
 		size_t at, enum blm_what what, uint64_t *ret_bits)
 {
-	struct blm_part *whole = &view->whole;
+	struct blm_part *whole = &view->root;
 
 	if (view->split.parts && batch->count) {
 		int r = blm_check_owned(view, batch->hashes, batch->count);
@@ -113,7 +113,7 @@ static int work(struct blm_view *view, const struct blm_batch *batch, const stru
 /* A lone key, for which a batch is not worth it. */
 static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_what what)
 {
-	struct blm_part *whole = &view->whole;
+	struct blm_part *whole = &view->root;
 	struct blm_key room;
 	const struct blm_key key = in->hashes ? (struct blm_key){ NULL, 0 }
 		: *blm_input_keys(in, 0, 1, &room);
@@ -186,7 +186,8 @@ static int run_batches(struct blm_view *view, const struct blm_input *in, enum b
 		}
 		/* now that the batch before may have had to wait for the disk */
 		if (r == 0 && at % BLM_AHEAD == 0 && at < in->count
-		    && blm_is_cold(view, in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD))
+		    && blm_waits_for_disk(view,
+					  in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD))
 			ask_ahead(view, in, at, what);
 		at += next.count;
 		batch = next;
@@ -204,7 +205,7 @@ static __attribute__((noinline)) int run_many(struct blm_view *view, const struc
 {
 	struct blm_hash hashes[2][BLM_BATCH];
 	struct blm_key keys[2][BLM_BATCH];
-	size_t batch = kind_batch(view->whole.kind);
+	size_t batch = kind_batch(view->root.kind);
 	const struct room room = { batch < BLM_BATCH ? batch : BLM_BATCH, { hashes[0], hashes[1] },
 				   { keys[0], keys[1] } };
 
@@ -232,7 +233,7 @@ int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_wh
 
 	*ret_yes = 0;
 	if (in->count != 1)
-		return (in->count > BLM_BATCH && kind_batch(view->whole.kind) > BLM_BATCH
+		return (in->count > BLM_BATCH && kind_batch(view->root.kind) > BLM_BATCH
 			? run_very_many : run_many)(view, in, what, ret_bits, ret_yes);
 	r = run_one(view, in, what);
 	*ret_yes = r > 0;

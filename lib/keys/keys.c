@@ -29,7 +29,7 @@ static int64_t ask_all(const struct blm_filter *f, const struct blm_view *view,
 
 int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 
 	return ask_all(f, current_view(f), in, ret_bits);
 }
@@ -39,7 +39,7 @@ int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, ui
 BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
 				  size_t count, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 
 	return ask_all(f, current_view(f), &(struct blm_input){ .keys = keys, .count = count },
 		       ret_bits);
@@ -92,13 +92,13 @@ static int64_t ask_near(const struct blm_view *view, const struct blm_input *in,
 BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width,
 				   size_t count, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_input fixed = fixed_input(keys, width, count);
 	struct blm_view *view = current_view(f);
 
 	if (view->one.contains_fixed && (width == 8 || width == 16) && count > 1
-	    && view->whole.shape.bytes <= NEAR_BYTES
-	    && !blm_is_cold(view, count < BLM_AHEAD ? count : BLM_AHEAD))
+	    && view->root.shape.bytes <= NEAR_BYTES
+	    && !blm_waits_for_disk(view, count < BLM_AHEAD ? count : BLM_AHEAD))
 		return ask_near(view, &fixed, ret_bits);
 	return ask_all(f, view, &fixed, ret_bits);
 }
@@ -136,7 +136,7 @@ BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys,
 BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
 			     uint64_t *ret_values, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_input in = { .keys = keys, .ret_values = ret_values, .count = count };
 	struct blm_view *view = current_view(f);
 	int64_t found;
@@ -162,7 +162,7 @@ BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_
 BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id,
 				    const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_input in = { .hashes = hashes, .hash_id = hash_id, .count = count };
 	struct blm_view *view = current_view(f);
 	int r = blm_input_check(f, view, &in);

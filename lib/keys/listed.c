@@ -18,7 +18,7 @@ struct giving {
 static int give(void *context, size_t i)
 {
 	struct giving *g = context;
-	struct blm_part *whole = &g->view->whole;
+	struct blm_part *whole = &g->view->root;
 	struct blm_hashed hashed = { .key = &g->keys[i], .by = &g->view->hasher, .when = g->when };
 	int r;
 
@@ -43,7 +43,7 @@ static int claim_listed(struct blm_filter *f, struct blm_view *view, const struc
 			const struct blm_key *keys, const uint64_t *listed,
 			uint64_t *bits)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	uint64_t given[BLM_BATCH_WORDS], revoked[BLM_BATCH_WORDS] = { 0 };
 	struct giving giving = { f, view, keys, given, revoked, in->when };
 	int64_t yes;

@@ -29,7 +29,7 @@
 static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f, const void *bytes,
 						      size_t len)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	const struct blm_key key = { bytes, len };
 	struct blm_hashed hashed;
@@ -41,7 +41,7 @@ static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
 	/* a part cannot deny a key of another */
 	return !blm_view_owns(view, &hashed.hash)
-		|| view->whole.kind->contains(&view->whole, &hashed);
+		|| view->root.kind->contains(&view->root, &hashed);
 }
 
 static inline struct blm_view *view_of(const struct blm_filter *f)
@@ -83,19 +83,19 @@ BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t 
 
 BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, uint64_t *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	const struct blm_key key = { bytes, len };
 	struct blm_hashed hashed;
 
-	if (!view->whole.kind->get || view->split.parts)	/* which has words for it */
+	if (!view->root.kind->get || view->split.parts)	/* which has words for it */
 		return (int)blm_get_many(f, &key, 1, ret, NULL);
 	hashed.key = &key;
 	hashed.by = &view->hasher;
 	hashed.when = NULL;
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
-	return view->whole.kind->get(&view->whole, &hashed, ret);
+	return view->root.kind->get(&view->root, &hashed, ret);
 }
 
 /* 1, 0, or a negative errno, for which blm_contains_hashes() finds the words. */
@@ -225,14 +225,14 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 				 const struct blm_hash *hash, int *ret_won)
 {
 	const struct blm_hashed hashed = { .hash = *hash, .by = &view->hasher };
-	bool known, alone = is_alone(view);
+	bool known, exclusive = is_exclusive(view);
 
-	if (__builtin_expect(!alone && !blm_presence_enter(&view->presence), false))
+	if (__builtin_expect(!exclusive && !blm_presence_enter(&view->presence), false))
 		return false;
 	known = state_word(view) == state && is_seen(view, state);
 	if (__builtin_expect(known, true)) {
 		blm_mark_written(live_of(view));
-		*ret_won = view->whole.kind->claim(&view->whole, &hashed);
+		*ret_won = view->root.kind->claim(&view->root, &hashed);
 		if (__builtin_expect(*ret_won, true)) {
 			blm_count_keys(view, 1);
 			fence_after_atomics();
@@ -241,7 +241,7 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 		}
 		blm_mark_written(live_of(view));
 	}
-	if (!alone)
+	if (!exclusive)
 		blm_presence_leave(&view->presence);
 	return known;
 }

@@ -6,11 +6,11 @@
 static int take(struct blm_when *ret, const struct blm_filter *f, const struct blm_view *view,
 		const struct blm_when *given)
 {
-	const struct blm_shape *shape = &view->whole.shape;
+	const struct blm_shape *shape = &view->root.shape;
 	int r = 0;
 
 	*ret = (struct blm_when){ .size = sizeof(*ret) };
-	if (!view->whole.kind->ages)
+	if (!view->root.kind->ages)
 		return blm_cannot(view, f, "keep when keys were seen", BLM_CAN_AGE);
 	if (given)
 		r = blm_sized_take(ret, sizeof(*ret), BLM_FIRST_SIZE(struct blm_when, now), given,
@@ -26,7 +26,7 @@ static int take(struct blm_when *ret, const struct blm_filter *f, const struct b
 /* The same for a call that uses the view of this moment no further. */
 static int take_now(struct blm_when *ret, const struct blm_filter *f, const struct blm_when *given)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 
 	return take(ret, f, current_view(f), given);
 }
@@ -34,7 +34,7 @@ static int take_now(struct blm_when *ret, const struct blm_filter *f, const stru
 BLM_API int64_t blm_contains_within(const struct blm_filter *f, const struct blm_key *keys,
 				    size_t count, const struct blm_when *when, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_when ours;
 	int r = take(&ours, f, current_view(f), when);
 
@@ -45,7 +45,7 @@ BLM_API int64_t blm_contains_within(const struct blm_filter *f, const struct blm
 BLM_API int64_t blm_ages(const struct blm_filter *f, const struct blm_key *keys, size_t count,
 			 const struct blm_when *when, uint64_t *ret_ages, uint64_t *ret_bits)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view = current_view(f);
 	struct blm_when ours;
 	int64_t found;

@@ -109,7 +109,7 @@ static bool raise(struct blm_part *part, struct blm_cell c, uint64_t value)
 		new = join(part, old, value);
 		if (new == old)
 			return false;
-	} while (!word_swap(c.word, &seen, word_with(seen, part, c, new), part->alone));
+	} while (!word_swap(c.word, &seen, word_with(seen, part, c, new), part->unshared));
 	mark(part, c.word);
 	return true;
 }
@@ -185,7 +185,7 @@ const struct blm_kind blm_kind_approximator = {
 	.rate_at = blm_cells_rate_at,
 	.put = put, .get = get,
 	.unite = unite,
-	.tally = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
+	.tally = blm_cells_tally, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
 	.becomes = "classic", .become = blm_cells_become_bits,
 	.foretell = foretell,
 	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe, .contains_many = contains_many,

@@ -86,7 +86,7 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 
 	if (!is_cell(part, &key->hash))
 		return refuse(part, key);
-	if (!bits_set(word, UINT64_C(1) << key->hash.lo % 64, part->alone))
+	if (!bits_set(word, UINT64_C(1) << key->hash.lo % 64, part->unshared))
 		return 0;
 	mark(part, word);
 	return 1;

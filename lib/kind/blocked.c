@@ -88,7 +88,7 @@ static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 
 	if (!lacks)
 		return false;
-	won = bits_claim_words(block, mask, lacks, part->alone);
+	won = bits_claim_words(block, mask, lacks, part->unshared);
 	mark(part, block);
 	return won;
 }
@@ -142,7 +142,7 @@ static uint64_t set_missing(struct blm_part *part, const struct blm_missing *mis
 	for (size_t i = 0; i < missing->count; i++) {
 		uint64_t which = missing->which[i];
 
-		changed |= (uint64_t)bits_set_one(missing->word[i], which % 64, part->alone)
+		changed |= (uint64_t)bits_set_one(missing->word[i], which % 64, part->unshared)
 			<< which / 64;
 	}
 	return changed;

@@ -66,7 +66,7 @@ static unsigned padding_bits(const struct blm_shape *s)
 struct cells {
 	const struct blm_hashed *key;
 	uint64_t cells;
-	struct blm_walk walk;
+	struct blm_probe_seq seq;
 };
 
 static inline void cells_begin(struct cells *of, const struct blm_part *part,
@@ -75,13 +75,13 @@ static inline void cells_begin(struct cells *of, const struct blm_part *part,
 	of->key = key;
 	of->cells = part->shape.cells;
 	if (walked)
-		blm_walk_begin(&of->walk, key, part->shape.cells, part->shape.probes);
+		blm_probes_begin(&of->seq, key, part->shape.cells, part->shape.probes);
 }
 
 static inline __attribute__((always_inline)) uint64_t cells_next(struct cells *of, unsigned i,
 	bool walked)
 {
-	return walked ? blm_walk_next(&of->walk)
+	return walked ? blm_probes_next(&of->seq)
 		: scale(unfold(of->key->hash.lo, of->key->hash.hi, i), of->cells);
 }
 

@@ -55,7 +55,7 @@ static bool step(struct blm_part *part, struct blm_cell c, int by)
 		if (value == full || (by < 0 && !value))
 			return false;
 	} while (!word_swap(c.word, &seen, word_with(seen, part, c, value + (uint64_t)by),
-			    part->alone));
+			    part->unshared));
 	mark(part, c.word);
 	return true;
 }
@@ -283,7 +283,7 @@ const struct blm_kind blm_kind_counting = {
 	.contains = blm_cells_contain, .rate_at = blm_cells_rate_at,
 	.add = add, .remove = take_out, .claim = claim, .get = get,
 	.unite = unite, .differ = differ, .difference_of = difference_of,
-	.tally = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
+	.tally = blm_cells_tally, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
 	.becomes = "classic", .become = blm_cells_become_bits,
 	.describe = describe, .foretell = foretell,
 	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe,

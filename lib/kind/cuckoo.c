@@ -425,7 +425,7 @@ const struct blm_kind blm_kind_cuckoo = {
 	"often by claim; a copy by `cp` while it is changed can lack keys that are moved: use "
 	"blm_copy()",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
-	.add = add, .remove = remove_key, .claim = claim, .settle = settle,
+	.add = add, .remove = remove_key, .claim = claim, .recover = recover,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
 	.contains_many = contains_many, .describe = describe,
 	.fills = true, .splits = true,

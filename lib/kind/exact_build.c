@@ -36,7 +36,7 @@ static int make_first(struct found *f, const struct blm_shape *shape, const stru
 {
 	int r;
 
-	f->first = (struct blm_part){ .kind = &blm_kind_ribbon, .alone = true };
+	f->first = (struct blm_part){ .kind = &blm_kind_ribbon, .unshared = true };
 	f->first.shape = exact_level(keys->count, blm_exact_first_rate(shape));
 	if (f->first.shape.rate >= 1)
 		return 0;
@@ -98,7 +98,7 @@ static struct blm_part level_at(const struct blm_part *part, uint64_t at,
 {
 	return (struct blm_part){ .kind = &blm_kind_ribbon, .simd = part->simd, .shape = *shape,
 				  .bytes = part->bytes + sizeof(struct exact_head) + at,
-				  .alone = true };
+				  .unshared = true };
 }
 
 /* The first level from memory, and the second. */

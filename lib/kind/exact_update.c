@@ -156,7 +156,7 @@ int blm_exact_revise(struct blm_part *part, const struct blm_part *from,
 		     const struct blm_sorted *keys)
 {
 	struct revision *v = keys->others->work;
-	struct blm_part layer = { .kind = part->kind, .simd = part->simd, .alone = true,
+	struct blm_part layer = { .kind = part->kind, .simd = part->simd, .unshared = true,
 				  .bytes = part->bytes + from->shape.bytes };
 	int r = 0;
 

@@ -262,12 +262,12 @@ static bool walk_to(const struct blm_part *part, const struct blm_hash *hash)
  * Is the word still the one that was seen? Then it gets the signature; else *seen is what it is
  * now.
  */
-static bool take_cell(const struct walk *w, uint64_t *seen, bool alone)
+static bool take_cell(const struct walk *w, uint64_t *seen, bool unshared)
 {
 	uint64_t old = htole64(*seen), new = htole64(*seen | w->signature << w->shift);
 	bool taken = true;
 
-	if (alone)
+	if (unshared)
 		*w->word = new;
 	else
 		taken = __atomic_compare_exchange_n(w->word, &old, new, false, __ATOMIC_ACQ_REL,
@@ -285,7 +285,7 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 		uint64_t word = load_acquire(w.word), cell;
 
 		while (!(cell = word >> w.shift & w.mask))
-			if (take_cell(&w, &word, part->alone)) {
+			if (take_cell(&w, &word, part->unshared)) {
 				mark(part, w.word);
 				return 1;
 			}

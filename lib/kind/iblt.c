@@ -180,7 +180,7 @@ static void end_change(struct blm_part *part)
 		store_release(&journal[w], 0);
 }
 
-static void settle(struct blm_part *part)
+static void recover(struct blm_part *part)
 {
 	const uint64_t *journal = iblt_journal(part);
 	size_t count = iblt_words(&part->shape);
@@ -210,7 +210,7 @@ static void change(struct blm_part *part, const struct blm_hashed *key, int64_t 
 		memcpy(bytes, key->key->bytes, key->key->len);
 	for (unsigned i = 0; i < IBLT_PROBES; i++)
 		spots[i] = iblt_spot(&part->shape, &key->hash, i);
-	if (!part->alone)
+	if (!part->unshared)
 		begin_change(part, spots);
 	for (unsigned i = 0; i < IBLT_PROBES; i++) {
 		const uint64_t *cell = iblt_cell(part, spots[i]);
@@ -222,7 +222,7 @@ static void change(struct blm_part *part, const struct blm_hashed *key, int64_t 
 			words[w] = load_relaxed(&cell[w]) ^ le64toh(bytes[w - IBLT_KEY]);
 		put_cell(part, spots[i], words);
 	}
-	if (!part->alone)
+	if (!part->unshared)
 		end_change(part);
 }
 
@@ -303,7 +303,7 @@ const struct blm_kind blm_kind_iblt = {
 	.options = options,
 	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
 	.rate_at = rate_at,
-	.add = add, .remove = take_out, .settle = settle,
+	.add = add, .remove = take_out, .recover = recover,
 	.differ = differ, .difference_of = difference_of, .differences = blm_iblt_differences,
 	.describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe,

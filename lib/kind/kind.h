@@ -92,7 +92,7 @@ enum blm_protocol {
 	 * add() copes with everything. remove() and claim() look at several words and then change
 	 * them: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns the word `writer`
 	 * (writer_word.h). Pages of different times are worse than keys
-	 * lost, so BLM_OWN_CUT says whether there may be some.
+	 * lost, so BLM_OWN_TORN says whether there may be some.
 	 */
 	BLM_SERIAL_REMOVALS,
 	/*
@@ -194,10 +194,10 @@ struct blm_kind {
 	 * Undoes or finishes what a writer that died was doing. It is called before each change of
 	 * a kind that has one writer at a time.
 	 */
-	void (*settle)(struct blm_part *part);
+	void (*recover)(struct blm_part *part);
 	/*
 	 * Doubles without the keys. grown(): the shape of twice the size; fails with a message.
-	 * grow(): all that is in `from`, into `to`, which has that shape, is empty and alone.
+	 * grow(): all that is in `from`, into `to`, which has that shape, is empty and unshared.
 	 */
 	int (*grown)(struct blm_shape *ret, const struct blm_shape *from);
 	int (*grow)(struct blm_part *to, const struct blm_part *from);
@@ -207,8 +207,8 @@ struct blm_kind {
 	/*
 	 * sorted_keys.h has the keys. plan() gets the number of distinct keys as the capacity.
 	 * fit(): the bytes of data, where they depend on the keys themselves; NULL: plan() knew.
-	 * build(): into a part that is all zeros and alone; fails with a message, only if memory is
-	 * short or reading fails.
+	 * build(): into a part that is all zeros and unshared; fails with a message, only if memory
+	 * is short or reading fails.
 	 */
 	int (*fit)(struct blm_shape *shape, const struct blm_sorted *keys);
 	int (*build)(struct blm_part *part, const struct blm_sorted *keys);
@@ -231,7 +231,7 @@ struct blm_kind {
 	 * Those kinds are brought up to date by both lists as they are now: `from` has `had` keys.
 	 * revised() changes `shape` from that of `from` to the new one, and leaves
 	 * keys->others->work for revise(). revise() builds into a part of the new shape, which is
-	 * all zeros and alone. They fail with a message.
+	 * all zeros and unshared. They fail with a message.
 	 */
 	int (*revised)(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		       const struct blm_sorted *keys);
@@ -243,7 +243,7 @@ struct blm_kind {
 	 * Makes one filter of others of the same template and of some keys, without all keys.
 	 * merged(): its shape, from the first one's, and how many keys it has; fails with a
 	 * message, -EOPNOTSUPP where it takes the keys. merge(): into a part of that shape that is
-	 * all zeros and alone.
+	 * all zeros and unshared.
 	 */
 	int (*merged)(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys);
 	int (*merge)(struct blm_part *part, const struct blm_merging *of);
@@ -268,7 +268,7 @@ struct blm_kind {
 
 	/*
 	 * Over a range of the data, in pieces of 64 bytes: dst and src are the bytes at the same
-	 * place of two filters. unite() copes with others that write to dst, unless part->alone.
+	 * place of two filters. unite() copes with others that write to dst, unless part->unshared.
 	 * intersect() is for a dst that no other thread sees. Both need tally(), rate_of() and
 	 * keys_of().
 	 */
@@ -479,12 +479,12 @@ static inline uint64_t cells_end(const struct blm_part *part)
 
 static inline uint64_t padding_from(const struct blm_part *part)
 {
-	return part->flip ? cells_end(part) / 64 * 64 : cells_end(part);
+	return part->order_xor ? cells_end(part) / 64 * 64 : cells_end(part);
 }
 
 static inline bool is_padding(const struct blm_part *part, uint64_t bit)
 {
-	return (bit ^ part->flip) >= cells_end(part);
+	return (bit ^ part->order_xor) >= cells_end(part);
 }
 
 const struct blm_kind *blm_kind_by_name(const char *name);

@@ -38,15 +38,15 @@ struct blm_part {
 	 */
 	uint8_t *marks;
 	struct blm_shape shape;
-	/* as the hasher's: cell c is bit c ^ flip; 0 but for kinds with every_scheme */
-	uint64_t flip;
+	/* as the hasher's: cell c is bit c ^ order_xor; 0 but for kinds with every_scheme */
+	uint64_t order_xor;
 	/* what a composite kind is made of; its own bytes are none */
 	struct blm_part *sub;
 	unsigned subs;
 	/* no other thread sees these bytes yet: changes need not be atomic */
-	bool alone;
+	bool unshared;
 	/* the own word `cut` is to be, but this view cannot write it */
-	bool cut;
+	bool torn;
 };
 
 /*
@@ -65,7 +65,7 @@ enum { BLM_OWN_WORDS = 8 };
  *              they were read. A union into a filter sets it first, holding the writers' lock
  *              exclusively, and clears it when all data are there.
  */
-enum { BLM_OWN_CUT = 6 };
+enum { BLM_OWN_TORN = 6 };
 
 static inline uint64_t *own_word(const struct blm_part *part, unsigned i)
 {
@@ -75,7 +75,7 @@ static inline uint64_t *own_word(const struct blm_part *part, unsigned i)
 /* Was it cut? */
 static inline bool is_cut(const struct blm_part *part)
 {
-	return part->cut || (part->own && load_acquire(own_word(part, BLM_OWN_CUT)));
+	return part->torn || (part->own && load_acquire(own_word(part, BLM_OWN_TORN)));
 }
 
 enum { BLM_MARKED_SHIFT = 16 };	/* the bytes of a mark, as a power of 2 */

@@ -406,7 +406,7 @@ const struct blm_kind blm_kind_redis_cuckoo = {
 	.options = options,
 	.plan = blm_redis_cuckoo_plan, .valid = blm_redis_cuckoo_valid, .contains = contains,
 	.rate_at = blm_redis_cuckoo_rate,
-	.add = add, .remove = remove_key, .claim = claim, .settle = settle, .get = get,
+	.add = add, .remove = remove_key, .claim = claim, .recover = recover, .get = get,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .describe = describe,
 	.hash_bits = 64, .fills = true,
 };

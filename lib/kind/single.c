@@ -75,9 +75,9 @@ BLM_INLINED void set_two(uint64_t *words, const uint64_t *masks)
 		seen = found;
 }
 
-BLM_INLINED void set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone)
+BLM_INLINED void set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool unshared)
 {
-	if (alone) {
+	if (unshared) {
 		bits_set_words(words, masks, lacks, true);
 		return;
 	}

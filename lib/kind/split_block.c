@@ -137,7 +137,7 @@ static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 
 	if (!lacks)
 		return false;
-	won = bits_claim_words(block, mask, lacks, part->alone);
+	won = bits_claim_words(block, mask, lacks, part->unshared);
 	mark(part, block);
 	return won;
 }

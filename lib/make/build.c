@@ -112,7 +112,7 @@ static int make_file(struct blm_build *b)
 	if (r == 0)
 		blm_build_begin_part(b);
 	if (r == 0)
-		blm_lanes_begin(&b->lanes, &b->staged.view->whole, b->options.threads,
+		blm_lanes_begin(&b->lanes, &b->staged.view->root, b->options.threads,
 				b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
 				b->place.display);
 	return r;
@@ -265,7 +265,7 @@ static int fill(struct blm_build *b)
 static int build(struct blm_build *b)
 {
 	struct blm_view *view = b->staged.view;
-	int r = view->whole.kind->build(&view->whole, &b->sort.sorted);
+	int r = view->root.kind->build(&view->root, &b->sort.sorted);
 
 	if (r == 0)
 		blm_count_keys(view, b->sort.sorted.count);

@@ -28,7 +28,7 @@ void blm_build_begin_part(struct blm_build *b)
 	if (!builds_cells(b))
 		return;
 	/* blm_build_add_cells() */
-	set_alone(b->staged.view, false);
+	set_unshared(b->staged.view, false);
 	live_of(b->staged.view)->inexact.word = htole64(!b->spec.of->get);
 }
 
@@ -69,7 +69,7 @@ int blm_build_add_cells(struct blm_build *b, const struct blm_build_input *in)
 
 			if (batch.hashes)
 				key.hash = batch.hashes[i];
-			counted += (uint64_t)view->whole.kind->add_within(&view->whole, &key,
+			counted += (uint64_t)view->root.kind->add_within(&view->root, &key,
 				view->split.from, view->split.to);
 		}
 	}

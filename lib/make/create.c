@@ -43,7 +43,7 @@ static int set_family(struct blm_spec *spec, const struct blm_family *family,
 
 	t->family = htole32(family->id);
 	t->tweak = htole64(p->tweak);
-	r = set_seeds(t, family, p, family_seeds(family, spec->whole.probes));
+	r = set_seeds(t, family, p, family_seeds(family, spec->root.probes));
 	if (r < 0 || !family->keyed)
 		return r;
 	r = check_shared(p, !p->secret, "secret (blm_params.secret)");
@@ -90,11 +90,11 @@ static int make_or_replace(struct blm_filter **ret, struct blm_store *store, con
 static int set_parts(struct blm_spec *spec)
 {
 	const struct blm_kind *kind = spec->of;
-	struct blm_component part = { .kind = kind, .shape = spec->whole };
+	struct blm_component part = { .kind = kind, .shape = spec->root };
 
-	spec->parts = kind->parts ? kind->parts(&spec->whole) : 1;
+	spec->parts = kind->parts ? kind->parts(&spec->root) : 1;
 	for (unsigned i = 0; i < spec->parts; i++) {
-		if (kind->compose && !kind->compose(&spec->whole, i, &part))
+		if (kind->compose && !kind->compose(&spec->root, i, &part))
 			return blm_fail(-EFBIG, "a %s filter of that size has parts that are too "
 					"large", kind->name);
 		spec->kind[i] = part.kind;
@@ -114,7 +114,7 @@ int blm_check_empty(const struct blm_kind *kind, const char *display)
 
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
 {
-	struct blm_shape *shape = &spec->whole;
+	struct blm_shape *shape = &spec->root;
 	int r = blm_choice_size(shape, choice);
 
 	if (r < 0)
@@ -129,7 +129,7 @@ int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
 
 int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys)
 {
-	int r = spec->of->fit ? spec->of->fit(&spec->whole, keys) : 0;
+	int r = spec->of->fit ? spec->of->fit(&spec->root, keys) : 0;
 
 	return r < 0 ? r : set_parts(spec);
 }

@@ -45,7 +45,7 @@ static int cannot(const struct blm_view *view, const char *display)
 	char names[256];
 
 	return blm_fail(-EOPNOTSUPP, "%s: there are no deltas of %s filters; of these kinds there "
-			"are: %s", display, view->whole.kind->name,
+			"are: %s", display, view->root.kind->name,
 			blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
 }
 
@@ -59,15 +59,15 @@ static int damaged(const char *display)
 
 static int check_pair(const struct blm_view *const *view, const struct blm_filter *const *f)
 {
-	const struct blm_part *new = &view[0]->whole, *old = &view[1]->whole;
+	const struct blm_part *new = &view[0]->root, *old = &view[1]->root;
 
 	for (int i = 0; i < 2; i++) {
-		if (!view[i]->whole.kind->revise)
+		if (!view[i]->root.kind->revise)
 			return cannot(view[i], f[i]->place.display);
-		if (blm_blocksum_intact(view[i], 0, 0, view[i]->whole.shape.bytes,
+		if (blm_blocksum_intact(view[i], 0, 0, view[i]->root.shape.bytes,
 					f[i]->place.display) < 0)
 			return -EUCLEAN;
-		if (!view[i]->whole.kind->whole(&view[i]->whole))
+		if (!view[i]->root.kind->whole(&view[i]->root))
 			return damaged(f[i]->place.display);
 	}
 	if (old->shape.bytes > new->shape.bytes || view[0]->hash_id != view[1]->hash_id
@@ -81,10 +81,10 @@ static int check_pair(const struct blm_view *const *view, const struct blm_filte
 static int make_delta(const struct blm_view *new, const struct blm_view *old, void **ret,
 		      size_t *ret_len)
 {
-	const struct blm_shape *s = &new->whole.shape;
-	uint64_t base = old->whole.shape.bytes;
+	const struct blm_shape *s = &new->root.shape;
+	uint64_t base = old->root.shape.bytes;
 	struct delta_head head = {
-		.version = htole32(VERSION), .kind = htole32(new->whole.kind->id),
+		.version = htole32(VERSION), .kind = htole32(new->root.kind->id),
 		.base_bytes = htole64(base), .capacity = htole64(s->capacity),
 		.rate = htole64(blm_bits_of(s->rate)), .keys = htole64(blm_counted_keys(new)),
 		.args = { htole64(s->args[0]), htole64(s->args[1]) },
@@ -96,11 +96,11 @@ static int make_delta(const struct blm_view *new, const struct blm_view *old, vo
 		return blm_fail(-ENOMEM, "no memory for a delta of %llu bytes",
 				(unsigned long long)(s->bytes - base));
 	memcpy(head.magic, MAGIC, sizeof(head.magic));
-	hash_data(head.base_hash, old->hash_id, old->whole.bytes, base);
-	hash_data(head.new_hash, new->hash_id, new->whole.bytes, s->bytes);
+	hash_data(head.base_hash, old->hash_id, old->root.bytes, base);
+	hash_data(head.new_hash, new->hash_id, new->root.bytes, s->bytes);
 	head.check = check_of(&head);
 	memcpy(bytes, &head, sizeof(head));
-	memcpy(bytes + sizeof(head), new->whole.bytes + base, s->bytes - base);
+	memcpy(bytes + sizeof(head), new->root.bytes + base, s->bytes - base);
 	*ret = bytes;
 	*ret_len = sizeof(head) + (s->bytes - base);
 	return 0;
@@ -109,7 +109,7 @@ static int make_delta(const struct blm_view *new, const struct blm_view *old, vo
 BLM_API int blm_delta_make(const struct blm_filter *f, const struct blm_filter *old, void **ret,
 			   size_t *ret_len)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_filter *const both[2] = { f, old };
 	const struct blm_view *view[2];
 	int r = blm_views_at_once(view, both, 2);
@@ -162,7 +162,7 @@ static bool is_state(const struct blm_view *view, const uint64_t hash[2])
 {
 	uint64_t is[2];
 
-	hash_data(is, view->hash_id, view->whole.bytes, view->whole.shape.bytes);
+	hash_data(is, view->hash_id, view->root.bytes, view->root.shape.bytes);
 	return !memcmp(is, hash, sizeof(is));
 }
 
@@ -181,7 +181,7 @@ static void new_shape(const struct applying *a, struct blm_shape *shape)
 /* An update that changed no answer left the data as they were, but changed the numbers. */
 static bool has_numbers(const struct applying *a, const struct blm_view *view)
 {
-	const struct blm_shape *s = &view->whole.shape;
+	const struct blm_shape *s = &view->root.shape;
 	struct blm_shape new = *s;
 
 	new_shape(a, &new);
@@ -193,7 +193,7 @@ static bool has_numbers(const struct applying *a, const struct blm_view *view)
 static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct applying *a = context;
-	const struct blm_part *from = &old->whole;
+	const struct blm_part *from = &old->root;
 	int r;
 
 	if (!from->kind->revise || le32toh(a->head.kind) != from->kind->id)
@@ -211,25 +211,25 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 		return blm_fail(-ESTALE, "%s: the delta is for another state of the filter: apply "
 				"the deltas in their order, or get the filter anew",
 				a->place.display);
-	new_shape(a, &spec->whole);
-	if (!(spec->whole.rate > 0 && spec->whole.rate < 1)
-	    || !spec->of->valid(&spec->whole) || !blm_options_valid(spec->of, spec->whole.args))
+	new_shape(a, &spec->root);
+	if (!(spec->root.rate > 0 && spec->root.rate < 1)
+	    || !spec->of->valid(&spec->root) || !blm_options_valid(spec->of, spec->root.args))
 		return no_delta("has numbers that no filter has");
-	spec->shape[0] = spec->whole;
-	spec->capacity = spec->whole.capacity;
-	spec->rate = spec->whole.rate;
+	spec->shape[0] = spec->root;
+	spec->capacity = spec->root.capacity;
+	spec->rate = spec->root.rate;
 	return 0;
 }
 
 static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 {
 	const struct applying *a = context;
-	uint64_t base = old->whole.shape.bytes;
+	uint64_t base = old->root.shape.bytes;
 
-	memcpy(new->whole.bytes, old->whole.bytes, base);
-	memcpy(new->whole.bytes + base, a->added, le64toh(a->head.added_bytes));
-	mark_range(&new->whole, new->whole.bytes, new->whole.shape.bytes);
-	if (!is_state(new, a->head.new_hash) || !new->whole.kind->whole(&new->whole))
+	memcpy(new->root.bytes, old->root.bytes, base);
+	memcpy(new->root.bytes + base, a->added, le64toh(a->head.added_bytes));
+	mark_range(&new->root, new->root.bytes, new->root.shape.bytes);
+	if (!is_state(new, a->head.new_hash) || !new->root.kind->whole(&new->root))
 		return no_delta("is damaged");
 	blm_count_keys(new, le64toh(a->head.keys));
 	return 0;

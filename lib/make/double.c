@@ -18,12 +18,12 @@ static int make_double(struct blm_spec *spec, const struct blm_view *old, void *
 	struct blm_shape *shape = &spec->shape[0];
 	int r;
 
-	if (!old->whole.kind->grown)
+	if (!old->root.kind->grown)
 		return -EOPNOTSUPP;
-	r = old->whole.kind->grown(shape, &old->whole.shape);
+	r = old->root.kind->grown(shape, &old->root.shape);
 	if (r < 0)
 		return r;
-	g->rate = old->whole.kind->rate_at(shape, shape->capacity);
+	g->rate = old->root.kind->rate_at(shape, shape->capacity);
 	if (g->rate > spec->rate && !g->force)
 		return blm_fail(-ERANGE, "%s: with twice the keys its false-positive rate would be "
 				"%.3g, above %.3g; force it, or rebuild it from its keys",
@@ -32,14 +32,14 @@ static int make_double(struct blm_spec *spec, const struct blm_view *old, void *
 		spec->rate = g->rate;
 	shape->rate = spec->rate;
 	spec->capacity = shape->capacity;
-	spec->whole = *shape;
+	spec->root = *shape;
 	return 0;
 }
 
 static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 {
 	struct growing *g = context;
-	int r = old->whole.kind->grow(&new->whole, &old->whole);
+	int r = old->root.kind->grow(&new->root, &old->root);
 
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: "
@@ -51,7 +51,7 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 
 BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct growing g = { .display = f->place.display, .force = flags & BLM_GROW_FORCE };
 	struct blm_view *view;
 	int r;
@@ -61,7 +61,7 @@ BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 				"blm_grow_flags", f->place.display, flags);
 	r = blm_change_begin(f, &view);		/* may it be changed at all? */
 	if (r == 0) {
-		if (!view->whole.kind->grown)
+		if (!view->root.kind->grown)
 			r = blm_cannot(view, f, "double without their keys", BLM_CAN_GROW);
 		blm_change_end(f, view);
 	}

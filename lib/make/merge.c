@@ -18,7 +18,7 @@
 
 static int cannot_merge(const struct blm_view *view, const char *display)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	const char *instead = kind->unite
 		? "blm_combine_into() joins them, and blm_add_many() takes more keys"
 			    : kind->add   ? "blm_add_many() takes more keys"
@@ -37,7 +37,7 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 	int r = count ? 0 : blm_fail(-EINVAL, "no filters to merge");
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (!view[i]->whole.kind->merge)
+		if (!view[i]->root.kind->merge)
 			r = cannot_merge(view[i], from[i]->place.display);
 		else if (view[i]->split.parts)
 			r = blm_check_whole(view[i], from[i]->place.display);
@@ -66,7 +66,7 @@ struct merged {
 static int fill(struct blm_view *new, void *context)
 {
 	const struct merged *m = context;
-	int r = new->whole.kind->merge(&new->whole, &m->of);
+	int r = new->root.kind->merge(&new->root, &m->of);
 
 	blm_count_keys(new, r == 0 ? m->keys : 0);
 	return r;
@@ -74,9 +74,9 @@ static int fill(struct blm_view *new, void *context)
 
 static int size(struct blm_spec *spec, struct merged *m, const char *display)
 {
-	int r = spec->of->merged(&spec->whole, &m->of, &m->keys);
+	int r = spec->of->merged(&spec->root, &m->of, &m->keys);
 
-	spec->shape[0] = spec->whole;
+	spec->shape[0] = spec->root;
 	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_error_message())) : 0;
 }
 
@@ -90,7 +90,7 @@ static int begin_merge(struct merged *m, const struct blm_view **view, const str
 	if (r == 0)
 		r = check_all(view, from, count);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		part[i] = &view[i]->whole;
+		part[i] = &view[i]->root;
 		r = check_intact(view[i], from[i]->place.display);
 	}
 	m->of = (struct blm_merging){ .from = part, .count = count };
@@ -117,7 +117,7 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 		      const struct blm_filter *const *from, size_t count,
 		      unsigned mode)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view **view = calloc(count + 1, sizeof(struct blm_view *));
 	const struct blm_part **part = calloc(count + 1, sizeof(struct blm_part *));
 	struct blm_spec *spec = malloc(sizeof(*spec));
@@ -165,7 +165,7 @@ static int take_hasher(struct blm_update *u, const struct blm_view *view)
 					u->place.display);
 		blm_secret_copy(u->secret, view->secret);
 	}
-	u->kind = view->whole.kind;
+	u->kind = view->root.kind;
 	u->hash_id = view->hash_id;
 	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret,
 			      u->place.display);
@@ -173,8 +173,8 @@ static int take_hasher(struct blm_update *u, const struct blm_view *view)
 
 static bool counts_keys(const struct blm_view *view)
 {
-	return view->whole.kind->counts_keys
-		&& view->whole.kind->counts_keys(view->whole.shape.args);
+	return view->root.kind->counts_keys
+		&& view->root.kind->counts_keys(view->root.shape.args);
 }
 
 static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_began,
@@ -195,13 +195,13 @@ static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_beg
 
 static bool is_updated(const struct blm_view *view)
 {
-	return view->whole.kind->merge || view->whole.kind->revise;
+	return view->root.kind->merge || view->root.kind->revise;
 }
 
 static int begin(struct blm_update *u, const struct blm_filter *f,
 		 const struct blm_build_options *options)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	static const struct blm_build_options by_default;
 	const struct blm_view *view = current_view(f);
 	int r = is_updated(view) ? blm_check_whole(view, f->place.display)
@@ -293,25 +293,25 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
 static int revise_size(struct blm_update *u, struct blm_spec *spec, const struct blm_view *old)
 {
 	/* a filter without keys is made for one */
-	uint64_t most = old->whole.shape.capacity, counted = blm_counted_keys(old);
+	uint64_t most = old->root.shape.capacity, counted = blm_counted_keys(old);
 	int r;
 
 	if (u->denied.work)		/* of a filter that was replaced meanwhile */
 		u->denied.free_work(u->denied.work);
 	u->denied = (struct blm_others){ .list = &u->remove.sorted };
 	u->add.sorted.others = &u->denied;
-	r = spec->of->revised(&spec->whole, &old->whole, counted < most ? counted : most,
+	r = spec->of->revised(&spec->root, &old->root, counted < most ? counted : most,
 			      &u->add.sorted);
-	spec->shape[0] = spec->whole;
-	spec->capacity = spec->whole.capacity;
-	spec->rate = spec->whole.rate;
+	spec->shape[0] = spec->root;
+	spec->capacity = spec->root.capacity;
+	spec->rate = spec->root.rate;
 	return r < 0 ? blm_fail(r, "%s: %s", u->place.display, strdupa(blm_error_message())) : 0;
 }
 
 static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct blm_update *u = context;
-	const struct blm_part *from = &old->whole;
+	const struct blm_part *from = &old->root;
 	int r;
 
 	if (!is_updated(old) || old->hash_id != u->hash_id
@@ -321,7 +321,7 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted,
 					     .remove = &u->remove.sorted };
 	r = check_intact(old, u->place.display);
-	if (r == 0 && old->whole.kind->revise)
+	if (r == 0 && old->root.kind->revise)
 		return revise_size(u, spec, old);
 	return r < 0 ? r : size(spec, &u->merged, u->place.display);
 }
@@ -329,11 +329,11 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 static int fill_changed(struct blm_view *new, const struct blm_view *old, void *context)
 {
 	struct blm_update *u = context;
-	const struct blm_part *from = &old->whole;
+	const struct blm_part *from = &old->root;
 
 	u->merged.of.from = &from;
-	if (new->whole.kind->revise) {
-		int r = new->whole.kind->revise(&new->whole, from, &u->add.sorted);
+	if (new->root.kind->revise) {
+		int r = new->root.kind->revise(&new->root, from, &u->add.sorted);
 
 		blm_count_keys(new, r == 0 ? u->add.sorted.count : 0);
 		return r;

@@ -16,7 +16,7 @@ void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 {
 	*ret = (struct blm_spec){
 		.template = view->constant.template,
-		.of = view->whole.kind, .whole = view->whole.shape,
+		.of = view->root.kind, .root = view->root.shape,
 		.parts = view->parts,
 		.capacity = le64toh(view->constant.capacity),
 		.rate = blm_double_of(le64toh(view->constant.rate)),
@@ -44,7 +44,7 @@ void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view)
 {
 	blm_spec_like(ret, view);
 	if (ret->of->parts)
-		ret->parts = ret->of->parts(&ret->whole);
+		ret->parts = ret->of->parts(&ret->root);
 }
 
 void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
@@ -54,7 +54,7 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 	*ret = (struct blm_spec){
 		.template = c->template, .of = blm_kind_by_id(le32toh(c->template.kind)),
 		.parts = from->parts,
-		.whole = {
+		.root = {
 			.cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes),
 			.cell_bits = le32toh(c->template.cell_bits),
 		},
@@ -63,7 +63,7 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 	};
 	memcpy(ret->origin_head, c->origin_head, sizeof(ret->origin_head));
 	for (int a = 0; a < BLM_ARGS; a++)
-		ret->whole.args[a] = le64toh(c->template.args[a]);
+		ret->root.args[a] = le64toh(c->template.args[a]);
 	for (unsigned i = 0; i < from->parts; i++) {
 		const struct blm_part_entry *e = &from->part[i];
 
@@ -79,7 +79,7 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 
 static int set_constant(struct blm_constant *c, const struct blm_spec *spec, const char *display)
 {
-	const struct blm_shape *whole = &spec->whole;
+	const struct blm_shape *whole = &spec->root;
 	/* a filter that takes no keys never changes */
 	bool sealed = spec->sealed || !kind_takes_keys(spec->of);
 	int r = blm_constant_begin(c, display);
@@ -164,7 +164,7 @@ static int make(struct blm_staged *staged, const struct blm_place *place,
 	staged->view->holes |= place->memory != NULL;
 	r = blm_view_unlock(staged->view, place, spec->secret);
 	if (r == 0)
-		set_alone(staged->view, true);
+		set_unshared(staged->view, true);
 	return r;
 }
 
@@ -262,7 +262,7 @@ int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct
 
 	staged->view = NULL;
 	blm_staged_end(staged);
-	set_alone(view, false);
+	set_unshared(view, false);
 	f = ret ? blm_handle_new(place, true) : NULL;
 	if (!f) {
 		blm_view_free(view);
@@ -293,7 +293,7 @@ int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
 		blm_place_clear(&same);
 		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	}
-	set_alone(staged->view, false);	/* it may be filled by several threads */
+	set_unshared(staged->view, false);	/* it may be filled by several threads */
 	atomic_init(&f->view, staged->view);
 	f->lent = true;
 	*ret = f;

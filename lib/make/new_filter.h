@@ -18,7 +18,7 @@ struct blm_spec {
 	 * the filter's kind, and its shape; of a kind that is not composite those of its one part
 	 */
 	const struct blm_kind *of;
-	struct blm_shape whole;
+	struct blm_shape root;
 	struct blm_shape shape[BLM_PARTS_MAX];
 	const struct blm_kind *kind[BLM_PARTS_MAX];	/* of each part */
 	uint32_t role[BLM_PARTS_MAX];
@@ -61,8 +61,8 @@ void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view);
 void blm_spec_of(struct blm_spec *ret, const struct blm_contents *contents);
 
 /*
- * A new file in the folder of `place`, mapped as a view whose parts are `alone` and zero, not yet
- * visible to anybody. Fill it, then publish or end it.
+ * A new file in the folder of `place`, mapped as a view whose parts are `unshared` and zero, not
+ * yet visible to anybody. Fill it, then publish or end it.
  */
 struct blm_staged {
 	struct blm_new_file file;

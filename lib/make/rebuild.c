@@ -38,7 +38,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 		blm_secret_copy(ret->secret, view->secret);
 	if (r == 0)
 		r = blm_check_whole(view, name);
-	ret->no_checkpoint = kind_has_checkpoint(view->whole.kind)
+	ret->no_checkpoint = kind_has_checkpoint(view->root.kind)
 		&& !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;
@@ -225,7 +225,7 @@ static int rebuild(struct blm_store *store, const char *name, const struct blm_p
 BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
 			int (*fill)(struct blm_filter *new, void *context), void *context)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_params p;
 	int r = blm_params_take(&p, params);
 

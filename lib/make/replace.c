@@ -159,7 +159,7 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	struct blm_staged staged;
 	int r = 0;
 
-	if (!with->spec && kind_takes_keys(old->whole.kind)
+	if (!with->spec && kind_takes_keys(old->root.kind)
 	    && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
 		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
 	spec = malloc(sizeof(*spec));
@@ -224,7 +224,7 @@ static bool was_replaced(const struct blm_place *place, const struct blm_view *o
 
 static int replace(const struct blm_place *place, const struct replacing *with)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_place final;
 	struct blm_filter *f;
 	struct blm_view *old;
@@ -320,7 +320,7 @@ static int publish_once(const struct blm_place *place, struct blm_source *source
 BLM_API int blm_store_publish(struct blm_store *store, const char *name,
 			      const struct blm_filter *from, unsigned mode, unsigned flags)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_source source = { .f = from };
 	struct blm_place place;
 	int r = blm_place_set(&place, store, name);
@@ -352,7 +352,7 @@ static int fill_over_old(struct blm_view *new, const struct blm_view *old, void 
 
 BLM_API int blm_clear(struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int r = blm_change_begin(f, &view);	/* may it be changed at all? */
 
@@ -367,7 +367,7 @@ BLM_API int blm_clear(struct blm_filter *f)
 
 BLM_API int blm_seal(struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int r = blm_change_begin(f, &view);
 

@@ -8,7 +8,7 @@
 
 BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	return blm_check_template(current_view(a), a->place.display, current_view(b),
 				  b->place.display);
 }
@@ -18,7 +18,7 @@ BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filte
 BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name,
 			 const struct blm_filter *from, unsigned mode)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r;
 
@@ -87,8 +87,8 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	 * finish the change of a writer that died: a reader of the copy, or a program that sends it
 	 * on, changes nothing
 	 */
-	if (new->whole.kind->settle)
-		new->whole.kind->settle(&new->whole);
+	if (new->root.kind->recover)
+		new->root.kind->recover(&new->root);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
 	live_of(new)->inexact.word = live_of(from)->inexact.word;
 	return 0;
@@ -131,7 +131,7 @@ int blm_fill_with_copy(struct blm_view *new, void *context)
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
 		     const struct blm_filter *from, unsigned mode)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct blm_source source = { .f = from, .view = current_view(from) };
 	int r;

@@ -36,7 +36,7 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b,
 				    struct blm_value *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_filter *const f[2] = { a, b };
 	const struct blm_view *view[2];
 	struct blm_comparison c;
@@ -177,7 +177,7 @@ BLM_API int blm_difference_list(const struct blm_filter *a, const struct blm_fil
 			    int (*each)(void *context, const void *key, size_t len, bool in_b),
 			    void *context)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_filter *const f[2] = { a, b };
 	const struct blm_view *view[2];
 	struct keys keys = { 0 };

@@ -146,7 +146,7 @@ static void add_part(const struct blm_view *view, unsigned i, const struct blm_p
 
 BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_estimate *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	struct blm_estimate e = { 0 };
 	struct blm_tally *tally = calloc(view->parts, sizeof(*tally));
@@ -267,7 +267,7 @@ static void derive(struct blm_comparison *c, const double ones[3], bool has_diff
 BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b,
 			struct blm_comparison *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_filter *const f[2] = { a, b };
 	const struct blm_view *view[2];
 	struct blm_comparison c = { 0 };

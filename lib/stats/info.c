@@ -140,21 +140,21 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 
 BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estimated)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 	bool estimated = load_acquire(&live_of(view)->inexact.word) != 0;
 	int r = 0;
 
-	if (!estimated || (ret_estimated && !view->whole.kind->exact
+	if (!estimated || (ret_estimated && !view->root.kind->exact
 			   && load_acquire(&live_of(view)->inexact.word) == BLM_SHARE))
 		*ret = blm_counted_keys(view);
-	else if (!ret_estimated && !view->whole.kind->exact)
+	else if (!ret_estimated && !view->root.kind->exact)
 		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their "
 				"number is only an estimate", f->place.display);
 	else
 		r = blm_keys_of_bits(view, ret);
 	if (r == 0 && ret_estimated)
-		*ret_estimated = estimated && !view->whole.kind->exact;
+		*ret_estimated = estimated && !view->root.kind->exact;
 	return r;
 }
 
@@ -233,11 +233,11 @@ static int fill(const struct blm_filter *f, struct blm_info *ret)
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
 		blm_place_path(&f->place, ret->uuid, ret->path, sizeof(ret->path));
-		look_at_rates(ret, &view->whole);
+		look_at_rates(ret, &view->root);
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
-		if (kind_has_checkpoint(view->whole.kind) && is_cut(&view->whole)) {
+		if (kind_has_checkpoint(view->root.kind) && is_cut(&view->root)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
 			ret->caution = "a copy that was made byte by byte while others changed it: "
 				"it may lack keys that were moved at that moment, and gives none "
@@ -268,7 +268,7 @@ static int fill(const struct blm_filter *f, struct blm_info *ret)
 
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_info *info;
 	int r = blm_info_begin(&info, ret);
 
@@ -277,13 +277,13 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 
 BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	const struct blm_view *view = current_view(f);
 
 	*ret = (struct blm_fact){ 0 };
-	if (!view->whole.kind->describe || i > UINT_MAX
-	    || !view->whole.kind->describe(&view->whole, (unsigned)i, ret))
+	if (!view->root.kind->describe || i > UINT_MAX
+	    || !view->root.kind->describe(&view->root, (unsigned)i, ret))
 		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter",
-				f->place.display, view->whole.kind->name);
+				f->place.display, view->root.kind->name);
 	return 0;
 }

@@ -21,7 +21,7 @@ void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size
 {
 	struct blm_part part = views[0]->part[i];
 
-	part.alone = true;
+	part.unshared = true;
 	part.marks = NULL;
 	for (size_t done = 0; done < bytes; done += STEP) {
 		size_t some = bytes - done < STEP ? bytes - done : STEP;
@@ -52,7 +52,7 @@ void blm_tally_narrow(const struct blm_view *view, struct blm_tally *tally, unsi
 
 	if (!view->split.parts)
 		return;
-	view->whole.kind->tally(&view->whole, zeros, sizeof(zeros), &line);
+	view->root.kind->tally(&view->root, zeros, sizeof(zeros), &line);
 	for (unsigned i = 0; i < count; i++) {
 		tally[i].bytes -= outside;
 		tally[i].blocks[0] -= outside / 64 * line.blocks[0];

@@ -30,7 +30,7 @@ static int drop(const struct blm_place *place, struct blm_view *view)
 
 static int drop_opened(struct blm_filter *f)
 {
-	BLM_INSIDE;
+	BLM_CRITICAL_SECTION;
 	struct blm_view *view;
 	int r = blm_lock_current(f, &view);
 

@@ -19,7 +19,7 @@ static __attribute__((noinline)) void choose_stripe(struct blm_view *view, uint6
 
 static inline void add(const struct blm_view *view, uint64_t *keys, uint64_t n)
 {
-	if (is_alone(view))
+	if (is_exclusive(view))
 		store_release(keys, load_relaxed(keys) + n);
 	else
 		add_relaxed(keys, n);

@@ -11,34 +11,34 @@ int blm_view_set_split(struct blm_view *view, const char *display)
 		return blm_fail(-EBADMSG, "%s: part %u of %u of a filter: the first must be less "
 				"than the second, and that at most %d", display, part, parts,
 				BLM_SPLIT_MAX);
-	if (!view->whole.kind->splits)
+	if (!view->root.kind->splits)
 		return blm_fail(-EBADMSG, "%s: part %u of %u of a %s filter, and that kind is not "
-				"split", display, part + 1, parts, view->whole.kind->name);
-	view->split = blm_split_of(&view->whole, part, parts);
+				"split", display, part + 1, parts, view->root.kind->name);
+	view->split = blm_split_of(&view->root, part, parts);
 	return 0;
 }
 
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash)
 {
 	return !view->split.parts
-		|| (view->whole.kind->place
-		    && split_owns(&view->split, view->whole.kind->place(&view->whole, hash)));
+		|| (view->root.kind->place
+		    && split_owns(&view->split, view->root.kind->place(&view->root, hash)));
 }
 
 int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, size_t count)
 {
 	const struct blm_split *split = &view->split;
 
-	if (!view->whole.kind->place)
+	if (!view->root.kind->place)
 		return blm_fail(-EREMOTE, "part %u of %u of a %s filter, whose keys have cells in "
 				"several parts: join the parts (blm_join_begin()), then ask or add",
-				split->part + 1, split->parts, view->whole.kind->name);
+				split->part + 1, split->parts, view->root.kind->name);
 	for (size_t i = 0; i < count; i++)
 		if (!blm_view_owns(view, &hashes[i]))
 			return blm_fail(-EREMOTE, "part %u of %u of a filter, and a key belongs to "
 					"part %u: ask or add it there, or join the parts "
 					"(blm_join_begin())", split->part + 1,
-					split->parts, blm_split_owner(&view->whole, split->parts,
+					split->parts, blm_split_owner(&view->root, split->parts,
 								      &hashes[i]) + 1);
 	return 0;
 }

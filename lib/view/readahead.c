@@ -41,7 +41,7 @@ static void count_waits(struct blm_view *view, uint64_t waits)
 		blm_view_choose_pages(view, false);
 }
 
-bool blm_is_cold(struct blm_view *view, size_t keys)
+bool blm_waits_for_disk(struct blm_view *view, size_t keys)
 {
 	struct blm_disk_use use;
 	uint64_t waits;

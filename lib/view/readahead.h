@@ -1,6 +1,6 @@
 /* readahead.h - questions to a filter that is not in memory */
-#ifndef BLM_COLD_H
-#define BLM_COLD_H
+#ifndef BLM_READAHEAD_H
+#define BLM_READAHEAD_H
 
 #include "view/view.h"
 
@@ -8,14 +8,14 @@ enum { BLM_AHEAD = 1024 };	/* keys whose pages are asked for at once */
 static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "whole batches");
 
 /*
- * blm_is_cold() - did this thread wait for the disk of late, where it could have asked for its
- * pages in time?
+ * blm_waits_for_disk() - did this thread wait for the disk of late, where it could have asked for
+ * its pages in time?
  * @keys: how many it is about to ask or to change
  *
  * Costs next to nothing where all is in memory: the system's count of page faults is looked at once
  * in thousands of keys.
  */
-bool blm_is_cold(struct blm_view *view, size_t keys);
+bool blm_waits_for_disk(struct blm_view *view, size_t keys);
 
 /*
  * Reads the pages of these keys from the disk, all at once: at most BLM_AHEAD keys, or hashes.

@@ -105,7 +105,7 @@ int blm_check_parameters(const struct blm_view *a, const char *shown_a, const st
 	if (difference(&a->constant.template, &b->constant.template, why, sizeof(why)))
 		return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they differ in %s; %s",
 				shown_a,
-				shown_b, why, kind_takes_keys(a->whole.kind)
+				shown_b, why, kind_takes_keys(a->root.kind)
 				? "blm_template() makes filters that combine"
 				: "build filters that are to be merged with one capacity, rate, "
 				"options and seed");

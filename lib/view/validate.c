@@ -9,7 +9,7 @@
 static int check_parts(struct blm_view *view, const struct blm_contents *contents,
 		       const char *display)
 {
-	struct blm_part *whole = &view->whole;
+	struct blm_part *whole = &view->root;
 	unsigned first = whole->kind->parts(&whole->shape);
 
 	if (view->parts < first)
@@ -41,17 +41,17 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 		       const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
-	struct blm_shape *s = &view->whole.shape;
+	struct blm_shape *s = &view->root.shape;
 	int err = 0;
 
-	view->whole = view->part[0];
-	view->whole.kind = blm_kind_known(le32toh(t->kind), display, &err);
+	view->root = view->part[0];
+	view->root.kind = blm_kind_known(le32toh(t->kind), display, &err);
 	if (err)
 		return err;
-	if (!view->whole.kind->compose) {
+	if (!view->root.kind->compose) {
 		if (view->parts > 1)
 			return blm_fail(-EBADMSG, "%s: %u parts; %s filters have one", display,
-					view->parts, view->whole.kind->name);
+					view->parts, view->root.kind->name);
 		return 0;
 	}
 	*s = (struct blm_shape){
@@ -64,10 +64,10 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 		s->args[a] = le64toh(t->args[a]);
 	for (unsigned i = 0; i < view->parts; i++)
 		s->bytes += view->part[i].shape.bytes;
-	if (!blm_options_valid(view->whole.kind, s->args) || !view->whole.kind->valid(s))
+	if (!blm_options_valid(view->root.kind, s->args) || !view->root.kind->valid(s))
 		return blm_fail(-EBADMSG, "%s: no %s filter for %llu keys has m=%llu, k=%u, %u-bit "
 				"cells and these options", display,
-				view->whole.kind->name, (unsigned long long)s->capacity,
+				view->root.kind->name, (unsigned long long)s->capacity,
 				(unsigned long long)s->cells, s->probes, s->cell_bits);
 	return check_parts(view, contents, display);
 }
@@ -75,7 +75,7 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 int blm_view_check_template(const struct blm_view *view, const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
-	const struct blm_part *whole = &view->whole;
+	const struct blm_part *whole = &view->root;
 	const struct blm_family *family = view->hasher.family;
 	/* known: the hasher was made of it */
 	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));

@@ -24,9 +24,9 @@ static int set_part(struct blm_view *view, unsigned i, const struct blm_part_ent
 			.capacity = le64toh(e->capacity), .rate = blm_double_of(le64toh(e->rate)),
 		},
 	};
-	if (!part->kind || !blm_order_flip(le32toh(view->constant.template.bit_order),
-					   part->shape.cells, &part->flip))
-		part->flip = 0;
+	if (!part->kind || !blm_order_xor(le32toh(view->constant.template.bit_order),
+					   part->shape.cells, &part->order_xor))
+		part->order_xor = 0;
 	if (!is_foreign(view) && view->image.write)
 		part->marks = marks_of(part);
 	if (!is_foreign(view))
@@ -53,12 +53,12 @@ static int set_hasher(struct blm_view *view, const char *display)
 /* For calls with one key. */
 static void make_one(struct blm_view *view)
 {
-	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_kind *kind = view->root.kind;
 	bool sets_bits = kind_only_sets(kind) && kind->add && !kind->room && !kind->compose;
 	bool changes = view->image.write && !is_foreign(view)
 		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 
-	blm_one_make(&view->one, &view->whole, &view->hasher);
+	blm_one_make(&view->one, &view->root, &view->hasher);
 	if (view->split.parts) {	/* each key is looked at first */
 		view->one = (struct blm_one){ .contains = NULL };
 		return;
@@ -89,7 +89,7 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 	view->hash_id = blm_hash_id_of(&view->constant.template);
 	if (r < 0)
 		return r;
-	view->can = blm_kind_can(view->whole.kind);
+	view->can = blm_kind_can(view->root.kind);
 	make_one(view);
 	return blm_view_load(view, 0, display);
 }
@@ -266,8 +266,8 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 	for (int i = 0; i < BLM_OWN; i++)
 		ret[i] = is_foreign(view) || view->shows_image ? 0
 			: load_acquire(&live_of(view)->own[i].word);
-	if (view->whole.cut)
-		ret[BLM_OWN_CUT] = 1;
+	if (view->root.torn)
+		ret[BLM_OWN_TORN] = 1;
 }
 
 int blm_fail_sigbus(const char *display)

@@ -58,7 +58,7 @@ struct blm_view {
 	unsigned parts;
 	struct blm_checkpoint_layout checkpoint;	/* of a file with BLM_FLAG_CHECKPOINT */
 	/* the filter: its only part, or what its parts are together; ask and change this */
-	struct blm_part whole;
+	struct blm_part root;
 	unsigned can;			/* BLM_CAN_...: what blm_kind_can() says of its kind */
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
 	struct blm_presence presence;	/* what threads do instead of sharing that lock */
@@ -72,8 +72,8 @@ struct blm_view {
 	_Atomic bool syncs, writes;
 	pthread_mutex_t growing;	/* BLM_LOCK_GROW, the same */
 	/*
-	 * its description holds BLM_LOCK_ALONE (exclusive.c). Written under BLM_LOCK_REPLACE, or
-	 * before any other thread has the view
+	 * its description holds BLM_LOCK_EXCLUSIVE (exclusive.c). Written under BLM_LOCK_REPLACE,
+	 * or before any other thread has the view
 	 */
 	bool exclusive;
 	uint64_t last_seen;
@@ -127,17 +127,17 @@ static inline struct blm_live *live_of(const struct blm_view *view)
 }
 
 /* Is this caller the only one that sees it? */
-static inline void set_alone(struct blm_view *view, bool alone)
+static inline void set_unshared(struct blm_view *view, bool unshared)
 {
 	for (unsigned i = 0; i < view->parts; i++)
-		view->part[i].alone = alone;
-	view->whole.alone = alone;
+		view->part[i].unshared = unshared;
+	view->root.unshared = unshared;
 }
 
 /* Does one thread at a time change it, of one handle? Then it needs no lock for that. */
-static inline bool is_alone(const struct blm_view *view)
+static inline bool is_exclusive(const struct blm_view *view)
 {
-	return view->exclusive && view->whole.alone;
+	return view->exclusive && view->root.unshared;
 }
 
 static inline enum blm_state state_of(uint64_t word)
@@ -172,7 +172,7 @@ int blm_cannot_hash(const struct blm_hasher *by, const char *display);
 /* What a part of it says of its keys: as counts() of a composite kind; else 1. */
 static inline int blm_part_counts(const struct blm_view *view, unsigned i)
 {
-	return view->whole.kind->counts ? view->whole.kind->counts(&view->whole, i) : 1;
+	return view->root.kind->counts ? view->root.kind->counts(&view->root, i) : 1;
 }
 
 /*

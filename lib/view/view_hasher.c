@@ -12,7 +12,7 @@ static int set_scheme(struct blm_hasher *by, const struct blm_template_fields *t
 {
 	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const char *why;
-	uint64_t flip;
+	uint64_t order_xor;
 
 	if (!scheme)
 		return blm_fail(-EPROTONOSUPPORT,
@@ -22,13 +22,13 @@ static int set_scheme(struct blm_hasher *by, const struct blm_template_fields *t
 		return blm_fail(-EPROTONOSUPPORT,
 				"%s: bit order %u, which this program does not know; "
 				"a later version may", display, le32toh(t->bit_order));
-	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
+	if (!blm_order_xor(le32toh(t->bit_order), le64toh(t->cells), &order_xor))
 		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display,
 				(unsigned long long)le64toh(t->cells),
 				blm_order_name(le32toh(t->bit_order)));
 	if (scheme->need && (why = scheme->need()))
 		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, why);
-	blm_hasher_set_rule(by, scheme, flip);
+	blm_hasher_use_scheme(by, scheme, order_xor);
 	return 0;
 }
 

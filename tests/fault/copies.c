@@ -214,7 +214,7 @@ START_TEST(a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_
 
 	seen = current_view(f);
 	stands_at = seen->checkpoint.records[BLM_JOURNAL] + BLM_PAGE;
-	ck_assert_uint_gt(blocks_of_part(seen->whole.shape.bytes),
+	ck_assert_uint_gt(blocks_of_part(seen->root.shape.bytes),
 			  BLM_PAGE / sizeof(struct blm_block_record));
 	add_all(f, 0, 20000);
 	OK(blm_sync(f));

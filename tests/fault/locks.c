@@ -824,7 +824,7 @@ static int take_kinds_of_registry(void)
 
 static int add_or_put(struct blm_filter *f, uint64_t key)
 {
-	bool values = current_view(f)->whole.kind->put && !current_view(f)->whole.kind->add;
+	bool values = current_view(f)->root.kind->put && !current_view(f)->root.kind->add;
 
 	return values ? blm_put(f, &key, sizeof(key), 1) : blm_add(f, &key, sizeof(key));
 }

@@ -491,7 +491,7 @@ static bool has_key(const struct blm_filter *f, uint64_t key)
 
 static uint64_t newest_slot(const struct blm_filter *f)
 {
-	return load_acquire(own_word(&current_view(f)->whole, 0));
+	return load_acquire(own_word(&current_view(f)->root, 0));
 }
 
 static void look_at_turn(struct history *h, uint64_t key)
@@ -509,8 +509,8 @@ static bool has_room(const struct history *h, unsigned count)
 {
 	const struct blm_view *view = current_view(h->f);
 
-	return !view->whole.kind->room
-	    || view->whole.kind->room(&view->whole, blm_counted_keys(view)) > count;
+	return !view->root.kind->room
+	    || view->root.kind->room(&view->root, blm_counted_keys(view)) > count;
 }
 
 static void add_keys(struct history *h, unsigned count)
@@ -853,7 +853,7 @@ static struct keys remembered(struct keys keys, const struct cut *cut, const str
  */
 static uint64_t forgotten(const struct blm_filter *f, struct keys keys, const struct cut *cut)
 {
-	const struct blm_shape *s = &current_view(f)->whole.shape;
+	const struct blm_shape *s = &current_view(f)->root.shape;
 	double sum = 0;
 
 	for (uint64_t key = keys.from; key < keys.to; key++) {

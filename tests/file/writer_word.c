@@ -390,14 +390,14 @@ START_TEST(nothing_changes_while_the_filter_is_copied)
 	ck_assert_int_eq(pthread_create(&thread, NULL, change_until_over, f), 0);
 	for (int round = 0; round < 5; round++) {
 		struct blm_view *view = current_view(reader);
-		size_t bytes = (size_t)view->whole.shape.bytes;
+		size_t bytes = (size_t)view->root.shape.bytes;
 		uint8_t *before = malloc(bytes);
 
 		OK(blm_quiesce_begin(&quiesced, reader, view));
-		memcpy(before, view->whole.bytes, bytes);
+		memcpy(before, view->root.bytes, bytes);
 		for (int looks = 0; looks < 20; looks++) {
 			usleep(100);
-			ck_assert_mem_eq(before, view->whole.bytes, bytes);
+			ck_assert_mem_eq(before, view->root.bytes, bytes);
 		}
 		blm_quiesce_end(&quiesced);
 		free(before);

@@ -196,7 +196,7 @@ START_TEST(a_filter_whose_data_do_not_add_up_has_no_such_file)
 		size_t len;
 		void *bytes;
 
-		memcpy(current_view(f)->whole.bytes + damage[i].at,
+		memcpy(current_view(f)->root.bytes + damage[i].at,
 		       &(uint64_t){ htole64(damage[i].word) }, 8);
 		FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len),
 		      -EUCLEAN);
@@ -242,7 +242,7 @@ static int write_to(struct watched *w, const struct blm_part *part)
 START_TEST(whichever_piece_is_not_taken_it_is_the_last_that_is_written)
 {
 	struct blm_filter *f = built(65536);
-	const struct blm_part *part = &current_view(f)->whole;
+	const struct blm_part *part = &current_view(f)->root;
 	struct watched all = { .works = INT_MAX };
 
 	ck_assert_int_eq(write_to(&all, part), 0);
@@ -267,7 +267,7 @@ START_TEST(a_filter_that_is_damaged_while_it_is_written_is_told_as_that)
 
 	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
 		struct blm_filter *f = built(10000);
-		const struct blm_part *part = &current_view(f)->whole;
+		const struct blm_part *part = &current_view(f)->root;
 		struct watched w = { .works = 2,
 				     .damage = (uint64_t *)(void *)(part->bytes + damage[i].at),
 				     .word = damage[i].word };
@@ -284,11 +284,11 @@ END_TEST
 START_TEST(what_does_not_have_the_numbers_that_it_says_is_not_begun)
 {
 	struct blm_filter *f = built(50), *classic;
-	struct blm_part *part = &current_view(f)->whole, more = *part;
+	struct blm_part *part = &current_view(f)->root, more = *part;
 	struct watched w = { .works = INT_MAX };
 
 	OK(blm_create(&classic, NULL, NULL, &BLM_PARAMS(.kind = "classic", .capacity = 100)));
-	FAILS(write_to(&w, &current_view(classic)->whole), -EOPNOTSUPP);
+	FAILS(write_to(&w, &current_view(classic)->root), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(
 		strstr(blm_error_message(), "a filter: BIP 158 has only golomb filters"));
 	memcpy(part->bytes, &(uint64_t){ htole64(51) }, 8);

@@ -62,7 +62,7 @@ static void write_file(const char *path, const void *bytes, size_t count)
 /* A key, or where the kind holds values a key with one. */
 static void give(struct blm_filter *f, const void *bytes, size_t len)
 {
-	OK(current_view(f)->whole.kind->add ? blm_add(f, bytes, len) : blm_put(f, bytes, len, 1));
+	OK(current_view(f)->root.kind->add ? blm_add(f, bytes, len) : blm_put(f, bytes, len, 1));
 }
 
 static void add(struct blm_filter *f, uint32_t from, uint32_t to)

@@ -484,7 +484,7 @@ static void make_of(const struct blm_filter *f)
  */
 static bool ends_changes(const struct blm_filter *f)
 {
-	return current_view(f)->whole.kind->settle != NULL;
+	return current_view(f)->root.kind->recover != NULL;
 }
 
 /*

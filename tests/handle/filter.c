@@ -468,13 +468,13 @@ START_TEST(of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed)
 {
 	struct blm_filter *f = create(NULL, &small);
 	struct blm_view *view = atomic_load(&f->view);
-	struct blm_kind small_kind = *view->whole.kind;
+	struct blm_kind small_kind = *view->root.kind;
 	struct blm_key keys[1000];
 	uint64_t bits[16], claimed = 0, counted;
 
 	small_kind.claim_many = NULL;
 	small_kind.claim = claim_while_there_is_room;
-	view->whole.kind = &small_kind;
+	view->root.kind = &small_kind;
 	room_for = _i;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		keys[i] = (struct blm_key){ &keys[i], i % 8 };

@@ -746,7 +746,7 @@ static atomic_int renewed;
 /* Who goes over to another view is inside, and so is who used the old one. */
 struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_view *view)
 {
-	if (!blm_is_inside())
+	if (!blm_in_critical_section())
 		abort();
 	renewed++;
 	return __real_blm_view_renew(f, view);

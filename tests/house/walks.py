@@ -29,10 +29,10 @@ READ_HEADERS = {"handle/handle.h"}
 
 ANSWERS = {
     "what the machine says": "blm_now blm_read_at blm_know_boot blm_boot_number blm_disk_use",
-    "an entry of a table": "blm_family_by_id blm_scheme_by_id blm_order_name blm_order_flip blm_hasher_set_rule blm_kind_known"
+    "an entry of a table": "blm_family_by_id blm_scheme_by_id blm_order_name blm_order_xor blm_hasher_use_scheme blm_kind_known"
                            " blm_kind_by_id blm_kind_can blm_simd_best blm_options_valid blm_one_make valid",
     "a number, or an item that is computed or copied": "blm_check_constant blm_check_part blm_check_sync blm_check_block blm_check_record blm_template_id count_ones"
-                " blm_counted_keys blm_count_keys blm_last_sync blm_last_record blm_pages_too_many blm_is_cold"
+                " blm_counted_keys blm_count_keys blm_last_sync blm_last_record blm_pages_too_many blm_waits_for_disk"
                 " blm_character blm_uuid_file",
     "a lock of the system, or a list that a signal handler reads": "blm_lock_init blm_ofd_lock blm_ofd_unlock blm_sigbus_note",
 }

@@ -85,7 +85,7 @@ static inline void built_plan(struct built *b, const char *kind, unsigned probes
 
 	*part = (struct blm_part){ .kind = blm_kind_by_name(kind),
 				   .simd = blm_simd_best(),
-				   .alone = true };
+				   .unshared = true };
 	memcpy(part->shape.args, args, 2 * sizeof(*args));
 	OK(part->kind->plan(&part->shape, &params));
 	OK(part->kind->fit(&part->shape, &b->sorted));

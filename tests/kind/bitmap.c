@@ -225,7 +225,7 @@ START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
 {
 	static const char nines[] = "999999999999999999999999999999999999999999999999";
 	struct blm_filter *f = make(100);
-	struct blm_part part = current_view(f)->whole;
+	struct blm_part part = current_view(f)->root;
 	const uint64_t *word;
 	uint64_t mask = 1;
 

@@ -422,7 +422,7 @@ START_TEST(whatever_its_data_say_nothing_outside_of_them_is_read)
 	for (size_t s = 0; s < ARRAY_LEN(few); s++) {
 		struct blm_filter *f = build(kind_of(_i),
 					     (struct built){ .to = few[s], .seed = 17 });
-		struct blm_part *part = &current_view(f)->whole;
+		struct blm_part *part = &current_view(f)->root;
 		size_t bytes = part->shape.bytes, room = round_up(bytes, 4096);
 		uint8_t *map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 				    0),

@@ -151,7 +151,7 @@ START_TEST(a_large_one_in_memory_tells_its_load_and_is_synced)
 
 	OK(blm_create(&f, NULL, NULL,
 		      &BLM_PARAMS(.kind = "cuckoo", .capacity = 10000000, .rate = 0.01)));
-	ck_assert_uint_gt(current_view(f)->whole.shape.cells, 8 << 20);
+	ck_assert_uint_gt(current_view(f)->root.shape.cells, 8 << 20);
 	OK(blm_fact(f, 0, &load));
 	ck_assert_double_eq(load.value, 0);
 	for (uint64_t i = 0; i < 100; i++)
@@ -166,7 +166,7 @@ START_TEST(when_it_is_full_nothing_is_changed)
 {
 	struct blm_filter *f = make(5000, 1e-6, 4);
 	uint64_t keys = fill(f, 0), bytes = info(f).data_bytes;
-	const struct blm_part *part = &current_view(f)->whole;
+	const struct blm_part *part = &current_view(f)->root;
 	uint8_t *before = malloc(bytes);
 	unsigned refused = 0;
 
@@ -285,7 +285,7 @@ START_TEST(killed_writers_lose_no_key_and_leave_no_more_than_one_each)
 			ck_assert_int_eq(blm_remove(f, &key, 8), 1);
 		}
 	for (uint64_t i = 0; i < info(f).data_bytes; i++)
-		cells += current_view(f)->whole.bytes[i] != 0;
+		cells += current_view(f)->root.bytes[i] != 0;
 	/*
 	 * of what was under way at a kill: a key that was added and not noted, or taken out and
 	 * noted before
@@ -385,7 +385,7 @@ START_TEST(readers_miss_no_key_while_others_move_it)
 			_exit(0);
 		}
 	}
-	while (load_acquire(own_word(&current_view(f)->whole, 0)) < 1000)	/* moves */
+	while (load_acquire(own_word(&current_view(f)->root, 0)) < 1000)	/* moves */
 		usleep(1000);
 	s->end = true;
 	kill(pid[0], SIGKILL);
@@ -424,7 +424,7 @@ static void *wander(void *arg)
 START_TEST(a_key_is_found_while_it_goes_to_and_fro)
 {
 	struct blm_filter *f = make(1000, 1.2e-4, 7);
-	struct blm_part *part = &current_view(f)->whole;
+	struct blm_part *part = &current_view(f)->root;
 	struct blm_key key = { "wanderer", 8 }, other = { "at home", 7 };
 	struct blm_hashed hashed = { .key = &key, .by = &current_view(f)->hasher };
 	struct blm_key keys[256];
@@ -467,14 +467,14 @@ END_TEST
 static void cut(const char *path, const struct blm_filter *like)
 {
 	struct blm_view *view = current_view(like);
-	uint64_t boot = 12345, at = (uint64_t)(view->whole.bytes - view->image.map);
+	uint64_t boot = 12345, at = (uint64_t)(view->root.bytes - view->image.map);
 	int fd = open(path, O_RDWR);
 
 	ck_assert_int_eq(pwrite(fd, &boot, 8,
 				offsetof(struct blm_header, live)
 					+ offsetof(struct blm_live, boot)),
 			 8);
-	for (uint64_t i = 0; i + 64 < view->whole.shape.bytes; i += 200)
+	for (uint64_t i = 0; i + 64 < view->root.shape.bytes; i += 200)
 		ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)(at + i)), 6);
 	close(fd);
 }
@@ -767,7 +767,7 @@ START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
 	OK(blm_add(f, "new", 3));
-	while (!(current_view(f)->whole.bytes[cell * current_view(f)->whole.shape.cell_bits / 8]))
+	while (!(current_view(f)->root.bytes[cell * current_view(f)->root.shape.cell_bits / 8]))
 		cell++;
 	live_of(current_view(f))->own[1].word = htole64(cell + 1);
 	cut(path, f);

@@ -629,7 +629,7 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 		if (s < 2)
 			update(f, 50, all[s].keys, all[s].others, 1);
 		found(f, 0, 1);		/* the new file is seen */
-		part = &current_view(f)->whole;
+		part = &current_view(f)->root;
 		bytes = part->shape.bytes;
 		room = (bytes + 4095) / 4096 * 4096;
 		good = part->bytes;

@@ -23,7 +23,7 @@ static struct blm_filter *build(uint64_t count, double rate, const char *options
 
 static const struct blm_part *part_of(const struct blm_filter *f)
 {
-	return &current_view(f)->whole;
+	return &current_view(f)->root;
 }
 
 /* What the codes alone take, one number of each block as a code, too. */

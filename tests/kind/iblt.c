@@ -144,7 +144,7 @@ START_TEST(of_1000_tables_at_capacity_one_at_most_fails_and_says_so)
 	struct blm_hasher by = current_view(f)->hasher;
 	unsigned failed = 0;
 
-	a.alone = b.alone = true;
+	a.unshared = b.unshared = true;
 	a.marks = b.marks = NULL;
 	a.bytes = aligned_alloc(64, a.shape.bytes);
 	b.bytes = aligned_alloc(64, b.shape.bytes);

@@ -314,7 +314,7 @@ static void robbed(const struct blm_kind *kind, size_t member, unsigned can,
 	       member == offsetof(struct blm_kind, fold_bits) ? sizeof(less->fold_bits)
 	       : member == offsetof(struct blm_kind, splits)  ? sizeof(less->splits)
 							      : sizeof(void (*)(void)));
-	current_view(f)->part[0].kind = current_view(f)->whole.kind = less;
+	current_view(f)->part[0].kind = current_view(f)->root.kind = less;
 	current_view(f)->can = blm_kind_can(less);
 	ck_assert_uint_eq(blm_kind_can(less) & can, 0);
 	if (blm_kind_can(kind) & can)

@@ -97,14 +97,14 @@ static inline void set_key(uint64_t *word, uint64_t i, bool digits)
 
 static inline bool in_digits(const struct blm_filter *f)
 {
-	return current_view(f)->whole.kind->exact;
+	return current_view(f)->root.kind->exact;
 }
 
 /* Kinds that hold the keys themselves have room for so long ones. */
 static inline size_t longest(const struct blm_filter *f)
 {
-	return current_view(f)->whole.kind->holds_keys
-		     ? (size_t)current_view(f)->whole.shape.args[0]
+	return current_view(f)->root.kind->holds_keys
+		     ? (size_t)current_view(f)->root.shape.args[0]
 		     : SIZE_MAX;
 }
 

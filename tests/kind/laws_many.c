@@ -17,7 +17,7 @@ static struct blm_key *batch_with_duplicates(const struct blm_filter *f, size_t 
 
 	/* some find no room for one key many times */
 	for (size_t i = 3; i < count; i += 3)
-		keys[i] = keys[current_view(f)->whole.kind->fills ? i - 2 : i / 2];
+		keys[i] = keys[current_view(f)->root.kind->fills ? i - 2 : i / 2];
 	return keys;
 }
 

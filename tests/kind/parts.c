@@ -966,7 +966,7 @@ END_TEST
 START_TEST(no_key_is_in_any_of_no_parts_however_many_are_asked_for)
 {
 	struct blm_filter *f = attenuated();
-	struct blm_part whole = current_view(f)->whole;
+	struct blm_part whole = current_view(f)->root;
 	struct blm_hash hashes[65] = { 0 };
 	static const struct blm_family family;
 	const struct blm_hasher by = { .family = &family };

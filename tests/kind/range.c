@@ -153,7 +153,7 @@ START_TEST(a_range_that_runs_over_the_end_is_whole)
 		for (uint64_t i = 0; i < 4; i++)
 			number[i] = 4096 + 17 * i;
 		f = build(number, 4, (struct made){ .width = 8, .rate = 0.3, .seed = seed });
-		range_order_of(&order, &current_view(f)->whole.shape, seed << 7);
+		range_order_of(&order, &current_view(f)->root.shape, seed << 7);
 		wrapped += range_number(&order, number[3]) < range_number(&order, number[0]);
 		for (uint64_t first = 4096; first < 4160; first++)
 			for (uint64_t last = first; last < 4160; last++)
@@ -172,7 +172,7 @@ START_TEST(all_of_the_order_has_a_key_unless_there_is_none)
 	ck_assert_int_eq(ask(f, 5, 5), 0);
 	blm_close(f);
 	f = build((const uint64_t[]){ 5, 5, 5 }, 3, (struct made){ .width = 1024, .rate = 1e-6 });
-	ck_assert_uint_eq(current_view(f)->whole.shape.capacity, 1);
+	ck_assert_uint_eq(current_view(f)->root.shape.capacity, 1);
 	ck_assert_int_eq(ask(f, 0, UINT64_MAX), 1);
 	ck_assert_int_eq(ask(f, 0, 4), 0);
 	ck_assert_int_eq(ask(f, 6, 1000), 0);
@@ -398,8 +398,8 @@ START_TEST(a_key_takes_at_most_2_bits_more_than_the_logarithm_of_width_over_rate
 
 			fill(number, count, (enum lie)lie, h);
 			f = build(number, count, hows[h]);
-			bits = 8.0 * (double)current_view(f)->whole.shape.bytes
-			     / (double)current_view(f)->whole.shape.capacity;
+			bits = 8.0 * (double)current_view(f)->root.shape.bytes
+			     / (double)current_view(f)->root.shape.capacity;
 			/* the code is best for numbers that are anywhere */
 			ck_assert_msg(bits <= log2((double)hows[h].width / hows[h].rate)
 						      + (lie == RANDOM ? 2 : 2.6),
@@ -421,7 +421,7 @@ START_TEST(a_plan_foretells_the_space)
 	fill(number, count, RANDOM, 3);
 	f = build(number, count, (struct made){ .width = 1024, .rate = 0.01 });
 	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "range", .capacity = count, .rate = 0.01)));
-	ck_assert_double_eq_tol((double)plan.data_bytes, (double)current_view(f)->whole.shape.bytes,
+	ck_assert_double_eq_tol((double)plan.data_bytes, (double)current_view(f)->root.shape.bytes,
 				(double)plan.data_bytes / 100);
 	ck_assert_double_eq_tol(plan.predicted_rate, 0.01, 0.0001);
 	blm_close(f);
@@ -445,10 +445,10 @@ START_TEST(the_data_do_not_depend_on_memory_however_keys_lie)
 		g = build(number, count,
 			  (struct made){
 				  .width = 4096, .rate = 0.01, .seed = 3, .memory = 64 << 10 });
-		ck_assert_uint_eq(current_view(f)->whole.shape.bytes,
-				  current_view(g)->whole.shape.bytes);
-		ck_assert(!memcmp(current_view(f)->whole.bytes, current_view(g)->whole.bytes,
-				  current_view(f)->whole.shape.bytes));
+		ck_assert_uint_eq(current_view(f)->root.shape.bytes,
+				  current_view(g)->root.shape.bytes);
+		ck_assert(!memcmp(current_view(f)->root.bytes, current_view(g)->root.bytes,
+				  current_view(f)->root.shape.bytes));
 		blm_close(f), blm_close(g);
 	}
 	free(number);
@@ -843,7 +843,7 @@ START_TEST(a_merged_filter_has_the_keys_and_lengths_of_all)
 	ck_assert(blm_contains(f, "10.1.2.3", 8) && blm_contains(f, "11.0.5.6", 8)
 		  && blm_contains(f, "12.0.0.0", 8));
 	ck_assert(!blm_contains(f, "13.0.0.1", 8) && !blm_contains(f, "11.1.0.0", 8));
-	ck_assert_uint_eq(blm_golomb_count(&current_view(f)->whole), 3);
+	ck_assert_uint_eq(blm_golomb_count(&current_view(f)->root), 3);
 	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
 	OK(blm_update_add_many(u, &(struct blm_key){ "13.0.0.0/20", 11 }, 1));
 	FAILS(blm_update_add_many(u, &(struct blm_key){ "13.0.0.0/33", 11 }, 1), -EINVAL);

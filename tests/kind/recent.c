@@ -40,7 +40,7 @@ static struct blm_filter *create(uint64_t capacity, double rate, const char *opt
 
 static const struct blm_shape *shape_of(const struct blm_filter *f)
 {
-	return &current_view(f)->whole.shape;
+	return &current_view(f)->root.shape;
 }
 
 static uint64_t span_of(const struct blm_filter *f)
@@ -328,7 +328,7 @@ END_TEST
 START_TEST(stamps_that_are_a_little_ahead_count_as_now)
 {
 	struct blm_filter *f = create(100, 1e-9, "span=2000,tick=10");
-	uint64_t *word = (uint64_t *)current_view(f)->whole.bytes, before;
+	uint64_t *word = (uint64_t *)current_view(f)->root.bytes, before;
 
 	add(f, 1);
 	before = load_acquire(word);
@@ -501,7 +501,7 @@ START_TEST(impossible_words_crash_nobody_and_the_filter_goes_on)
 
 			for (uint64_t k = 0; k < 500; k++)
 				add(f, k);
-			store_release((uint64_t *)current_view(f)->whole.bytes + w, words[i]);
+			store_release((uint64_t *)current_view(f)->root.bytes + w, words[i]);
 			now += DAY;
 			for (uint64_t k = 0; k < 500; k++) {
 				has(f, k);
@@ -519,14 +519,14 @@ static uint64_t cell_at(const struct blm_filter *f, uint64_t cell)
 	uint64_t value = 0, bit = 512 + cell * shape_of(f)->cell_bits;
 
 	for (unsigned i = 0; i < shape_of(f)->cell_bits; i++, bit++)
-		value |= (uint64_t)(current_view(f)->whole.bytes[bit / 8] >> bit % 8 & 1) << i;
+		value |= (uint64_t)(current_view(f)->root.bytes[bit / 8] >> bit % 8 & 1) << i;
 	return value;
 }
 
 static void put_cell(struct blm_filter *f, uint64_t cell, uint64_t value)
 {
 	uint64_t bit = 512 + cell * shape_of(f)->cell_bits;
-	uint8_t *bytes = current_view(f)->whole.bytes;
+	uint8_t *bytes = current_view(f)->root.bytes;
 
 	for (unsigned i = 0; i < shape_of(f)->cell_bits; i++, bit++)
 		bytes[bit / 8] = (uint8_t)((bytes[bit / 8] & ~(1u << bit % 8))
@@ -606,7 +606,7 @@ START_TEST(the_rate_is_the_promised_one_over_the_whole_span)
 			wrong += has(f, UINT64_C(1) << 40 | (uint64_t)step << 24 | i);
 	}
 	rate = (double)wrong / (double)questions;
-	planned = current_view(f)->whole.kind->rate_at(shape_of(f), capacity);
+	planned = current_view(f)->root.kind->rate_at(shape_of(f), capacity);
 	most = planned + 3 * sqrt(planned / (double)questions);
 	ck_assert_msg(rate <= most && rate <= 0.01, "%g, more than %g", rate, most);
 	ck_assert_double_ge(rate, planned / 2);		/* it was about full for most of the time */
@@ -775,14 +775,14 @@ struct image {
 static void save(const struct blm_filter *f, struct image *ret)
 {
 	ck_assert_uint_le(shape_of(f)->bytes, sizeof(ret->bytes));
-	memcpy(ret->bytes, current_view(f)->whole.bytes, shape_of(f)->bytes);
-	ret->moves = load_acquire(own_word(&current_view(f)->whole, 0));
+	memcpy(ret->bytes, current_view(f)->root.bytes, shape_of(f)->bytes);
+	ret->moves = load_acquire(own_word(&current_view(f)->root, 0));
 }
 
 static void restore(const struct blm_filter *f, const struct image *image)
 {
-	memcpy(current_view(f)->whole.bytes, image->bytes, shape_of(f)->bytes);
-	store_release(own_word(&current_view(f)->whole, 0), image->moves);
+	memcpy(current_view(f)->root.bytes, image->bytes, shape_of(f)->bytes);
+	store_release(own_word(&current_view(f)->root, 0), image->moves);
 }
 
 static struct stopped {
@@ -811,12 +811,12 @@ static int stop_and_ask(void *context)
 	(void)context;
 	MUST(blm_open(&f, NULL, stopped.path, 0) == 0);
 	MUST(blm_hash_many(f, &(struct blm_key){ &stopped.key, 8 }, 1, &hashed.hash) == 0);
-	MUST(is_right(&current_view(f)->whole, &hashed));
+	MUST(is_right(&current_view(f)->root, &hashed));
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
 		return NOT_TRACED;
 	for (;;) {
 		raise(SIGSTOP);
-		if (!is_right(&current_view(f)->whole, &hashed))
+		if (!is_right(&current_view(f)->root, &hashed))
 			return 1;
 	}
 }
@@ -959,7 +959,7 @@ START_TEST(a_clock_that_stands_at_1970_is_as_any_other)
 	for (uint64_t k = 0; k < 10; k++)
 		add(f, k);
 	/* which says that nothing ever changed */
-	ck_assert_uint_ne(load_acquire((const uint64_t *)current_view(f)->whole.bytes), 0);
+	ck_assert_uint_ne(load_acquire((const uint64_t *)current_view(f)->root.bytes), 0);
 	now = 100000 * SECOND;
 	for (uint64_t k = 0; k < 10; k++)
 		ck_assert(!has(f, k));

@@ -112,7 +112,7 @@ END_TEST
 START_TEST(when_it_is_full_nothing_is_changed)
 {
 	struct blm_filter *f = make(2000, 0.9, buckets[_i], 4);
-	const struct blm_part *part = &current_view(f)->whole;
+	const struct blm_part *part = &current_view(f)->root;
 	uint8_t *before = malloc(part->shape.bytes);
 	uint64_t keys = 0;
 	int r;
@@ -194,7 +194,7 @@ END_TEST
 START_TEST(what_a_dead_writer_left_in_limbo_is_cleared_by_the_next)
 {
 	struct blm_filter *f = make(1000, 0.9, 2, 1);
-	struct blm_part *part = &current_view(f)->whole;
+	struct blm_part *part = &current_view(f)->root;
 	uint64_t key = 7;
 	unsigned empty = 0;
 
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more)
 {
 	struct blm_filter *f = make(1000, 0.9, 2, 1);
-	struct blm_part *part = &current_view(f)->whole;
+	struct blm_part *part = &current_view(f)->root;
 
 	*own_word(part, 1) = 5 + 1;
 	ck_assert_uint_eq(part->bytes[5], 0);
@@ -239,7 +239,7 @@ static struct blm_filter *make_of_bloom(void)
 
 	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024)));
 	OK(blm_add(f, "bloom", 5));
-	ck_assert_uint_eq(current_view(f)->whole.bytes[BLOOM_HERE], BLOOM);
+	ck_assert_uint_eq(current_view(f)->root.bytes[BLOOM_HERE], BLOOM);
 	return f;
 }
 
@@ -256,7 +256,7 @@ START_TEST(a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_
 {
 	static const struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom-cf");
 	struct blm_filter *f = make_of_bloom(), *copy;
-	struct blm_part *part = &current_view(f)->whole;
+	struct blm_part *part = &current_view(f)->root;
 	uint8_t *out;
 	size_t bytes;
 
@@ -273,8 +273,8 @@ START_TEST(a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_
 		blm_free(out);
 		OK(blm_copy(&copy, NULL, a_path(), f, 0));
 		ck_assert_uint_eq(copies_of_bloom(copy), 1);
-		ck_assert_uint_eq(*own_word(&current_view(copy)->whole, 1), 0);
-		ck_assert_uint_eq(current_view(copy)->whole.bytes[BLOOM_HERE + BLOOM_THERE - there],
+		ck_assert_uint_eq(*own_word(&current_view(copy)->root, 1), 0);
+		ck_assert_uint_eq(current_view(copy)->root.bytes[BLOOM_HERE + BLOOM_THERE - there],
 				  0);
 		blm_close(copy);
 	}
@@ -285,7 +285,7 @@ END_TEST
 START_TEST(a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there)
 {
 	struct blm_filter *f = make_of_bloom();
-	struct blm_part *part = &current_view(f)->whole;
+	struct blm_part *part = &current_view(f)->root;
 
 	*own_word(part, 1) = BLOOM_HERE + 1;
 	ck_assert_uint_eq(copies_of_bloom(f), 1);
@@ -305,7 +305,7 @@ START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
 
 	OK(blm_sync(f));
 	OK(blm_add(f, "other", 5));
-	*own_word(&current_view(f)->whole, 1) = BLOOM_HERE + 1;
+	*own_word(&current_view(f)->root, 1) = BLOOM_HERE + 1;
 	ck_assert_int_eq(pwrite(fd, &boot, 8,
 				offsetof(struct blm_header, live)
 					+ offsetof(struct blm_live, boot)),

@@ -746,14 +746,14 @@ static int look_at_mark_and_claim(struct blm_part *part, const struct blm_hashed
 START_TEST(the_file_says_that_it_changes_before_a_key_is_claimed)
 {
 	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
-	struct blm_kind looks = *current_view(f)->whole.kind;
+	struct blm_kind looks = *current_view(f)->root.kind;
 
 	ck_assert_int_eq(blm_claim(f, "before", 6), 1);
 	OK(blm_sync(f));
 	claimed_in = current_view(f);
 	real_claim = looks.claim;
 	looks.claim = look_at_mark_and_claim;
-	claimed_in->whole.kind = &looks;
+	claimed_in->root.kind = &looks;
 	ck_assert(!blm_is_marked_written(live_of(claimed_in)));
 	marked_before = -1;
 	ck_assert_int_eq(blm_claim(f, "a", 1), 1);

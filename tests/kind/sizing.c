@@ -21,7 +21,7 @@ static struct blm_part make(const char *kind, const struct blm_params *params)
 {
 	struct blm_part part = { .kind = blm_kind_by_name(kind),
 				 .simd = blm_simd_best(),
-				 .alone = true };
+				 .unshared = true };
 
 	ck_assert_int_eq(blm_options_parse(part.kind, NULL, part.shape.args), 0);
 	ck_assert_int_eq(part.kind->plan(&part.shape, params), 0);

@@ -99,11 +99,11 @@ END_TEST
 START_TEST(on_the_way_there_the_rate_is_as_predicted)
 {
 	struct blm_filter *f = make(3);
-	struct blm_shape shape = current_view(f)->whole.shape;
+	struct blm_shape shape = current_view(f)->root.shape;
 	uint64_t keys = 0;
 
 	for (uint64_t to = 2000; to <= 128000; to *= 4) {
-		double predicted = current_view(f)->whole.kind->rate_at(&shape, to);
+		double predicted = current_view(f)->root.kind->rate_at(&shape, to);
 
 		add(f, keys, to);
 		keys = to;

@@ -327,15 +327,15 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
 			add(f, next++);
 		OK(blm_rotate(f));
 		last_of[rotations] = next;
-		word[rotations] = load_acquire(current_view(f)->whole.own);
+		word[rotations] = load_acquire(current_view(f)->root.own);
 	}
 	OK(blm_sync(f));
 	at_sync = rotations;
 	memcpy(synced, current_view(f)->image.map, bytes);
 	for (uint64_t more = (uint64_t)_i % (2 * SLOTS + 2); more; more--, rotations++) {
 		const struct blm_part *slot =
-			&current_view(f)->part[current_view(f)->whole.kind->begin_slot(
-				&current_view(f)->whole)];
+			&current_view(f)->part[current_view(f)->root.kind->begin_slot(
+				&current_view(f)->root)];
 
 		for (int i = 0; i < 100; i++)
 			add(f, next++);
@@ -344,7 +344,7 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
 		       slot->shape.bytes);
 		OK(blm_rotate(f));
 		last_of[rotations] = next;
-		word[rotations] = load_acquire(current_view(f)->whole.own);
+		word[rotations] = load_acquire(current_view(f)->root.own);
 	}
 	memcpy(now, current_view(f)->image.map, bytes);
 	for (uint64_t page = 0; page < bytes; page += 4096) {
@@ -367,7 +367,7 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
 
 		ck_assert_uint_eq(found(f, from, to), to - from);
 	}
-	for (cut_at = at_sync - 1; word[cut_at] != load_acquire(current_view(f)->whole.own);
+	for (cut_at = at_sync - 1; word[cut_at] != load_acquire(current_view(f)->root.own);
 	     cut_at++)
 		ck_assert_uint_lt(cut_at, rotations);
 	ck_assert_uint_eq(found(f, 0, last_of[cut_at - SLOTS - 1]), 0);
@@ -390,7 +390,7 @@ START_TEST(a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_i
 	}
 	view = current_view(f);
 	for (unsigned i = 0; i < view->parts; i++)	/* a slot that is neither asked nor clear */
-		if (!view->whole.kind->counts(&view->whole, i))
+		if (!view->root.kind->counts(&view->root, i))
 			memset(view->part[i].bytes, 0xff, view->part[i].shape.bytes);
 	ck_assert_uint_eq(found(f, 0, 1000), 2);
 	OK(blm_rotate(f));
@@ -412,7 +412,7 @@ START_TEST(a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any)
 
 	for (uint64_t i = 0; i < 450; i++)
 		add(f, i);
-	words = current_view(f)->whole.own;
+	words = current_view(f)->root.own;
 	ck_assert_uint_eq(words[8], 400);
 	ck_assert_uint_eq(words[1], 400);
 	words[_i ? 1 : 8] = _i ? 0 : 300;
@@ -432,7 +432,7 @@ START_TEST(impossible_words_crash_nobody)
 	static const uint64_t words[] = {
 		0, 1, 63, UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, 12345678901234567
 	};
-	uint64_t *own = current_view(f)->whole.own;
+	uint64_t *own = current_view(f)->root.own;
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		for (size_t j = 0; j < ARRAY_LEN(words); j++) {
@@ -453,7 +453,7 @@ START_TEST(slots_of_the_last_possible_time_keep_their_keys)
 	struct blm_filter *f = create(a_path(), "slots=3,span=30", 300);
 
 	add(f, 0);
-	store_release(current_view(f)->whole.own, (UINT64_MAX - 63) | 2);
+	store_release(current_view(f)->root.own, (UINT64_MAX - 63) | 2);
 	for (uint64_t key = 1; key < 8; key++) {
 		add(f, key);
 		OK(blm_rotate(f));

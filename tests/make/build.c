@@ -299,7 +299,7 @@ START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
 	kind.fill = NULL;
 	part.kind = &kind;
 	part.marks = NULL;
-	part.alone = true;
+	part.unshared = true;
 	part.bytes = aligned_alloc(64, part.shape.bytes);
 	memset(part.bytes, 0, part.shape.bytes);
 	blm_filling_begin(&filling, &part, 1 << 20);

@@ -90,7 +90,8 @@ enum { TOLD_OLD = TOLD, TOLD_NEW, DONE };
 #include "file/sigbus.h"
 #define blm_sigbus_hit(map) ((void)(map), false)	/* no file is truncated here */
 #include "file/ofd_lock.c"
-static_assert(ALONE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_ALONE, "scheduler.h knows its byte");
+static_assert(EXCLUSIVE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_EXCLUSIVE,
+	      "scheduler.h knows its byte");
 #include "file/presence.c"
 #include "stubs.h"
 

@@ -168,15 +168,15 @@ static long caught_syscall(long number, ...)
 	return 0;
 }
 
-/* BLM_LOCK_ALONE: nobody has it here. */
-#define ALONE_BYTE ((INT64_C(1) << 62) + 6)
+/* BLM_LOCK_EXCLUSIVE: nobody has it here. */
+#define EXCLUSIVE_BYTE ((INT64_C(1) << 62) + 6)
 
 static int caught_fcntl(int command, struct flock *lock)
 {
-	unsigned which = lock->l_start == ALONE_BYTE ? 0 : lock_of(lock);
+	unsigned which = lock->l_start == EXCLUSIVE_BYTE ? 0 : lock_of(lock);
 	bool exclusive = lock->l_type == F_WRLCK;
 
-	if (lock->l_start == ALONE_BYTE) {
+	if (lock->l_start == EXCLUSIVE_BYTE) {
 		lock->l_type = F_UNLCK;
 		return 0;
 	}

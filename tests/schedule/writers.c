@@ -84,7 +84,8 @@ enum { DONE = TOLD };
 #include "file/sigbus.h"
 #define blm_sigbus_hit(map) ((void)(map), false)	/* no file is truncated here */
 #include "file/ofd_lock.c"
-static_assert(ALONE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_ALONE, "scheduler.h knows its byte");
+static_assert(EXCLUSIVE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_EXCLUSIVE,
+	      "scheduler.h knows its byte");
 #include "file/writer_word.c"
 #define blm_writer_inherit(p, slot) \
 	(mistake == NOT_INHERITED ? (void)0 : (blm_writer_inherit)(p, slot))
@@ -283,7 +284,7 @@ static void make_process(unsigned i, const struct crew *c)
 	early = looks = 0;
 	blm_slot_idle = BLM_SLOT_FENCED;
 	blm_here = (struct blm_here){ .number = (uint16_t)number };
-	*view = (struct blm_view){ .whole.kind = &kind };
+	*view = (struct blm_view){ .root.kind = &kind };
 	view->image.header = &header;
 	view->image.map = (uint8_t *)&header;
 	view->image.fd = (int)i;

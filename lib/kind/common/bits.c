@@ -17,7 +17,7 @@ void blm_bits_plan_given(struct blm_shape *s,
 
 bool blm_bits_claim(struct blm_part *part, const struct blm_bits *bits, bool *lacks, size_t count)
 {
-	bool won = bits_claim(bits, lacks, count, part->alone);
+	bool won = bits_claim(bits, lacks, count, part->unshared);
 
 	for (size_t i = 0; i < count; i++)
 		if (lacks[i])
@@ -45,7 +45,7 @@ static void unite_shared(const struct blm_part *part, uint8_t *dst, const uint8_
 
 void blm_bits_unite(const struct blm_part *part, void *dst, const void *src, size_t bytes)
 {
-	if (!part->alone) {
+	if (!part->unshared) {
 		unite_shared(part, dst, src, bytes);
 		return;
 	}

@@ -21,13 +21,13 @@ struct blm_bits {
  * Set them. Returns those that were 0 before. Acquire and release: a thread that sees the bit also
  * sees all stores that its setter made before.
  */
-static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
+static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool unshared)
 {
 	uint64_t missing = mask & ~load_acquire(word);
 
 	if (!missing)
 		return 0;
-	if (alone) {
+	if (unshared) {
 		*word |= htole64(missing);
 		return missing;
 	}
@@ -46,7 +46,7 @@ static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
  * nothing; if a is b, only one OR changes it. No caller wins only if another key's bits, or a
  * caller that died after its step on the decider, completed it.
  */
-static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
+static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t count, bool unshared)
 {
 	size_t decider = count;
 	bool won = false;
@@ -58,7 +58,7 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
 	}
 	for (size_t i = 0; i <= decider && i < count; i++)
 		if (lacks[i])
-			won = bits_set(bits[i].word, bits[i].mask, alone);
+			won = bits_set(bits[i].word, bits[i].mask, unshared);
 	return won;
 }
 
@@ -68,12 +68,12 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
  * addresses.
  */
 static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks,
-				  bool alone)
+				  bool unshared)
 {
 	for (; lacks; lacks &= lacks - 1) {
 		unsigned i = (unsigned)__builtin_ctz(lacks);
 
-		if (alone)
+		if (unshared)
 			words[i] |= htole64(masks[i]);
 		/* the old value is not used, or this would be a loop of compare-and-swap */
 		else
@@ -89,11 +89,11 @@ static inline void bits_set_block(uint64_t *words, const uint64_t *masks, unsign
 }
 
 /* Set one bit. Was it 0 before? */
-static inline bool bits_set_one(uint64_t *word, unsigned number, bool alone)
+static inline bool bits_set_one(uint64_t *word, unsigned number, bool unshared)
 {
 	uint64_t bit = UINT64_C(1) << number;
 
-	if (alone) {
+	if (unshared) {
 		bool missing = !(le64toh(*word) & bit);
 
 		*word |= htole64(bit);
@@ -103,15 +103,15 @@ static inline bool bits_set_one(uint64_t *word, unsigned number, bool alone)
 }
 
 static inline bool bits_claim_words(uint64_t *words, const uint64_t *masks, unsigned lacks,
-				    bool alone)
+				    bool unshared)
 {
 	unsigned decider;
 
 	if (!lacks)
 		return false;
 	decider = 31 - (unsigned)__builtin_clz(lacks);
-	bits_set_words(words, masks, lacks & ~(1u << decider), alone);
-	return bits_set(&words[decider], masks[decider], alone) != 0;
+	bits_set_words(words, masks, lacks & ~(1u << decider), unshared);
+	return bits_set(&words[decider], masks[decider], unshared) != 0;
 }
 
 /* Where the number of cells was given: the rest of the shape from it. */

@@ -17,7 +17,7 @@ typedef bool blm_contains_block(const uint64_t *block, unsigned probes,
 typedef unsigned blm_block_lacks(const uint64_t *block, unsigned probes,
 				 const struct blm_hash *hash, uint64_t ret_mask[8]);
 /* bits_set_words(), or a set's own */
-typedef void blm_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone);
+typedef void blm_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool unshared);
 typedef unsigned blm_split_lacks(const uint64_t *block, uint64_t lo,
 				 uint64_t ret_mask[SPLIT_WORDS]);
 
@@ -37,7 +37,7 @@ BLM_INLINED bool blocked_add(struct blm_part *part, uint64_t blocks, const struc
 
 	if (!lacks)
 		return false;
-	if (part->alone)
+	if (part->unshared)
 		bits_set_block(block, mask, 8);
 	else
 		bits_set_words(block, mask, lacks, false);
@@ -62,7 +62,7 @@ BLM_INLINED bool split_block_add(struct blm_part *part, uint64_t blocks,
 
 	if (!lacks)
 		return false;
-	if (part->alone)
+	if (part->unshared)
 		bits_set_block(block, mask, SPLIT_WORDS);
 	else
 		set(block, mask, lacks, false);
@@ -90,7 +90,7 @@ BLM_INLINED bool classic_add_cell(struct blm_part *part, uint64_t cell)
 {
 	uint64_t *word = (uint64_t *)part->bytes + cell / 64;
 
-	if (!bits_set(word, UINT64_C(1) << cell % 64, part->alone))
+	if (!bits_set(word, UINT64_C(1) << cell % 64, part->unshared))
 		return false;
 	mark(part, word);
 	return true;

@@ -174,7 +174,7 @@ static uint64_t cells_set(uint64_t word, unsigned bits, uint64_t low)
 	return word & low;
 }
 
-void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes,
+void blm_cells_tally(const struct blm_part *part, const void *data, size_t bytes,
 		      struct blm_tally *to)
 {
 	unsigned bits = part->shape.cell_bits;
@@ -227,7 +227,7 @@ void blm_cells_unite(const struct blm_part *part, void *dst, const void *src, si
 		seen = load_acquire(&to[i]);
 		do
 			all = join(part, seen, more);
-		while (all != seen && !word_swap(&to[i], &seen, all, part->alone));
+		while (all != seen && !word_swap(&to[i], &seen, all, part->unshared));
 		if (all != seen)
 			mark(part, &to[i]);
 	}

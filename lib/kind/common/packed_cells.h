@@ -44,11 +44,11 @@ static inline uint64_t cell_get(const struct blm_part *part, struct blm_cell c)
 /*
  * Exchange a word for another; false: it is no longer what was seen, and *seen is what it is now.
  */
-static inline bool word_swap(uint64_t *word, uint64_t *seen, uint64_t value, bool alone)
+static inline bool word_swap(uint64_t *word, uint64_t *seen, uint64_t value, bool unshared)
 {
 	uint64_t old = htole64(*seen);
 
-	if (alone) {
+	if (unshared) {
 		*word = htole64(value);
 		return true;
 	}
@@ -81,7 +81,7 @@ unsigned blm_cells_padding_bits(const struct blm_shape *shape);
 
 /* A cell is set if it is not 0: then the formulas are those of classic. */
 bool blm_cells_contain(const struct blm_part *part, const struct blm_hashed *key);
-void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes,
+void blm_cells_tally(const struct blm_part *part, const void *data, size_t bytes,
 		      struct blm_tally *to);
 double blm_cells_rate_of(const struct blm_shape *shape, const struct blm_tally *tally);
 double blm_cells_keys_of(const struct blm_shape *shape, double fill, double *ret_error);

@@ -4,7 +4,7 @@
  *
  * One writer at a time; readers take no lock. Each change is of one cell, and own word LIMBO names
  * that cell, plus 1, as long as its contents do not count: a writer that dies leaves a cell that
- * the next writer clears (settle()). A fingerprint that moves is never out of the table:
+ * the next writer clears (recover()). A fingerprint that moves is never out of the table:
  *
  *   writer   LIMBO := the new cell; writes it; own word MOVES + 1; LIMBO := the old cell; clears
  *            that; LIMBO := 0.
@@ -15,8 +15,8 @@
  * All stores release and all loads acquire, in this order. A cell may straddle two words; one that
  * is seen half-written is in limbo.
  */
-#ifndef BLM_KIND_LIMBO_H
-#define BLM_KIND_LIMBO_H
+#ifndef BLM_KIND_RELOCATION_H
+#define BLM_KIND_RELOCATION_H
 
 #include "kind/kind.h"
 
@@ -62,7 +62,7 @@ static inline void in_limbo(struct blm_part *part, uint64_t cell_plus_1)
 	store_release(own_word(part, LIMBO), cell_plus_1);
 }
 
-static inline void settle(struct blm_part *part)
+static inline void recover(struct blm_part *part)
 {
 	uint64_t limbo = load_acquire(own_word(part, LIMBO));
 

@@ -197,7 +197,7 @@ proctype adder(byte me)
 		now = word[file];
 #endif
 		if :: state_of(now) == LIVE -> break :: else fi;
-		lock_exclusive(file);				/* settle(); so does settle_state() of who opens to write */
+		lock_exclusive(file);				/* confirm_current(); so does settle_state() of who opens to write */
 		atomic {
 			!held_back[me];				/* fcntl() is a fence */
 #ifndef NO_LOOK_UP
