@@ -243,6 +243,71 @@ START_TEST(a_forked_child_is_no_owner)
 }
 END_TEST
 
+/*
+ * A change by a handle that was open before, and an owner that comes and goes before its end. What
+ * the change did may be lost, although the owner is gone, and although another thread of the handle
+ * has looked at the file since.
+ */
+static void begin_and_let_an_owner_pass(bool ask)
+{
+	BLM_CRITICAL_SECTION;
+	const char *path = a_filter("blocked");
+	struct blm_filter *before = opened(path, BLM_OPEN_WRITE), *f;
+	struct blm_view *view;
+
+	OK(blm_change_begin(before, &view));
+	f = opened(path, BLM_OPEN_EXCLUSIVE);
+	put_numbers(f, 0, 1);
+	if (ask)
+		holds_numbers(before, 0, 1);
+	blm_close(f);
+	if (ask)
+		put_numbers(before, 1, 2);
+	ck_assert_int_eq(blm_change_end(before, view), -EAGAIN);
+	OK(blm_change_begin(before, &view));
+	OK(blm_change_end(before, view));
+	blm_close(before);
+}
+
+START_TEST(a_change_is_made_again_if_an_owner_passed)
+{
+	begin_and_let_an_owner_pass(_i);
+}
+END_TEST
+
+/* A handle that asks whether there is an owner. Until it knows, no thread of it may change. */
+static struct blm_filter *asking;
+static unsigned asked;
+
+bool __real_blm_ofd_held(int fd, enum blm_lock_of what);
+bool __wrap_blm_ofd_held(int fd, enum blm_lock_of what);
+
+bool __wrap_blm_ofd_held(int fd, enum blm_lock_of what)
+{
+	if (asking && what == BLM_LOCK_EXCLUSIVE) {
+		ck_assert(!is_current(atomic_load(&asking->view)) || atomic_load(&asking->status));
+		asked++;
+	}
+	return __real_blm_ofd_held(fd, what);
+}
+
+START_TEST(no_thread_changes_before_the_handle_knows_of_an_owner)
+{
+	const char *path = a_filter(kinds[_i]);
+	struct blm_filter *before = opened(path, BLM_OPEN_WRITE),
+		*f = opened(path, BLM_OPEN_EXCLUSIVE);
+
+	put_numbers(f, 0, 1);
+	asking = before;
+	holds_numbers(before, 0, 1);
+	asking = NULL;
+	ck_assert_uint_gt(asked, 0);
+	FAILS(blm_add(before, "a", 1), -EBUSY);
+	blm_close(f);
+	blm_close(before);
+}
+END_TEST
+
 /* ---- A race ---- */
 
 enum { ADDERS = 2, TURNS = 60, EACH = 400 };
@@ -331,6 +396,8 @@ int main(void)
 	tcase_add_loop_test(tc, the_file_is_not_replaced_meanwhile, 0, all);
 	tcase_add_loop_test(tc, a_killed_owner_keeps_nobody_out, 0, all);
 	tcase_add_loop_test(tc, a_forked_child_is_no_owner, 0, all);
+	tcase_add_loop_test(tc, no_thread_changes_before_the_handle_knows_of_an_owner, 0, all);
+	tcase_add_loop_test(tc, a_change_is_made_again_if_an_owner_passed, 0, 2);
 	tcase_add_loop_test(tc, no_key_is_lost_by_taking_turns, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -243,8 +243,9 @@ struct blm_slot_line {
  *   parts    how many entries of the part table are in use. Written by the holder of the grow lock,
  *            store-release, after the entry and the part's bytes are complete; readers load-acquire
  *            and never look past it.
- *   state    enum blm_state. Written under the replace lock only; read by every call, acquire, no
- *            lock. See replace.h.
+ *   state    enum blm_state, and how often it was set; the upper 24 bits: how many exclusive owners
+ *            the file had (exclusive.c). Written under the replace lock only; read by every call,
+ *            acquire, no lock. See replace.h.
  *   epoch    the current epoch, from 1. Written by the holder of the sync lock: epoch + 1, before
  *            it writes back. Read by writers.
  *   written  the last epoch in which a writer changed the data. Writers raise it (compare-and-swap,

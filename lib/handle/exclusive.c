@@ -8,7 +8,8 @@
  *   owner          1. hold BLM_LOCK_REPLACE exclusively: no thread is in a change that is done once
  *                  2. take BLM_LOCK_EXCLUSIVE, or fail with -EBUSY
  *                  3. take BLM_LOCK_SYNC and give it back: a sync that did not see 2 has ended
- *                  4. count the state word up, LIVE as before; full fence; give the lock of 1 back
+ *                  4. count the owners in the state word up, LIVE as before; full fence; give the
+ *                     lock of 1 back
  *   other handle   1. load the state word, and remember it
  *                  2. ask whether another description holds BLM_LOCK_EXCLUSIVE. Held: -EBUSY
  *                  3. change bits, if the state word is the one of 1
@@ -16,9 +17,14 @@
  *
  * Another handle that found the lock free in its 2 loaded the word before the owner's 2, and so
  * before 4. It changes nothing from then on that it would report: its 3 or 4 finds another word,
- * and its 2 then finds the lock. Bits that it set between are an add that fails. They may be lost,
- * because the owner stores whole words; and they are no damage. Its change before the owner's 4 is
- * complete, and the owner loads it after its fence.
+ * and its 2 then finds the lock, or that the owner is gone. Bits that it set between may be lost,
+ * because the owner stores whole words; and they are no damage. So such a change is made again, or
+ * fails. The count of owners tells an owner that came and went from a replacement that failed.
+ * Its change before the owner's 4 is complete, and the owner loads it after its fence.
+ *
+ * All threads of a handle share what 1 remembers. So it is never changed in a view to the word of
+ * another owner: the handle goes over to a new view (look_again()), after it asked 2 for that, and
+ * a change that began in the old view finds another word in its 4.
  *
  * Changes that are done once, replacements and drops hold BLM_LOCK_REPLACE, or are present in
  * slots. A holder of that lock asks 2 after it has the lock (lock_replace()). Syncs ask it under
@@ -49,10 +55,14 @@ static void be_exclusive(struct blm_view *view)
 
 static void own(struct blm_filter *f, struct blm_view *view)
 {
-	set_state(view, BLM_LIVE);
+	uint64_t *word = &live_of(view)->state.word;
+
+	store_release(word, (owners_of(load_acquire(word)) + 1) << BLM_OWNERS_SHIFT | BLM_LIVE);
+	full_fence();
 	be_exclusive(view);
 	pthread_mutex_lock(&f->renewing);
-	set_seen(view, load_acquire(&live_of(view)->state.word));
+	view->owners = owners_of(load_acquire(word));
+	set_seen(view, load_acquire(word));
 	f->exclusive = true;
 	atomic_store(&f->status, 0);
 	pthread_mutex_unlock(&f->renewing);

@@ -31,6 +31,7 @@ static int settle_state(struct blm_filter *f, struct blm_view *view)
 	if (r == 1) {
 		set_state(view, BLM_LIVE);
 		atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+		view->owners = owners_of(atomic_load(&view->seen_state));
 	}
 	blm_unlock_exclusive(&view->lock, view->image.fd);
 	return r;

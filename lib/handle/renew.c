@@ -17,6 +17,9 @@
  * the state word changes, which seen_state then records. Whether a process lives is asked before
  * the name is looked up: after it, a process that died in between would be missed.
  *
+ * If the file has had another exclusive owner since, a handle for writing goes over to a new view
+ * of it: changes that began in this view are made again (exclusive.c).
+ *
  * behind: the file is known to differ from what the view shows.
  */
 static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, bool *ret_changed)
@@ -25,9 +28,11 @@ static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, 
 		? view->last_seen : atomic_load(&view->seen_state);
 	bool under_way = state_of(state) != BLM_LIVE
 		&& (view->image.fd < 0 || blm_ofd_held(view->image.fd, BLM_LOCK_REPLACE));
+	bool same_owner = !f->write || owners_of(state) == view->owners;
 	int r = state == seen && !behind ? 1 : blm_is_at_place(f, view);
 
-	if (r == 1 && !behind && !(view->shows_image && !blm_checkpoint_is_needed(view))
+	if (r == 1 && !behind && same_owner
+	    && !(view->shows_image && !blm_checkpoint_is_needed(view))
 	    && load_acquire(&live_of(view)->parts.word) == view->parts) {
 		if (!under_way)
 			set_seen(view, state);
@@ -92,6 +97,9 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 			set_seen(fresh, fresh->last_seen);
 		}
 		if (fresh) {
+			r = blm_ask_admission(f, fresh);
+			/* before a thread takes the view for one that may be changed */
+			atomic_store(&f->status, r);
 			/* the other threads go on while it is loaded, as far as that can be done */
 			replace_view(f, now, fresh);
 			if (f->load)
@@ -99,9 +107,9 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 			if (f->load)
 				blm_view_load(fresh, f->load, f->place.display);
 			now = fresh;
-		}
-		if (r == 0)
+		} else if (r == 0) {
 			r = blm_ask_admission(f, now);
+		}
 		atomic_store(&f->status, r);
 	}
 	pthread_mutex_unlock(&f->renewing);

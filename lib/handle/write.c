@@ -123,6 +123,9 @@ static int confirm_current(struct blm_filter *f, struct blm_view *view)
 	r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
 	if (r == 1 && state_of(load_acquire(&live_of(view)->state.word)) != BLM_LIVE)
 		set_state(view, BLM_LIVE);
+	/* the change is made again in a new view, since an owner may have stored over its bits */
+	if (r == 1 && has_new_owners(view))
+		r = 0;
 	if (r == 1) {
 		atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
 		atomic_store(&f->status, 0);
@@ -252,7 +255,7 @@ static int look_up(struct blm_filter *f, struct blm_view *view)
 {
 	int r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
 
-	if (r != 1 || !has_all_parts(view))
+	if (r != 1 || !has_all_parts(view) || has_new_owners(view))
 		return r < 0 ? r : 0;
 	atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
 	atomic_store(&f->status, 0);

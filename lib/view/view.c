@@ -202,6 +202,7 @@ int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write
 	}
 	atomic_init(&view->seen_state, 0);
 	set_seen(view, load_acquire(&live_of(view)->state.word));
+	view->owners = owners_of(view->last_seen);
 	*ret = view;
 	return 0;
 }

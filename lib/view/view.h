@@ -41,6 +41,13 @@ struct blm_view {
 	uint64_t replaced;
 	/* callers that have its data by blm_data_map(), so it stays; under the same lock */
 	unsigned pins;
+	/*
+	 * How many exclusive owners (exclusive.c) the file had when the view was made. Set once, or
+	 * by an owner. A change by a handle for writing that began in this view may be lost if
+	 * another owner came since. So seen_state never becomes a word of another number, and the
+	 * handle goes over to a new view of the same file
+	 */
+	uint64_t owners;
 	struct blm_constant constant;	/* as checked when the view was made */
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];	/* in this machine's order; the hasher's */
@@ -143,6 +150,19 @@ static inline bool is_exclusive(const struct blm_view *view)
 static inline enum blm_state state_of(uint64_t word)
 {
 	return (enum blm_state)(word & 0xff);
+}
+
+/* The upper bits of the word count exclusive owners, the ones between every change of state. */
+enum { BLM_OWNERS_SHIFT = 40 };
+
+static inline uint64_t owners_of(uint64_t word)
+{
+	return word >> BLM_OWNERS_SHIFT;
+}
+
+static inline bool has_new_owners(const struct blm_view *view)
+{
+	return owners_of(load_acquire(&live_of(view)->state.word)) != view->owners;
 }
 
 /* Sets another state; the caller holds BLM_LOCK_REPLACE exclusively. */
