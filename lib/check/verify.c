@@ -130,6 +130,31 @@ struct blocks {
 	struct blm_findings *to;
 };
 
+/*
+ * An exclusive owner (exclusive.c) stores whole words, so it could take away some of the ones. One
+ * that comes later waits for BLM_LOCK_SYNC. False: nothing was done.
+ */
+static bool fill_block(struct blm_view *view, const struct blm_damage *d)
+{
+	bool admitted;
+
+	if (blm_lock_syncing(view) < 0)
+		return false;
+	admitted = !blm_ofd_held(view->image.fd, BLM_LOCK_EXCLUSIVE);
+	if (admitted)
+		blm_blocksum_fill(view, d);
+	blm_unlock_syncing(view);
+	return admitted;
+}
+
+static const char *why_not_filled(const struct blm_view *view)
+{
+	return blm_ofd_held(view->image.fd, BLM_LOCK_EXCLUSIVE)
+		? "; another handle has opened it exclusively: close that handle, then repair"
+		: "; it cannot be repaired: put a copy in its place, or make it anew from its keys "
+		"with blm_build_begin() or blm_rebuild()";
+}
+
 static int tell_block(void *context, const struct blm_damage *d)
 {
 	struct blocks *b = context;
@@ -143,15 +168,13 @@ static int tell_block(void *context, const struct blm_damage *d)
 		 : sealed ? "not as it was sealed"
 		 : "as many bits as recorded, but others", (unsigned long long)d->recorded,
 		 (unsigned long long)d->ones);
-	if (fill)
-		blm_blocksum_fill(b->view, d);
+	fill = fill && fill_block(b->view, d);
 	b->filled += fill;
 	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s",
 		  d->part, (unsigned long long)d->block,
 		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill
 		  ? "; all are set now, so that no key is denied"
-		  : b->repair ? "; it cannot be repaired: put a copy in its place, or make it anew "
-		  "from its keys with blm_build_begin() or blm_rebuild()" : "");
+		  : b->repair ? why_not_filled(b->view) : "");
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "file/mapping.h"
 #include "file/ofd_lock.h"
 #include "file/new_file.h"
+#include "handle/handle.h"
 
 static char said[4096];
 
@@ -184,6 +185,28 @@ START_TEST(contradicting_sync_records_are_told_until_the_next_sync)
 }
 END_TEST
 
+START_TEST(a_filter_that_is_open_exclusively_is_not_repaired)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+	struct blm_part *part;
+
+	make_with(store, "a", "key");
+	OK(blm_open(&f, store, "a", BLM_OPEN_EXCLUSIVE));
+	OK(blm_sync(f));
+	part = &current_view(f)->part[0];
+	memset(part->bytes, 0, part->shape.bytes);
+	said[0] = '\0';
+	ck_assert_int_eq((int)blm_store_verify("s", BLM_VERIFY_REPAIR, hear, NULL), 1);
+	ck_assert_ptr_nonnull(strstr(said, "exclusively"));
+	ck_assert(!blm_contains(f, "key", 3));
+	blm_close(f);
+	OK(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL));
+	ck_assert(holds(store, "a", "key"));
+	blm_store_close(store);
+}
+END_TEST
+
 static void number_last_name(struct blm_header *header)
 {
 	header->record[1].sequence = htole64(UINT64_MAX);
@@ -299,6 +322,7 @@ int main(void)
 	tcase_add_test(tc, where_no_sync_record_that_was_written_is_whole_it_is_told);
 	tcase_add_test(tc, contradicting_sync_records_are_told_until_the_next_sync);
 	tcase_add_test(tc, a_rename_after_the_last_sequence_is_in_the_file);
+	tcase_add_test(tc, a_filter_that_is_open_exclusively_is_not_repaired);
 	tcase_add_loop_test(tc, epochs_that_nobody_reached_are_told_of_and_never_come_round, 0, 3);
 	tcase_add_test(tc, a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one);
 	tcase_add_test(tc, what_was_cut_is_not_published);
