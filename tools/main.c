@@ -40,6 +40,10 @@ static int dispatch(int argc, char **argv)
 		printf("bloomery %s (library %s, %s)\n", BLM_VERSION, blm_version(), blm_simd());
 		return DONE;
 	}
+	if (argc == 2 && !strcmp(argv[1], "--all")) {
+		help_overview(stdout);
+		return DONE;
+	}
 	code = skip_options(common_options, &argc, &argv);
 	if (code != DONE)
 		return code;

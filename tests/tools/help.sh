@@ -20,7 +20,8 @@ every_command_has_help() {
 		has_line "$text" "usage: bloomery $v "; has_line "$text"$'\n' $'Example\n'
 		has_line "$list" "  $v "
 	done
-	exits 64 bloomery help --all claim; says 'leave out'
+	same "$(bloomery --all)" "$list"
+	exits 64 bloomery help --all claim; says 'leave out'; exits 64 bloomery --all claim
 }
 
 a_newcomer_sees_eight_commands_with_an_example_each() {
