@@ -1,6 +1,7 @@
 /* json_line.c - simdjson checks a line and says where its parts are */
 #include "json_line.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ const char *json_need(void)
 {
 	static const char *const files[] = { JSON_MODULES }, *const names[] = {
 		"bloomery_json_new", "bloomery_json_free", "bloomery_json_parse" };
+	static _Thread_local char why[256];
 	static bool ready;
 	void *handle = NULL;
 
@@ -41,8 +43,11 @@ const char *json_need(void)
 		return NULL;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !handle; i++)
 		handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);	/* it stays open */
-	if (!handle)
-		return dlerror();
+	if (!handle) {
+		snprintf(why, sizeof(why), "%s; build it with 'ninja -C build', or install "
+			 "libsimdjson", dlerror());
+		return why;
+	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		address call = dlsym(handle, names[i]);
 

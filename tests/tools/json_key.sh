@@ -21,6 +21,13 @@ the_value_at_the_pointer_is_the_key_and_the_line_is_printed_whole() {
 	exits 1 bloomery test ./f --json-key /text docs
 }
 
+# The copy has no parser beside it. A system that has one installed is not refused.
+a_parser_that_is_missing_is_named_with_what_to_do() {
+	make; cp "$BLOOMERY" bloomery
+	printf '{"a":1}\n' | LD_LIBRARY_PATH=${BLOOMERY%/*}/../lib ./bloomery claim ./f --json-key /a > out 2> err && return
+	grep -q 'bloomery-json.so: .*; build it with .*, or install libsimdjson$' err || { cat err; return 1; }
+}
+
 numbers_and_words_are_keys_as_they_are_written() {
 	make; printf '{"a":1}\n{"a":"1"}\n{"a":1.0}\n{"a":true}\n{"a":98765432109876543210}\n' > n
 	same "$(bloomery add ./f --json-key /a --count n)" 4
