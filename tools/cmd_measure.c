@@ -5,6 +5,7 @@
 #include "numbers.h"
 #include "params.h"
 #include "progress.h"
+#include "svg.h"
 #include "values.h"
 
 #include <endian.h>
@@ -320,6 +321,8 @@ static int run(int count, char **operands)
 	if (count && params_given())
 		return misuse("measure: a filter that is there has its own kind and size: give F, "
 			      "or -n and the like");
+	if (code == DONE && svg)
+		code = svg_check(svg);
 	progress_begin(0);
 	if (code == DONE)
 		code = count ? open_filter(&f, operands[0], false, BLM_STORE_READ)

@@ -83,13 +83,25 @@ void svg_draw_square(FILE *to, double x, double y)
 		"height=\"8\"/>", x - 4, y - 4);
 }
 
+static int svg_refuse(const char *path, int error)
+{
+	if (error == EEXIST)
+		return broken("--svg %s: it exists; give the name of a new file", path);
+	return broken("--svg %s: %s", path, strerror(error));
+}
+
+int svg_check(const char *path)
+{
+	return access(path, F_OK) == 0 ? svg_refuse(path, EEXIST) : DONE;
+}
+
 int svg_write(const char *path, void (*draw)(FILE *to, const void *context), const void *context)
 {
 	FILE *to = fopen(path, "wxe");
 	bool well;
 
 	if (!to)
-		return broken("%s: %s", path, strerror(errno));
+		return svg_refuse(path, errno);
 	draw(to, context);
 	well = !ferror(to);
 	if (fclose(to) == 0 && well)

@@ -19,6 +19,8 @@ void svg_draw_axis(FILE *to, const struct svg_axis *axis, size_t bottom, const c
 void svg_draw_circle(FILE *to, double x, double y);	/* filled */
 void svg_draw_square(FILE *to, double x, double y);	/* empty */
 
+/* Is there no such file yet? Before long work. Return: an exit code, with a message. */
+int svg_check(const char *path);
 /* A new file; nothing stays if it cannot be written. Return: an exit code, with a message. */
 int svg_write(const char *path, void (*draw)(FILE *to, const void *context), const void *context);
 

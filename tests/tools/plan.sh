@@ -182,7 +182,7 @@ for name in "rates", "none":
     else:
         assert left == "120.0" and " v" not in bar.get("d")' > wrong 2>&1 || cat wrong
 	same "$(< wrong)" ""
-	exits 2 bloomery measure -n 1000 --questions 1000 --svg rates.svg; says 'exists'
+	exits 2 bloomery measure -n 1000 --questions 1000 --svg rates.svg; says 'exists'; same "$(wc -c < exits.out)" 0
 }
 
 ranks_send_and_take_what_the_model_of_the_example_says() {
