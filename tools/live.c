@@ -188,7 +188,8 @@ void print_openers(FILE *out, const struct looks *looks, size_t rows)
 	fprintf(out, looks->opener_count == 1 ? "%zu process has filters open"
 		: "%zu processes have filters open", looks->opener_count);
 	if (looks->hidden)
-		fprintf(out, ", %zu are hidden", looks->hidden);
+		fprintf(out, looks->hidden == 1 ? ", %zu is hidden" : ", %zu are hidden",
+			looks->hidden);
 	fprintf(out, "%s\n%8s  %-12s  %-15s  %7s  names\n", rows ? "; w: filters, q: quit" : "",
 		"process", "user", "command", "filters");
 	for (size_t i = 0; i < shown; i++)

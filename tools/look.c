@@ -62,8 +62,10 @@ static void refresh(struct look *look, struct blm_store *store)
 	strcpy(now.name, look->name);
 	memcpy(now.uuid, look->uuid, sizeof(look->uuid));
 	look->unread = blm_store_refresh(store, &now) < 0;
-	if (look->unread)
+	if (look->unread) {
+		look->header = 0;	/* it is asked for again at the next look */
 		return;
+	}
 	look->keys = (double)now.keys;
 	look->predicted = now.rate_at_keys;
 	look->bytes = (double)now.bytes;
