@@ -41,7 +41,9 @@ struct job {
 	struct blm_build *building;	/* while SMALL is read */
 	struct blm_filter *f;		/* of its keys, then */
 	struct table small;
-	FILE *objects;			/* with --json, those of a batch */
+	FILE *objects;			/* with --json, into `text`: those not printed yet */
+	char *text;
+	size_t text_bytes, object_bytes;	/* object_bytes: of the rows in them, about */
 	char *out;			/* joined rows, not printed yet */
 	size_t used, room;
 	_Atomic uint64_t read;		/* rows of BIG */
@@ -109,6 +111,40 @@ static int flush(struct job *job)
 	return code;
 }
 
+static int begin_objects(struct job *job)
+{
+	job->object_bytes = 0;
+	job->text = NULL;
+	job->objects = open_memstream(&job->text, &job->text_bytes);
+	return job->objects ? DONE : broken("out of memory");
+}
+
+static int end_objects(struct job *job, int code)
+{
+	if (fclose(job->objects) != 0 && code == DONE)
+		code = broken("out of memory");
+	job->objects = NULL;
+	if (code == DONE)
+		code = print_bytes(job->text, job->text_bytes);
+	free(job->text);
+	return code;
+}
+
+/* One batch can join any number of rows, so its objects are not all kept. */
+static int join_object(struct job *job, const struct blm_key *key, const struct blm_key *row)
+{
+	int code;
+
+	answer_begin(job->objects, key, NULL);
+	answer_bytes(job->objects, "row", row);
+	answer_end(job->objects);
+	job->object_bytes += row->len;
+	if (job->object_bytes < WRITE)
+		return DONE;
+	code = end_objects(job, DONE);
+	return code == DONE ? begin_objects(job) : code;
+}
+
 static char *put(char *to, const struct blm_key *part)
 {
 	if (part->len)
@@ -143,15 +179,9 @@ static int join_rows(struct job *job, const struct row *row, const struct blm_ke
 	}
 	to = put(to, &parts.after);
 	job->joined++;
-	if (job->objects) {
-		const char *joined = job->out + job->used;
-
-		answer_begin(job->objects, key, NULL);
-		answer_bytes(job->objects, "row",
-			     &(struct blm_key){ joined, (size_t)(to - joined) });
-		answer_end(job->objects);
-		return DONE;
-	}
+	if (json)
+		return join_object(job, key,
+				   &(struct blm_key){ job->out, (size_t)(to - job->out) });
 	if (rows_end_in_cr())
 		*to++ = '\r';
 	*to++ = line_end();
@@ -178,21 +208,13 @@ static int match_rows(struct job *job, const struct batch *batch)
 static int match(struct batch *batch, void *context)
 {
 	struct job *job = context;
-	char *text = NULL;
-	size_t bytes = 0;
-	int code;
+	int code = json ? begin_objects(job) : DONE;
 
-	if (json && !(job->objects = open_memstream(&text, &bytes)))
-		return broken("out of memory");
-	code = match_rows(job, batch);
-	if (!json)
-		return code == DONE ? flush(job) : code;
-	if (fclose(job->objects) != 0 && code == DONE)
-		code = broken("out of memory");
 	if (code == DONE)
-		code = print_bytes(text, bytes);
-	free(text);
-	return code;
+		code = match_rows(job, batch);
+	if (json)
+		return job->objects ? end_objects(job, code) : code;
+	return code == DONE ? flush(job) : code;
 }
 
 static void tell_stats(struct job *job)

@@ -105,6 +105,20 @@ diff_prints_no_key_that_the_peer_has_and_nearly_all_that_it_lacks() {
 	seq 1 200000 | exits 1 bloomery diff ./peer
 }
 
+# 1,000 times 600 objects of more than 500 bytes are 300 MB. A sanitizer takes some memory of its own.
+objects_of_one_batch_are_not_all_kept() {
+	command -v python3 > /dev/null || { echo '# SKIP python3 is not installed'; return 0; }
+	for i in {1..600}; do printf 'k\t%0250d\n' $i; done > small; for i in {1..1000}; do printf 'k\t%0250d\n' $i; done > big
+	python3 -c '
+import resource, subprocess, sys
+out = subprocess.Popen([*sys.argv[1:], "join", "--json", "-j", "1", "small", "big"], stdout=subprocess.PIPE)
+lines = sum(piece.count(b"\n") for piece in iter(lambda: out.stdout.read(1 << 20), b""))
+assert (out.wait(), lines) == (0, 600000), lines
+most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert most < 200 << 10, most' "$BLOOMERY" 2> wrong || cat wrong
+	same "$(< wrong)" ''
+}
+
 diff_refuses_filters_that_forget_their_own_keys() {
 	for kind in stable window removable; do
 		bloomery create ./f -n 1000 --kind $kind; echo a | exits 2 bloomery diff ./f; says $kind
