@@ -135,6 +135,28 @@ keys_that_a_power_cut_took_are_added_again_by_the_journals() {
 	done
 }
 
+# The last decision before a power cut can be on the disk in part: also with the first answers of a document only.
+answers_that_a_power_cut_took_are_given_anew() {
+	no_json && return
+	printf '{"text":"%s"}\n' 'one a\ntwo b\nthree c' 'five' > a.jsonl; echo bad > bad
+	printf '{"text":"%s"}\n' 'one a\nfour d' 'five' 'two b\nthree c' > b.jsonl
+	(cat a.jsonl; echo '{"text":"four d"}') > want
+	bloomery create ./empty -n 1k -p 1e-9 --seed 7
+	for unit in paragraph both; do
+		keys='--by paragraph'; [ $unit = paragraph ] || keys="--by ngram --ngram 2 --unit $unit"
+		for answers in 0 1 2 3 4; do
+			rm -rf filter.claims out; cp empty filter
+			# shellcheck disable=SC2086
+			exits 2 bloomery $dedup $keys a.jsonl bad
+			python3 "$reference" cut out/.a.jsonl.claims $answers
+			cp empty filter; rm out/a.jsonl
+			# shellcheck disable=SC2086
+			bloomery $dedup $keys a.jsonl b.jsonl > /dev/null
+			cat out/*.jsonl | cmp - want
+		done
+	done
+}
+
 a_document_passes_through_byte_for_byte() {
 	no_json && return
 	printf '%s\n' ' { "text" : "caf\u00e9 \/ \ud83d\ude00" , "x":1.0e5,"y":{ } }  ' '' '{"text":"a\nb","z":[ ]}' > in

@@ -6,6 +6,7 @@ usage: corpus_reference.py make DOCUMENTS FILE...            documents with plan
        corpus_reference.py one-copy MODE DIR FILE...         fails unless DIR has one copy of what the files have
        corpus_reference.py kill JOURNAL UNITS COMMAND...     kills it when the journal has so many units; says if it did
        corpus_reference.py reboot FILE...                    makes journals look as if they were from before the machine started
+       corpus_reference.py cut JOURNAL UNITS                 ... and takes all answers but those of the first units
 
 MODE: document, url, paragraph, ngram-paragraph, ngram-document, ngram-both, and all- before one of ngram-, where the keys of
 what is removed are added, too, as partitions do. N-grams are of 5 tokens with stride 2, the
@@ -170,7 +171,13 @@ def reboot(*names):
 		file.write_bytes(file.read_bytes().replace(boot, bytes([boot[0] ^ 1]) + boot[1:]))
 
 
+def cut(journal, units):
+	reboot(journal)
+	with open(journal, 'r+b') as file:
+		file.truncate(8192 + 4 * int(units))
+
+
 if sys.argv[1] == 'make':
 	make(int(sys.argv[2]), *sys.argv[3:])
 else:
-	{'expect': expect, 'one-copy': one_copy, 'kill': kill, 'reboot': reboot}[sys.argv[1]](*sys.argv[2:])
+	{'expect': expect, 'one-copy': one_copy, 'kill': kill, 'reboot': reboot, 'cut': cut}[sys.argv[1]](*sys.argv[2:])

@@ -11,6 +11,8 @@
 
 enum { SLOTS = 4096 };
 
+#define NOT_JUDGED UINT32_MAX	/* in the place of the keys that were seen */
+
 static bool bit(const uint64_t *bits, size_t i)
 {
 	return bits[i / 64] >> i % 64 & 1;
@@ -260,26 +262,44 @@ static int ask(struct decision *w)
 	return r < 0 ? fail(r) : DONE;
 }
 
-/* The keys of units that the journal knows as kept: a power cut can take them from the filter. */
+/* ... of a document. Return: are all its units in the journal, whose answers they have then? */
+static bool take_answers(struct decision *w, struct document *d)
+{
+	bool judged = true;
+
+	for (size_t i = d->first; i < d->first + d->count; i++) {
+		struct unit *unit = &w->batch->units[i];
+
+		if (!unit->asked)
+			continue;
+		judged = was_judged(w);
+		unit->seen = judged ? journal_seen(w->journal, w->next) : NOT_JUDGED;
+		w->next++;
+	}
+	return judged;
+}
+
+/*
+ * The keys of units that the journal knows as kept: a power cut can take them from the filter. It
+ * can also take the last answers of a document. Its other units keep their answers, so their keys
+ * are added here, unless all units of a document are judged together.
+ */
 static int restore_answers(struct decision *w)
 {
 	struct batch_of_documents *b = w->batch;
+	bool together = corpus.by == BY_NGRAM && corpus.judged == JUDGE_BOTH
+		&& !is_part_of_ngrams();
 	int code = make_room(w, 0);
 
 	w->from = b->key_count;
 	for (size_t i = 0; code == DONE && i < b->document_count; i++) {
 		struct document *d = &b->documents[i];
-		bool judged = true;
 
-		for (size_t n = d->first; n < d->first + d->count; n++)
-			if (b->units[n].asked) {
-				judged &= was_judged(w);
-				b->units[n].seen = judged ? journal_seen(w->journal, w->next) : 0;
-				w->next++;
-			}
+		if (!take_answers(w, d) && together)
+			continue;
 		judge_document(b, d);
-		for (size_t n = d->first; n < d->first + d->count && judged; n++)
-			if (adds_all() || !b->units[n].removed)
+		for (size_t n = d->first; n < d->first + d->count; n++)
+			if (b->units[n].seen != NOT_JUDGED && (adds_all() || !b->units[n].removed))
 				keep_unit(w, &b->units[n]);
 	}
 	if (code == DONE)

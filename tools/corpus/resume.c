@@ -104,7 +104,9 @@ static int restore_file(struct run *r, const char *name)
 	if (!quiet)
 		say("%s: the machine was started anew; the keys of its journal are added again",
 		    name);
+	r->journaled = true;	/* so the work takes the answers of the journal */
 	code = add_units(r, &source);
+	r->journaled = false;
 	source_close(&source);
 	return code == DONE && !stopping() ? journal_restored(&r->journal) : code;
 }
