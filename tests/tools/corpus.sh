@@ -406,6 +406,9 @@ filters_of_a_store_are_shared_like_files() {
 	no_json && return
 	printf '{"text":"%s"}\n' a b a > in
 	same "$(bloomery corpus dedup -F docs $new in | wc -l)" 2; same "$(bloomery corpus dedup -F docs in | wc -l)" 0
+	# by its path it is the same filter, with the same lock
+	same "$(bloomery corpus dedup -F "$(echo "$BLOOMERY_STORE"/filters/*)" in | wc -l)" 0
+	same "$(ls "$BLOOMERY_STORE/filters" | wc -l)" 1
 	bloomery verify 2> /dev/null; same "$(ls "$BLOOMERY_STORE/claims" | wc -l)" 1
 	bloomery drop docs; bloomery verify 2> /dev/null; same "$(ls "$BLOOMERY_STORE/claims")" ''
 }

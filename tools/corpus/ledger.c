@@ -114,40 +114,6 @@ static bool is_this_boot(const char boot[BOOT])
 
 /* ---- The intent ---- */
 
-/*
- * Next to a filter that has a path: next to the file itself, for those who name it by a symbolic
- * link, too. A store takes every file in its folder of filters for a filter, so there it is in the
- * folder `claims`. NULL after a message.
- */
-static char *intent_path(const struct blm_info *info)
-{
-	char *path = realpath(info->path, NULL), *ret, *end;
-	const char *file = path ? strrchr(path, '/') : NULL, *folder = file;
-	int n;
-
-	if (!path) {
-		broken("%s: %s", info->path, strerror(errno));
-		return NULL;
-	}
-	while (folder && folder > path && *--folder != '/')
-		;
-	n = info->name[0] && folder ? asprintf(&ret, "%.*s/claims%s", (int)(folder - path), path,
-					       file)
-		: asprintf(&ret, "%s.claims", path);
-	free(path);
-	if (n < 0) {
-		broken("out of memory");
-		return NULL;
-	}
-	if (info->name[0] && folder) {
-		end = strrchr(ret, '/');
-		*end = 0;
-		mkdir(ret, 0777);	/* where that fails, so does what opens the file */
-		*end = '/';
-	}
-	return ret;
-}
-
 int ledger_open(struct ledger *ret, struct blm_filter *f)
 {
 	struct blm_info info = BLM_INFO;
@@ -160,7 +126,7 @@ int ledger_open(struct ledger *ret, struct blm_filter *f)
 	if (r < 0)
 		return fail(r);
 	memcpy(l.uuid, info.uuid, sizeof(l.uuid));
-	path = intent_path(&info);
+	path = intent_place(&info);
 	if (!path)
 		return FAILED;
 	code = open_mapped(&l.intent, path, 0600);
