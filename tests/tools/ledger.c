@@ -475,6 +475,30 @@ START_TEST(another_filter_at_the_path_takes_no_keys_of_the_one_before)
 }
 END_TEST
 
+START_TEST(an_intent_with_fewer_hashes_than_it_says_is_refused)
+{
+	struct blm_filter *f;
+	struct ledger l;
+	char path[700];
+	int a = 0, fd;
+	const uint64_t count = 1 << 20, at = 24;	/* in intent_head */
+
+	begin_world();
+	die_at(8, 1, &a);
+	snprintf(path, sizeof(path), "%s.claims", filter_path);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(pwrite(fd, &count, sizeof(count), at), sizeof(count));
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	ck_assert_int_eq(ledger_open(&l, f), DONE);
+	ck_assert_int_eq(ledger_begin(&l, NULL), FAILED);
+	ck_assert_ptr_nonnull(strstr(said, "is damaged"));
+	ck_assert_int_lt(lseek(fd, 0, SEEK_END), 1 << 20);
+	close(fd);
+	ledger_close(&l);
+	blm_close(f);
+}
+END_TEST
+
 /* The decision of a journal that was deleted is no decision of the one that is there now. */
 START_TEST(another_journal_at_the_path_keeps_its_own_decision)
 {
@@ -581,6 +605,7 @@ int main(void)
 	tcase_add_test(t, answers_that_no_decision_has_are_none_after_a_power_cut);
 	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
 	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
+	tcase_add_test(t, an_intent_with_fewer_hashes_than_it_says_is_refused);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);
 	tcase_add_test(t, a_journal_of_another_command_is_refused);
 	tcase_add_test(t, a_journal_is_taken_by_one_process);

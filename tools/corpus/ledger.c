@@ -194,7 +194,11 @@ static int complete_journal(struct ledger *l, const char *path)
 	code = j.file.path ? map_file(&j.file) : broken("out of memory");
 	if (code == DONE && !memcmp(head_of(&j)->magic, journal_magic, sizeof(journal_magic))
 	    && !memcmp(head_of(&j)->mark, intent_of(l)->mark, MARK) && head_of(&j)->commit & 1) {
-		code = map_bytes(&l->intent, HEAD + intent_of(l)->count * sizeof(struct blm_hash));
+		code = map_file(&l->intent);	/* that process may have made it longer */
+		if (code == DONE && intent_of(l)->count > (l->intent.bytes - HEAD)
+		    / sizeof(struct blm_hash))
+			code = broken("%s: is damaged: it has fewer hashes than it says; begin "
+				      "with an empty filter", l->intent.path);
 		if (code == DONE)
 			code = put_on_disk(&j);
 		if (code == DONE)
