@@ -56,9 +56,13 @@ struct job {
 
 /* ---- Output ---- */
 
-/* A killed job may have written only a part of its last line. That line is lost, not doubled. */
-static int drop_torn_line(int fd, const char *path)
+/*
+ * A killed job may have written only a part of its last line. That line is lost, not doubled. All
+ * ranks have their parts when one comes here, so no rank of that job writes any more.
+ */
+static int drop_torn_line(const char *path)
 {
+	int fd = STDOUT_FILENO;
 	off_t end = lseek(fd, 0, SEEK_END), at = end;
 	char byte = line_end();
 
@@ -84,7 +88,6 @@ static int open_output(bool append)
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
 		give_up(broken("%s: %s", path, strerror(errno)));
-	must(drop_torn_line(fd, path));
 	close(fd);
 	return DONE;
 }
@@ -315,6 +318,9 @@ static int run_claim(int count, char **operands)
 		code = folder_claim(&job.in, operands[0], create, parts_wanted);
 	if (code != DONE)
 		return code;
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (output)
+		must(drop_torn_line(of_rank(output)));
 	begin_reading(&job, operands + 1, (size_t)count - 1);
 	ask_in_rounds(&job);
 	return end(&job);
