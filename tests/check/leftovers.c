@@ -779,6 +779,28 @@ START_TEST(claims_go_with_their_filter_and_others_are_told_of)
 }
 END_TEST
 
+/* Two stores have their filters in folders next to each other, or one has a link to the other's. */
+START_TEST(claims_of_another_store_stay)
+{
+	struct blm_store *store;
+	char path[512], stray[] = "disk/claims/00000000-0000-4000-8000-000000000000.blm";
+
+	store = store_with_a(path);
+	ck_assert_int_eq(mkdir("disk", 0700), 0);
+	ck_assert_int_eq(mkdir("disk/claims", 0700), 0);
+	write_all(stray, "x", 1);
+	if (_i) {
+		ck_assert_int_eq(symlink("../disk/claims", "s/claims"), 0);
+	} else {
+		ck_assert_int_eq(rename("s/filters", "disk/filters"), 0);
+		ck_assert_int_eq(symlink("../disk/filters", "s/filters"), 0);
+	}
+	tells(BLM_VERIFY_REPAIR, 0, NULL);
+	ck_assert_int_eq(access(stray, F_OK), 0);
+	blm_store_close(store);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("leftovers");
@@ -819,6 +841,7 @@ int main(void)
 	tcase_add_loop_test(tc, several_stores_are_open_at_once_and_closed_in_any_order, 0, 3);
 	tcase_add_test(tc, a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended);
 	tcase_add_test(tc, claims_go_with_their_filter_and_others_are_told_of);
+	tcase_add_loop_test(tc, claims_of_another_store_stay, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
