@@ -157,6 +157,29 @@ answers_that_a_power_cut_took_are_given_anew() {
 	done
 }
 
+# The filter is sparse and has no page for the keys, and its file of decisions is there.
+dedup_on_a_full_disk()
+{
+	set -e
+	mount -t tmpfs -o size=1m none disk
+	"$BLOOMERY" create disk/f -n 20k -p 1e-9 --seed 7 --sparse
+	echo '{"text":"first"}' | "$BLOOMERY" corpus dedup -F disk/f > first
+	cat /dev/zero > disk/filler 2> err || true
+	"$BLOOMERY" corpus dedup -F disk/f -q -o out in > counts 2> err && exit 1
+	grep -q 'disk/f: I/O error' err
+	rm disk/filler
+	"$BLOOMERY" corpus dedup -F disk/f -q -o out in > counts
+}
+
+a_filter_without_room_removes_no_document() {
+	no_json && return
+	mkdir disk
+	[ "$(id -u)" = 0 ] && unshare -m mount -t tmpfs none disk 2> /dev/null || { echo '# SKIP root with mounts is needed'; return; }
+	seq -f '{"text":"document %g"}' 300 > in
+	export -f dedup_on_a_full_disk
+	unshare -m bash -c dedup_on_a_full_disk; cmp in out/in
+}
+
 a_document_passes_through_byte_for_byte() {
 	no_json && return
 	printf '%s\n' ' { "text" : "caf\u00e9 \/ \ud83d\ude00" , "x":1.0e5,"y":{ } }  ' '' '{"text":"a\nb","z":[ ]}' > in

@@ -228,6 +228,12 @@ static void judge_in_order(struct decision *w)
 	}
 }
 
+/* Where a page of the filter is missing, the answer is yes for all its keys. main() says it. */
+static int can_be_read(void)
+{
+	return blm_truncated() ? FAILED : DONE;
+}
+
 static int make_room(struct decision *w, size_t bits)
 {
 	struct batch_of_documents *b = w->batch;
@@ -259,7 +265,7 @@ static int ask(struct decision *w)
 		return code;
 	r = blm_contains_hashes(w->ledger->f, w->ledger->hash_id, b->hashes + w->from, count,
 				w->bits);
-	return r < 0 ? fail(r) : DONE;
+	return r < 0 ? fail(r) : can_be_read();
 }
 
 /* ... of a document. Return: are all its units in the journal, whose answers they have then? */
@@ -382,5 +388,5 @@ int judge_only(struct batch_of_documents *batch, const struct blm_filter *f, uin
 		if (seen > unit->seen)
 			unit->seen = seen;
 	}
-	return DONE;
+	return can_be_read();
 }
