@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -448,6 +449,38 @@ START_TEST(an_output_that_was_deleted_does_not_stop_others)
 }
 END_TEST
 
+/* A process that decided about more units made it longer and died, while another one had it open. */
+START_TEST(an_intent_that_became_longer_is_mapped_anew)
+{
+	enum { LONGER = 1 << 20 };
+	struct blm_filter *f;
+	struct ledger l;
+	char path[700];
+	int a = 0, b = 1;
+	void *behind;
+
+	begin_world();
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	ck_assert_int_eq(ledger_open(&l, f), DONE);
+	/* so it cannot grow in its place */
+	behind = mmap(l.intent.at + l.intent.bytes, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS
+		      | MAP_FIXED_NOREPLACE, -1, 0);
+	die_at(8, 1, &a);
+	snprintf(path, sizeof(path), "%s.claims", filter_path);
+	ck_assert_int_eq(truncate(path, LONGER), 0);
+	ck_assert_int_eq(ledger_begin(&l, NULL), DONE);
+	ck_assert_int_eq(ledger_end(&l, DONE), DONE);
+	ck_assert_uint_ge(l.intent.bytes, LONGER);
+	if (behind != MAP_FAILED)
+		munmap(behind, 4096);
+	ledger_close(&l);
+	blm_close(f);
+	ck_assert_int_eq(join(spawn(do_file, &b)), 0);
+	ck_assert_int_eq(join(spawn(do_file, &a)), 0);
+	one_copy_of_each_is_kept(8, 1);
+}
+END_TEST
+
 /* A filter of the same hash, whose keys would be removed where a new one is meant. */
 START_TEST(another_filter_at_the_path_takes_no_keys_of_the_one_before)
 {
@@ -605,6 +638,7 @@ int main(void)
 	tcase_add_test(t, answers_that_no_decision_has_are_none_after_a_power_cut);
 	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
 	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
+	tcase_add_test(t, an_intent_that_became_longer_is_mapped_anew);
 	tcase_add_test(t, an_intent_with_fewer_hashes_than_it_says_is_refused);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);
 	tcase_add_test(t, a_journal_of_another_command_is_refused);

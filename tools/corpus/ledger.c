@@ -222,7 +222,7 @@ static int complete(struct ledger *l)
 	    && is_this_boot(head->boot))
 		code = complete_journal(l, head->journal);
 	if (code == DONE)
-		head->busy = 0;
+		intent_of(l)->busy = 0;		/* it may be mapped elsewhere now */
 	return code;
 }
 
