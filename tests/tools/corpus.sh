@@ -423,6 +423,8 @@ finished_files_are_skipped_and_another_command_is_refused() {
 	same "$(wc -l < o)" 1
 	mkdir x; cp a.jsonl x; exits 2 bloomery corpus dedup -F ./f -o out2 a.jsonl x/a.jsonl; says 'both would become'
 	exits 64 bloomery corpus dedup -F ./f -o out -; says 'standard input'
+	exits 2 bloomery corpus dedup -F ./f $new -o . a.jsonl; says './a.jsonl is the same file'
+	exits 2 bloomery corpus dedup -F ./f $new -o out out/a.jsonl; says 'out/a.jsonl is the same file'
 }
 
 filters_of_a_store_are_shared_like_files() {

@@ -249,6 +249,18 @@ static int by_place(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->place, ((const struct file *)b)->place);
 }
 
+/* An output that exists is finished, so such an input would be skipped. */
+static int check_place(const struct file *file)
+{
+	struct stat in, out;
+
+	if (!file->place || stat(file->name, &in) < 0 || stat(file->place, &out) < 0
+	    || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+		return DONE;
+	return broken("%s: %s is the same file, and no file is written over itself; give another "
+		      "folder with -o", file->name, file->place);
+}
+
 static int find_places(struct run *r, struct file *files, char **names, size_t count)
 {
 	struct file *sorted;
@@ -258,6 +270,8 @@ static int find_places(struct run *r, struct file *files, char **names, size_t c
 		files[i].name = names[i];
 		if (r->writes && (corpus.dir || corpus.attributes))
 			code = output_place(names[i], &files[i].place);
+		if (code == DONE)
+			code = check_place(&files[i]);
 	}
 	if (code != DONE)
 		return code;
