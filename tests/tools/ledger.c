@@ -449,7 +449,7 @@ START_TEST(an_output_that_was_deleted_does_not_stop_others)
 }
 END_TEST
 
-/* A process that decided about more units made it longer and died, while another one had it open. */
+/* A process that decided about more units made it longer and died. Another one had it open. */
 START_TEST(an_intent_that_became_longer_is_mapped_anew)
 {
 	enum { LONGER = 1 << 20 };
@@ -463,8 +463,8 @@ START_TEST(an_intent_that_became_longer_is_mapped_anew)
 	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
 	ck_assert_int_eq(ledger_open(&l, f), DONE);
 	/* so it cannot grow in its place */
-	behind = mmap(l.intent.at + l.intent.bytes, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS
-		      | MAP_FIXED_NOREPLACE, -1, 0);
+	behind = mmap(l.intent.at + l.intent.bytes, 4096, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	die_at(8, 1, &a);
 	snprintf(path, sizeof(path), "%s.claims", filter_path);
 	ck_assert_int_eq(truncate(path, LONGER), 0);
