@@ -1,5 +1,6 @@
 """Files of the store: saving, loading, replicas, local processes, and what deletes a file."""
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -332,6 +333,23 @@ class Store(unittest.TestCase):
             self.assertEqual(ask('BF.ADD', 'redis.0.x', 'x'), 1)
             self.assertEqual(ask('BF.RESERVE', 'seen', '0.01', 10), 'OK')
             self.assertEqual(ask('BF.EXISTS', 'seen', 'x'), 0)
+
+    def test_a_key_that_is_attached_during_a_pause_is_announced_after_it(self):
+        with Server('--appendonly', 'yes', more=['auto-attach', 'yes']) as server, server.client() as ask:
+            def announced():
+                folder = f'{server.folder}/appendonlydir'
+                return sum(pathlib.Path(folder, name).read_bytes().count(b'BLM.ATTACH') for name in os.listdir(folder))
+
+            self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+            server.program('add', 'seen', keys=b'local')
+            self.assertEqual(ask('CLIENT', 'PAUSE', 600000, 'WRITE'), 'OK')
+            for _ in range(2):
+                self.assertEqual(ask('BF.MEXISTS', 'seen', 'local', 'x'), [1, 0])
+            self.assertEqual(announced(), 0)
+            self.assertEqual(ask('CLIENT', 'UNPAUSE'), 'OK')
+            for _ in range(2):
+                self.assertEqual(ask('BF.MEXISTS', 'seen', 'local', 'x'), [1, 0])
+            self.assertEqual(announced(), 1)
 
     def test_a_replica_attaches_what_its_master_attached(self):
         with Server(more=['auto-attach', 'yes']) as master, Server(more=['auto-attach', 'yes']) as replica:

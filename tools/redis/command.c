@@ -67,12 +67,25 @@ static bool attaches(struct redis_ctx *ctx, const struct redis_string *key, char
 		&& !store_owns(ret) && blm_store_find(store, ret, &info) == 0 && !no_room(ctx);
 }
 
+/*
+ * Replicates that a filter was attached. A server whose writes are paused (CLIENT PAUSE, FAILOVER)
+ * ends at once if a command replicates, so the next command after the pause does it.
+ */
+static void announce(struct redis_ctx *ctx, struct redis_string *name, struct value *v)
+{
+	v->unannounced = redis_AvoidReplicaTraffic();
+	if (!v->unannounced && redis_GetContextFlags(ctx) & REDIS_MASTER)
+		redis_Replicate(ctx, "BLM.ATTACH", "sc", name, v->name);
+}
+
 struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts)
 {
 	struct opened o = find(ctx, name, mode, sorts);
 	char filter[BLM_NAME_MAX + 1];
 	struct value *v;
 
+	if (o.v && o.v->unannounced)
+		announce(ctx, name, o.v);
 	if (o.found != FOUND_NONE || !(sorts & 1 << SORT_FILTER) || !attaches(ctx, name, filter))
 		return o;
 	v = value_new(SORT_FILTER);
@@ -83,7 +96,7 @@ struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mod
 	key_close(&o);
 	o = find(ctx, name, REDIS_READ | REDIS_WRITE, sorts);
 	redis_ModuleTypeSetValue(o.key, value_types[SORT_FILTER], v);
-	redis_Replicate(ctx, "BLM.ATTACH", "ss", name, name);
+	announce(ctx, name, v);
 	o.found = FOUND;
 	o.v = v;
 	return o;

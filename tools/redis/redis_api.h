@@ -108,6 +108,7 @@ struct redis_type_methods {
 	X(int, ReplicateVerbatim, (struct redis_ctx *)) \
 	X(int, Replicate, (struct redis_ctx *, const char *command, const char *format, ...)) \
 	X(int, GetContextFlags, (struct redis_ctx *)) \
+	X(int, AvoidReplicaTraffic, (void)) \
 	X(int, GetSelectedDb, (struct redis_ctx *)) \
 	X(void, SaveUnsigned, (struct redis_io *, uint64_t)) \
 	X(uint64_t, LoadUnsigned, (struct redis_io *)) \

@@ -57,6 +57,7 @@ struct value {
 	struct pending *pending;
 	char *name;			/* in the store; NULL: in memory */
 	bool owned;			/* its file is dropped with the value */
+	bool unannounced;		/* attached while nothing could be replicated */
 	/* SORT_BLOOM */
 	bool fixed;			/* full at its capacity */
 	uint64_t capacity;		/* then */
