@@ -47,6 +47,14 @@ class Combine(unittest.TestCase):
             self.assertEqual(ask('EXISTS', 'n', 'none'), 0)
             self.assertEqual(server.names(), ['redis.0.a', 'redis.0.b'])
 
+    def test_a_union_makes_no_filter_that_cannot_be_saved(self):
+        with Server() as server, server.client() as ask:
+            self.assertEqual(server.program('create', 'counts', '-n', '1000', '--kind', 'counting').returncode, 0)
+            self.assertEqual(ask('BLM.ATTACH', 'a', 'counts'), 'OK')
+            self.assertIn('cannot save a filter of this kind', ask('BLM.UNION', 'n', 'a'))
+            self.assertEqual(ask('EXISTS', 'n'), 0)
+            self.assertEqual(ask('BLM.UNION', 'a', 'a'), 'OK')
+
     def test_replicas_unite_what_they_have(self):
         with Server() as master, Server() as replica, master.client() as ask, replica.client() as other:
             self.make(ask, 'a', 'b', capacity=LARGE)

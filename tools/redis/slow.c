@@ -165,13 +165,24 @@ static bool hold_sources(struct redis_ctx *ctx, struct redis_string **argv, stru
 	return true;
 }
 
+/* NULL, or why there can be no filter like that of the first source. */
+static const char *no_like(struct redis_ctx *ctx, const struct value *like)
+{
+	struct blm_info info = BLM_INFO;
+
+	if (blm_info(like->f, &info) == 0 && !filter_sets_bits(info.kind))
+		return "ERR BLM.UNION: the server cannot save a filter of this kind; create one in "
+			"the store, and attach the key to it with BLM.ATTACH";
+	return no_room(ctx);
+}
+
 /* The first key, or an empty filter in it that is as the first source. NULL: there was a reply. */
 static struct value *open_into(struct redis_ctx *ctx, struct redis_string *key,
 			       const struct value *like)
 {
 	struct opened o = key_open(ctx, key, REDIS_READ | REDIS_WRITE, ANY);
 	struct spot spot = spot_of(ctx, key);
-	const char *error = o.found == FOUND_NONE ? no_room(ctx) : NULL;
+	const char *error = o.found == FOUND_NONE ? no_like(ctx, like) : NULL;
 
 	if (o.found == FOUND_NONE && !error) {
 		o.v = filter_like(like, &spot);
