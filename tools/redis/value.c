@@ -101,6 +101,7 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 	if (!v)
 		return NULL;
 	v->owned = from->owned;
+	v->unannounced = from->unannounced;
 	v->fixed = from->fixed;
 	v->capacity = from->capacity;
 	v->expansion = from->expansion;
