@@ -92,8 +92,18 @@ class Persist(unittest.TestCase):
             with replica.client() as other:
                 self.check(other)
 
+    def delete_after_a_rewrite(self, ask):
+        """The append-only file then begins with a reference to the file of a key, which later commands use and delete."""
+        self.assertEqual(ask('BLM.CREATE', 'a', 'CAPACITY', 1000), 'OK')
+        ask('BF.MADD', 'a', *KEYS)
+        self.assertNotIsInstance(ask('BGREWRITEAOF'), Error)
+        until(lambda: b'aof_rewrite_in_progress:0' in ask('INFO', 'persistence'), 'the rewrite ended')
+        self.assertEqual(ask('COPY', 'a', 'copy'), 1)
+        self.assertEqual(ask('BLM.UNION', 'union', 'a'), 'OK')
+        self.assertEqual(ask('DEL', 'a'), 1)
+
     def test_a_deleted_key_keeps_its_file_until_the_next_save(self):
-        with self.server() as server:
+        with self.server() as server, self.server('--appendonly', 'yes') as other:
             with server.client() as ask:
                 self.fill(ask)
                 ask('SAVE')
@@ -103,12 +113,20 @@ class Persist(unittest.TestCase):
             server.restart(kill=True)
             with server.client() as ask:
                 self.check(ask)
+            with server.client() as ask, other.client() as rewritten:
+                self.delete_after_a_rewrite(rewritten)
                 ask('DEL', 'b')
 
                 def dropped():
+                    rewritten('SAVE')
                     ask('SAVE')
                     return server.names() == ['redis.0.m', 'redis.0.n']
                 until(dropped, 'the file is dropped')
+                self.assertEqual(other.names(), ['redis.0.a', 'redis.0.copy', 'redis.0.union'])
+            other.restart(kill=True)
+            with other.client() as ask:
+                for name in ('copy', 'union'):
+                    self.assertEqual(ask('BF.MEXISTS', name, *KEYS), [1] * len(KEYS), name)
             server.restart(kill=True)
             with server.client() as ask:
                 self.check(ask, names='nm')

@@ -1,6 +1,7 @@
 /* earlier.c - files of an earlier run of the server */
 #include "earlier.h"
 #include "label.h"
+#include "persist.h"
 #include "store.h"
 
 #include <errno.h>
@@ -63,12 +64,17 @@ static void make_list(void)
 	listed = true;
 }
 
+static bool is_free(const char *name)
+{
+	return !store_uses(name) && !persist_goes(name);
+}
+
 /* From `at` on, the next file with that label that no value has. NULL: there is none. */
 static const struct file *find(const char *label, size_t *at)
 {
 	make_list();
 	for (; *at < count; ++*at)
-		if (!strcmp(files[*at].label, label) && !store_uses(files[*at].name))
+		if (!strcmp(files[*at].label, label) && is_free(files[*at].name))
 			return &files[(*at)++];
 	return NULL;
 }
@@ -78,7 +84,7 @@ bool earlier_by_uuid(const uint8_t uuid[16], char ret_name[BLM_NAME_MAX + 1])
 	make_list();
 	for (size_t i = 0; i < count; i++)
 		if (!memcmp(files[i].uuid, uuid, sizeof(files[i].uuid))
-		    && !store_uses(files[i].name)) {
+		    && is_free(files[i].name)) {
 			strcpy(ret_name, files[i].name);
 			return true;
 		}

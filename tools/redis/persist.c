@@ -14,6 +14,7 @@ enum { TICK_MS = 1000 };
 struct dropped {
 	struct dropped *next;
 	time_t since;
+	bool going;			/* a thread is dropping it */
 	char name[];
 };
 
@@ -23,6 +24,7 @@ static bool saving;			/* an RDB file, in this process; not DUMP */
 static bool replicas;			/* ... while a replica was connected */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dropped *list;
+static bool dropping;			/* a thread runs drop(); atomic */
 
 static long long server_number(struct redis_ctx *ctx, const char *section, const char *field)
 {
@@ -33,6 +35,18 @@ static long long server_number(struct redis_ctx *ctx, const char *section, const
 	if (info)
 		redis_FreeServerInfo(ctx, info);
 	return err == REDIS_OK ? number : -1;
+}
+
+static bool server_says(struct redis_ctx *ctx, const char *section, const char *field,
+			const char *text)
+{
+	struct redis_info *info = redis_GetServerInfo(ctx, section);
+	const char *has = info ? redis_ServerInfoGetFieldC(info, field) : NULL;
+	bool same = has && !strcmp(has, text);
+
+	if (info)
+		redis_FreeServerInfo(ctx, info);
+	return same;
 }
 
 /* ---- Saving and loading ---- */
@@ -87,6 +101,7 @@ void persist_drop(const char *name)
 		return;			/* the next start sweeps it */
 	memcpy(d->name, name, room);
 	d->since = time(NULL);
+	d->going = false;
 	pthread_mutex_lock(&lock);
 	d->next = list;
 	list = d;
@@ -104,13 +119,25 @@ bool persist_drops(const char *name)
 	return found;
 }
 
-void persist_keep(const char *name)
+bool persist_goes(const char *name)
+{
+	bool goes = false;
+
+	pthread_mutex_lock(&lock);
+	for (const struct dropped *d = list; d && !goes; d = d->next)
+		goes = d->going && !strcmp(d->name, name);
+	pthread_mutex_unlock(&lock);
+	return goes;
+}
+
+/* Takes those out of the list that a thread is dropping, or else those of that name. */
+static void take_out(const char *name)
 {
 	struct dropped *d;
 
 	pthread_mutex_lock(&lock);
 	for (struct dropped **at = &list; (d = *at);) {
-		if (strcmp(d->name, name)) {
+		if (name ? strcmp(d->name, name) : !d->going) {
 			at = &d->next;
 			continue;
 		}
@@ -120,36 +147,43 @@ void persist_keep(const char *name)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Takes those out of the list that were dropped before `end`. */
-static struct dropped *take(time_t end)
+void persist_keep(const char *name)
 {
-	struct dropped *taken = NULL, *d;
-
-	pthread_mutex_lock(&lock);
-	for (struct dropped **at = &list; (d = *at);) {
-		if (d->since < end) {
-			*at = d->next;
-			d->next = taken;
-			taken = d;
-		} else {
-			at = &d->next;
-		}
-	}
-	pthread_mutex_unlock(&lock);
-	return taken;
+	take_out(name);
 }
 
-static void *drop(void *context)
+/* Marks those whose keys went before `end`. Return: are there any? */
+static bool mark(time_t end)
 {
-	for (struct dropped *d = context, *next; d; d = next) {
-		next = d->next;
+	bool any = false;
+
+	pthread_mutex_lock(&lock);
+	for (struct dropped *d = list; d; d = d->next)
+		any |= d->going = d->since < end;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+/* Only this takes marked ones out, and new ones come before them, so `d` stays while it drops. */
+static void *drop(void *nothing)
+{
+	struct dropped *d;
+
+	pthread_mutex_lock(&lock);
+	for (d = list; d; d = d->next) {
+		if (!d->going)
+			continue;
+		pthread_mutex_unlock(&lock);
 		blm_store_drop(store, d->name);
-		free(d);
+		pthread_mutex_lock(&lock);
 	}
+	pthread_mutex_unlock(&lock);
+	take_out(NULL);
+	__atomic_store_n(&dropping, false, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static void start_drop(struct dropped *d)
+static void start_drop(void)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -157,25 +191,66 @@ static void start_drop(struct dropped *d)
 
 	if (pthread_attr_init(&attr) == 0) {
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		started = pthread_create(&thread, &attr, drop, d) == 0;
+		started = pthread_create(&thread, &attr, drop, NULL) == 0;
 		pthread_attr_destroy(&attr);
 	}
 	if (!started)
-		drop(d);
+		drop(NULL);
 }
 
-/* The server tells when its last save ended, and how long the last one in a child took. */
+/* ---- The last saves that ended well ---- */
+
+/*
+ * The server tells when its last good save ended, and how long the last one in a child took, which
+ * may be a later one that failed. So the first numbers after an end count. Return: when the save
+ * began, or earlier
+ */
+static time_t rdb_begun(struct redis_ctx *ctx)
+{
+	static long long last;
+	static time_t begun;
+	long long ended = server_number(ctx, "persistence", "rdb_last_save_time"),
+		took = server_number(ctx, "persistence", "rdb_last_bgsave_time_sec");
+
+	if (ended != last) {
+		last = ended;
+		begun = (time_t)(ended - (took > 0 ? took : 0) - 1);
+	}
+	return begun;
+}
+
+/*
+ * An append-only file may begin with references, too. The server counts its rewrites when they
+ * begin, so a new one began after the look before. Return: as rdb_begun()
+ */
+static time_t rewrite_begun(struct redis_ctx *ctx, time_t before)
+{
+	static long long seen;
+	static time_t latest, begun;
+	long long count = server_number(ctx, "persistence", "aof_rewrites");
+
+	if (count > seen && !latest)
+		latest = before;
+	seen = count;
+	if (latest && server_number(ctx, "persistence", "aof_rewrite_in_progress") == 0) {
+		if (server_says(ctx, "persistence", "aof_last_bgrewrite_status", "ok"))
+			begun = latest - 1;
+		latest = 0;
+	}
+	return begun;
+}
+
 static void tick(struct redis_ctx *ctx, void *nothing)
 {
-	long long ended, took;
-	struct dropped *d;
+	static time_t before = 1;
+	time_t now = time(NULL), end = rdb_begun(ctx), rewritten = rewrite_begun(ctx, before);
 
-	if (list) {
-		ended = server_number(ctx, "persistence", "rdb_last_save_time");
-		took = server_number(ctx, "persistence", "rdb_last_bgsave_time_sec");
-		d = take((time_t)(ended - (took > 0 ? took : 0) - 1));
-		if (d)
-			start_drop(d);
+	before = now;
+	if (server_number(ctx, "persistence", "aof_enabled") != 0 && rewritten < end)
+		end = rewritten;
+	if (!__atomic_load_n(&dropping, __ATOMIC_ACQUIRE) && mark(end)) {
+		dropping = true;
+		start_drop();
 	}
 	redis_CreateTimer(ctx, TICK_MS, tick, NULL);
 }

@@ -3,7 +3,8 @@
  *
  * A save writes the uuid of a file in the place of its data, so a restart maps the file and reads
  * nothing. A replica has no such file, so while one is connected a save has the data. A file that
- * the last RDB file may refer to is dropped only after a later save.
+ * the last RDB file may refer to is dropped only after a later save. The append-only file may
+ * begin with such references, so it must be rewritten, too.
  */
 #ifndef BLOOMERY_REDIS_PERSIST_H
 #define BLOOMERY_REDIS_PERSIST_H
@@ -30,6 +31,8 @@ void persist_open(struct redis_io *io, struct value *v, const uint8_t uuid[UUID]
 /* Drops the file after the next save. Any thread. */
 void persist_drop(const char *name);
 bool persist_drops(const char *name);
+/* Is a thread dropping it now? Then no value can have it again. */
+bool persist_goes(const char *name);
 /* A value has it again. */
 void persist_keep(const char *name);
 

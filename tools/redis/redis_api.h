@@ -140,6 +140,7 @@ struct redis_type_methods {
 	X(void, FreeServerInfo, (struct redis_ctx *, struct redis_info *)) \
 	X(long long, ServerInfoGetFieldSigned, (struct redis_info *, const char *field, \
 						int *ret_err)) \
+	X(const char *, ServerInfoGetFieldC, (struct redis_info *, const char *field)) \
 	X(void, Free, (void *)) \
 	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
 	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \
