@@ -132,19 +132,19 @@ struct blocks {
 
 /*
  * An exclusive owner (exclusive.c) stores whole words, so it could take away some of the ones. One
- * that comes later waits for BLM_LOCK_SYNC. False: nothing was done.
+ * that comes later waits for BLM_LOCK_SYNC. 1; 0: there is an owner, so nothing was done.
  */
-static bool fill_block(struct blm_view *view, const struct blm_damage *d)
+static int fill_block(struct blm_view *view, const struct blm_damage *d)
 {
-	bool admitted;
+	int r = blm_lock_syncing(view);
 
-	if (blm_lock_syncing(view) < 0)
-		return false;
-	admitted = !blm_ofd_held(view->image.fd, BLM_LOCK_EXCLUSIVE);
-	if (admitted)
+	if (r < 0)
+		return r;
+	r = !blm_ofd_held(view->image.fd, BLM_LOCK_EXCLUSIVE);
+	if (r)
 		blm_blocksum_fill(view, d);
 	blm_unlock_syncing(view);
-	return admitted;
+	return r;
 }
 
 static const char *why_not_filled(const struct blm_view *view)
@@ -160,16 +160,19 @@ static int tell_block(void *context, const struct blm_damage *d)
 	struct blocks *b = context;
 	bool sealed = le64toh(b->view->constant.flags) & BLM_FLAG_SEALED;
 	/* more ones are no damage where they are bits of keys that are in it */
-	bool fill = b->repair && kind_only_sets(b->view->root.kind)
+	int fill = b->repair && kind_only_sets(b->view->root.kind)
 		&& blm_part_counts(b->view, d->part) > 0;
 	char what[80];
 
+	if (fill)
+		fill = fill_block(b->view, d);
+	if (fill < 0)
+		return fill;
 	snprintf(what, sizeof(what), d->ones < d->recorded ? "of %llu bits only %llu are left"
 		 : sealed ? "not as it was sealed"
 		 : "as many bits as recorded, but others", (unsigned long long)d->recorded,
 		 (unsigned long long)d->ones);
-	fill = fill && fill_block(b->view, d);
-	b->filled += fill;
+	b->filled += (unsigned)fill;
 	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s",
 		  d->part, (unsigned long long)d->block,
 		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill

@@ -4,7 +4,7 @@
 
 week()
 {
-	bloomery create mon -n 1k -p 0.0001
+	bloomery create mon -n 1k -p 0.0001 --seed 1
 	for day in tue wed; do bloomery template mon $day; done
 	seq 1000 | bloomery add mon; seq 501 800 | bloomery add tue; seq 700 1500 | bloomery add wed
 	bloomery bank ./week.bank mon tue wed
