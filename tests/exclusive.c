@@ -119,6 +119,44 @@ START_TEST(a_handle_that_was_open_before_waits_for_the_end)
 }
 END_TEST
 
+static void names_this_handle(int r, const char *path)
+{
+	FAILS(r, -EBUSY);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this handle has it open exclusively"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "open the filter for writing"));
+}
+
+START_TEST(a_clear_through_it_says_that_it_is_exclusive)
+{
+	const char *path = a_filter(kinds[_i]);
+	struct blm_filter *f = opened(path, BLM_OPEN_EXCLUSIVE);
+	const struct blm_filter *from = opened(path, 0);
+
+	put_numbers(f, 0, N);
+	names_this_handle(blm_clear(f), path);
+	names_this_handle(blm_seal(f), path);
+	if (current_view(f)->root.kind->intersect)
+		names_this_handle(blm_combine_into(f, BLM_INTERSECT, &from, 1, 0, NULL), path);
+	holds_numbers(f, 0, N);
+	blm_close((struct blm_filter *)from);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_grow_through_it_says_that_it_is_exclusive)
+{
+	const char *path = a_filter("d-left");
+	struct blm_filter *f = opened(path, BLM_OPEN_EXCLUSIVE);
+
+	names_this_handle(blm_grow(f, BLM_GROW_FORCE), path);
+	blm_close(f);
+	f = opened(path, BLM_OPEN_WRITE);
+	OK(blm_grow(f, BLM_GROW_FORCE));
+	blm_close(f);
+}
+END_TEST
+
 /* The data are those that a handle with others beside it makes, and so are the answers. */
 START_TEST(its_changes_are_those_of_every_handle)
 {
@@ -391,6 +429,8 @@ int main(void)
 
 	tcase_add_loop_test(tc, others_may_read_but_not_open_it_for_writing, 0, all);
 	tcase_add_loop_test(tc, a_handle_that_was_open_before_waits_for_the_end, 0, all);
+	tcase_add_loop_test(tc, a_clear_through_it_says_that_it_is_exclusive, 0, all);
+	tcase_add_test(tc, a_grow_through_it_says_that_it_is_exclusive);
 	tcase_add_loop_test(tc, its_changes_are_those_of_every_handle, 0, all);
 	tcase_add_test(tc, it_stays_the_only_one_when_the_filter_grows);
 	tcase_add_loop_test(tc, the_file_is_not_replaced_meanwhile, 0, all);

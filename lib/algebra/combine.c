@@ -365,6 +365,8 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
 		r = blm_change_end(into, view);
 	if (r == -EAGAIN)
 		r = 0;
+	if (r == 0 && op != BLM_UNION)
+		r = blm_may_replace(into);
 	if (r == 0)
 		r = blm_operands_begin(&c);
 	if (r == 0)

@@ -99,6 +99,13 @@ int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view)
 	return blm_ofd_held(view->image.fd, BLM_LOCK_EXCLUSIVE) ? refuse(f) : 0;
 }
 
+int blm_ask_replacement(const struct blm_filter *f, const struct blm_view *view)
+{
+	return view->exclusive ? blm_fail(-EBUSY, "%s: this handle has it open exclusively, so its "
+					  "file cannot be replaced; close the handle, and open the "
+					  "filter for writing", f->place.display) : 0;
+}
+
 int blm_ask_admission_again(struct blm_filter *f)
 {
 	struct blm_view *view = current_view(f);

@@ -11,6 +11,11 @@ int blm_own_exclusively(struct blm_filter *f);
  * the state word was loaded that the view has seen.
  */
 int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view);
+/*
+ * May this handle replace the file of this view, for example to clear the filter? -EBUSY, with
+ * words, if the handle itself is the owner: its own lock keeps the replacement out.
+ */
+int blm_ask_replacement(const struct blm_filter *f, const struct blm_view *view);
 /* Of a handle whose status is -EBUSY, before its next change. An owner becomes one again. */
 int blm_ask_admission_again(struct blm_filter *f);
 

@@ -1,5 +1,6 @@
 /* double.c - a filter twice as large, made from what is in it, in its own place */
 #include "handle/allowlist_carry.h"
+#include "handle/exclusive.h"
 #include "make/new_filter.h"
 
 struct growing {
@@ -63,6 +64,8 @@ BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 	if (r == 0) {
 		if (!view->root.kind->grown)
 			r = blm_cannot(view, f, "double without their keys", BLM_CAN_GROW);
+		else
+			r = blm_ask_replacement(f, view);
 		blm_change_end(f, view);
 	}
 	return r < 0 && r != -EAGAIN ? r

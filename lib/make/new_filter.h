@@ -104,6 +104,8 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 	     const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context);
 
+/* May the filter be changed, and its file be replaced, through this handle? Fails with words. */
+int blm_may_replace(struct blm_filter *f);
 /*
  * Replace the filter at `place` by what fill() makes of it, in one step for all processes
  * (replace.h has the protocol). fill() gets the old view, to which no key is added unnoticed while

@@ -28,6 +28,7 @@
  * that no state is taken for an earlier one.
  */
 #include "handle/allowlist_carry.h"
+#include "handle/exclusive.h"
 #include "catalog/catalog.h"
 #include "make/replace.h"
 #include "place/store_dir.h"
@@ -253,6 +254,20 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	return r;
 }
 
+int blm_may_replace(struct blm_filter *f)
+{
+	struct blm_view *view;
+	int r = blm_change_begin(f, &view), end;
+
+	if (r == 0) {
+		r = blm_ask_replacement(f, view);
+		end = blm_change_end(f, view);
+		if (r == 0)
+			r = end;
+	}
+	return r == -EAGAIN ? 0 : r;
+}
+
 int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec,
 		const struct blm_allowlist_carry *carry,
 		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context),
@@ -353,12 +368,9 @@ static int fill_over_old(struct blm_view *new, const struct blm_view *old, void 
 BLM_API int blm_clear(struct blm_filter *f)
 {
 	BLM_CRITICAL_SECTION;
-	struct blm_view *view;
-	int r = blm_change_begin(f, &view);	/* may it be changed at all? */
+	int r = blm_may_replace(f);
 
-	if (r == 0)
-		r = blm_change_end(f, view);
-	if (r < 0 && r != -EAGAIN)
+	if (r < 0)
 		return r;
 	return replace(&f->place, &(struct replacing){ .secret = f->secret,
 						       .carry = &blm_allowlist_carry_all,
@@ -368,12 +380,9 @@ BLM_API int blm_clear(struct blm_filter *f)
 BLM_API int blm_seal(struct blm_filter *f)
 {
 	BLM_CRITICAL_SECTION;
-	struct blm_view *view;
-	int r = blm_change_begin(f, &view);
+	int r = blm_may_replace(f);
 
-	if (r == 0)
-		r = blm_change_end(f, view);
-	if (r < 0 && r != -EAGAIN)
+	if (r < 0)
 		return r;
 	return replace(&f->place, &(struct replacing){ .secret = f->secret,
 						       .carry = &blm_allowlist_carry_all,
