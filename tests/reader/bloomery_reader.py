@@ -27,6 +27,7 @@ import hashes
 HEADER_BYTES = 20480
 BLOCK = 65536
 SEALED = 2
+SECOND_IMAGE = 4
 SPLIT = 1		# of must_understand
 ONE_PART = (2, 3, 4)	# kinds where a key belongs to one part of a split filter
 SPLIT_KINDS = ONE_PART + (1, 6, 8, 15, 16, 17, 18)
@@ -1566,7 +1567,7 @@ def check_entries(image):
 
 
 def check_shadow(image, c, parts):
-	if c.flags & 4:
+	if c.flags & SECOND_IMAGE:
 		page = lambda x: (x + 4095) // 4096 * 4096
 		demand(len(parts) == 1, 'EBADMSG', '%d parts, and a second image', len(parts))
 		blocks = (parts[0].bytes + 65535) // 65536
@@ -1700,6 +1701,9 @@ class Filter:
 		"""Of kinds that hold values: None where the key has none."""
 		p = self.parts[0]
 		return KINDS[p.kind].value(self.image, self.family, key, p, self.constant.args)
+
+	def has_second_image(self):
+		return bool(self.constant.flags & SECOND_IMAGE)
 
 	def keys(self):
 		return sum(struct.unpack_from('<Q', self.image, 16384 + 64 * i)[0] for i in range(64)) & M64

@@ -71,9 +71,10 @@ def page_of_another(a, b):
 def recorded(g):
 	only_sets = issubclass(reader.KINDS.get(int(g.fields['kind']), object), reader.Bits)
 	whole = (g.fields['synced'] != '0' and only_sets) or g.fields['sealed'] == '1' or 'origin' in g.fields
-	if g.fields['kind'] in ('8', '19', '22') and not whole:	# its marks go with a sync, its records are the second image's
+	f = g.open()
+	if f.has_second_image() and not whole:	# a sync clears the marks, and the second image has the records
 		return []
-	_, _, record, marked, data = next(g.open().blocks())
+	_, _, record, marked, data = next(f.blocks())
 	ones = int.from_bytes(data, 'little').bit_count()
 	if (record is not None, marked) != (whole, not whole):
 		return ['record %s, marked %s' % (record and vars(record), marked)]
