@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /*
- * The kinds that can do one of `can`, can do none of `never`, and are not in the list. Return: how
- * many of them are in `ret`, which has room for `most`.
+ * The kinds that can do one of `can`, can do none of `never`, and are not in the list, if there is
+ * one. Return: how many of them are in `ret`, which has room for `most`.
  */
 static inline unsigned other_kinds(unsigned can, unsigned never, bool (*is_in_list)(const char *),
 				   struct blm_kind_info *ret, unsigned most)
@@ -22,7 +22,8 @@ static inline unsigned other_kinds(unsigned can, unsigned never, bool (*is_in_li
 	unsigned count = 0;
 
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0 && count < most; i++)
-		if (kind.can & can && !(kind.can & never) && !is_in_list(kind.name))
+		if (kind.can & can && !(kind.can & never)
+		    && !(is_in_list && is_in_list(kind.name)))
 			ret[count++] = kind;
 	return count;
 }

@@ -614,7 +614,7 @@ static unsigned run_case(const struct one_case *c, enum where where)
 static const struct one_case *tables[] = {
 	filters_cases,	forms_cases, stores_cases, lists_cases,
 	exchange_cases, kinds_cases, built_cases,  banks_cases,
-	NULL,			/* room for other_kinds_cases() */
+	NULL,		NULL,	/* room for other_kinds_cases(), built_kinds_cases() */
 };
 
 enum { UNITS_MOST = 1000 };
@@ -644,7 +644,8 @@ static size_t list_units(struct unit *ret, char **names, size_t count)
 {
 	size_t n = 0;
 
-	tables[ARRAY_LEN(tables) - 1] = other_kinds_cases();
+	tables[ARRAY_LEN(tables) - 2] = other_kinds_cases();
+	tables[ARRAY_LEN(tables) - 1] = built_kinds_cases();
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 		for (const struct one_case *c = tables[i]; c->name; c++)
 			for (enum where where = PATH; where <= MEMORY; where++)

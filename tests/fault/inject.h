@@ -77,8 +77,8 @@ struct one_case {
 
 extern const struct one_case filters_cases[], stores_cases[], lists_cases[], forms_cases[],
 	exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
-/* Of the kinds that kinds_cases does not name. */
-const struct one_case *other_kinds_cases(void);
+/* Of the kinds that kinds_cases does not name; of those that are built from all their keys. */
+const struct one_case *other_kinds_cases(void), *built_kinds_cases(void);
 
 #define FIXTURE(x) do { \
 	int fixture_ = (int)(x); \

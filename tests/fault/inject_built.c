@@ -1,5 +1,6 @@
 /* inject_built.c - inject.c's cases of kinds that are built from all their keys */
 #include "inject.h"
+#include "../kinds.h"
 
 /* with so many more keys they go through a file where memory is at its least */
 enum { MORE = 5000, AT_ONCE = 250 };
@@ -42,12 +43,36 @@ static int gather(struct blm_build *b, bool values, int from, int to)
 	return r;
 }
 
+static unsigned abilities_of(const char *kind)
+{
+	struct blm_kind_info info = { 0 };
+
+	for (size_t i = 0; blm_kind_list(i, &info) == 0; i++)
+		if (!strcmp(info.name, kind))
+			return info.can;
+	return 0;
+}
+
+/* Keys that the filter is to deny. */
+static const struct blm_key *others(void)
+{
+	static struct blm_key keys[MORE];
+	static char text[MORE][16];
+
+	for (unsigned i = 0; i < MORE; i++) {
+		snprintf(text[i], sizeof(text[i]), "other %u", i);
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	return keys;
+}
+
 /* A filter of this kind with these keys, and as many more that nobody asks for. */
 static int build_kind(struct world *w, const char *name, struct blm_params params, int from, int to,
 		      int more, struct blm_filter **ret)
 {
 	const struct blm_build_options least = { .memory_bytes = 1 };
-	bool values = !strcmp(params.kind, "bloomier");
+	unsigned can = abilities_of(params.kind);
+	bool values = can & BLM_CAN_BUILD && can & BLM_CAN_GET;
 	struct blm_build *b;
 	int r;
 
@@ -59,44 +84,16 @@ static int build_kind(struct world *w, const char *name, struct blm_params param
 	r = gather(b, values, 1000, 1000 + more);
 	if (r == 0)
 		r = gather(b, values, from, to);
+	if (r == 0 && can & BLM_CAN_EXCLUDE)
+		r = blm_build_exclude_many(b, others(), MORE);
 	return end_build(b, r, ret);
 }
 
-static int build_golomb(struct world *w)
+/* The kind is the case's. */
+static int build_registered(struct world *w)
 {
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "golomb", .rate = 1e-6), COMMON, 300,
-			  MORE, &w->made);
-}
-
-static int build_fuse(struct world *w)
-{
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "fuse", .rate = 1e-6), COMMON, 300, 0,
-			  &w->made);
-}
-
-static int build_ribbon(struct world *w)
-{
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "ribbon", .rate = 1e-6), COMMON, 300,
-			  MORE, &w->made);
-}
-
-static int build_bloomier(struct world *w)
-{
-	return build_kind(w, new_name(w),
-			  BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"),
-			  COMMON, 300, MORE, &w->made);
-}
-
-static const struct blm_key *others(void)
-{
-	static struct blm_key keys[MORE];
-	static char text[MORE][16];
-
-	for (unsigned i = 0; i < MORE; i++) {
-		snprintf(text[i], sizeof(text[i]), "other %u", i);
-		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
-	}
-	return keys;
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = w->c->kind.name, .rate = 1e-6), COMMON,
+			  300, MORE, &w->made);
 }
 
 /* Of two lists, so that both levels are made. */
@@ -116,11 +113,6 @@ static int build_of_lists(struct world *w, const char *name, int from, int to, b
 	if (r == 0)
 		r = blm_build_exclude_many(b, others(), MORE);
 	return end_build(b, r, ret);
-}
-
-static int build_exact(struct world *w)
-{
-	return build_of_lists(w, new_name(w), COMMON, 300, false, &w->made);
 }
 
 static void as_exact(struct world *w)
@@ -195,12 +187,6 @@ static int make_delta(struct world *w)
 		blm_free(bytes);
 	blm_close(f);
 	return r;
-}
-
-static int build_range(struct world *w)
-{
-	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "range", .rate = 1e-6), COMMON, 300,
-			  MORE, &w->made);
 }
 
 /* Of keys that are counted first; what it was goes. */
@@ -468,11 +454,6 @@ static int build_of_raw(struct world *w)
 
 const struct one_case built_cases[] = {
 	{ "build-of-raw-data", EVERYWHERE | OPEN_F, build_of_raw, NULL, 0, FIRST },
-	{ "golomb-build", EVERYWHERE, build_golomb, NULL, 0, SECOND },
-	{ "fuse-build", IN_PATH | IN_MEMORY, build_fuse, NULL, 0, SECOND },
-	{ "ribbon-build", IN_STORE, build_ribbon, NULL, 0, SECOND },
-	{ "bloomier-build", IN_PATH, build_bloomier, NULL, 0, SECOND },
-	{ "exact-build", IN_PATH | IN_MEMORY, build_exact, NULL, 0, SECOND },
 	{ "scalable-build", IN_PATH | IN_STORE, build_scalable, NULL, 0, SECOND },
 	{ "scalable-build-keyed", IN_PATH, build_scalable_keyed, NULL, 0, SECOND },
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
@@ -492,9 +473,30 @@ const struct one_case built_cases[] = {
 	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
 	{ "golomb-update-much", IN_PATH, update_much, as_large_golomb, BOTH, 0 },
 	{ "golomb-update-listed", IN_STORE, update, as_listed_golomb, SECOND, 0 },
-	{ "range-build", EVERYWHERE, build_range, NULL, 0, SECOND },
 	{ "range-merge", IN_PATH | OPEN_F | OPEN_G, merge, both_as_range, 0, BOTH },
 	{ "range-update", IN_PATH | IN_STORE, add_to_range, both_as_range, BOTH, 0 },
 	{ "range-ask", IN_PATH | OPEN_F, ask_ranges, both_as_range, 0, 0 },
 	{ .name = NULL },
 };
+
+/* ---- Kinds of the registry ---- */
+
+enum { BUILT_MOST = 32 };
+
+const struct one_case *built_kinds_cases(void)
+{
+	static struct one_case cases[BUILT_MOST + 1];
+	static char names[BUILT_MOST][64];
+	struct blm_kind_info built[BUILT_MOST];
+	unsigned count = other_kinds(BLM_CAN_BUILD, 0, NULL, built, BUILT_MOST);
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s-build", built[i].name);
+		/* the builder enters the file into a store in the same way for each kind */
+		cases[i] = (struct one_case){
+			names[i], built[i].can & BLM_CAN_MERGE ? EVERYWHERE : IN_PATH | IN_MEMORY,
+			build_registered, NULL, 0, SECOND, built[i],
+		};
+	}
+	return cases;
+}
