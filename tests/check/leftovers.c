@@ -2,13 +2,11 @@
  * leftovers.c - what lies in a store and is nobody's, or not what its name says: verify tells of
  * it, repair and drop deal with it
  */
-#include "suite.h"
+#include "said.h"
 #include "../info.h"
 
-#include "catalog/catalog.h"
 #include "file/mapping.h"
 #include "file/ofd_lock.h"
-#include "place/store_dir.h"
 
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -51,22 +49,6 @@ int renameat(int from_at, const char *from, int to_at, const char *to)
 
 /* ---- What verify says ---- */
 
-static char said[8192];
-
-static void hear(void *context, const struct blm_finding *found)
-{
-	size_t at = strlen(said);
-
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
-		 found->repaired ? " (repaired)" : "");
-}
-
-static int verify(unsigned flags)
-{
-	said[0] = '\0';
-	return blm_store_verify("s", flags, hear, NULL);
-}
-
 static void tells(unsigned flags, int findings, const char *words)
 {
 	int r = verify(flags);
@@ -74,12 +56,6 @@ static void tells(unsigned flags, int findings, const char *words)
 	ck_assert_msg(r == findings, "%d, not %d: %s%s", r, findings, said,
 		      r < 0 ? blm_error_message() : "");
 	ck_assert_msg(!words || strstr(said, words), "not \"%s\": %s", words, said);
-}
-
-static void all_is_well(void)
-{
-	tells(0, 0, NULL);
-	ck_assert_str_eq(said, "");
 }
 
 /* A store with the filter "a", which holds the key "a". */
@@ -431,16 +407,19 @@ START_TEST(a_file_that_is_another_filters_is_not_opened_as_this_one)
 }
 END_TEST
 
+static void set_three_probes(struct blm_entry *entry)
+{
+	entry->constant.template.probes = htole32(3);
+}
+
 START_TEST(a_record_whose_file_cannot_be_followed_stays)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
 	struct blm_entry *entry = malloc(sizeof(*entry));
 
-	OK(blm_catalog_get(store->catalog, "a", entry));
 	/* so that it must be mended from the file */
-	entry->constant.template.probes = htole32(3);
-	OK(blm_catalog_put(store->catalog, "a", entry, BLM_PUT_OVER));
+	change_record(store, set_three_probes);
 	tells(0, 1, "disagree");
 	OK(rename(path, "kept"));
 	OK(symlink("../../kept", path));
@@ -690,24 +669,25 @@ END_TEST
 
 /* ---- Labels ---- */
 
+static void leave_the_last_line_open(struct blm_entry *entry)
+{
+	strcpy(entry->labels, "k=v\nlast=x");
+	entry->labels_bytes = (uint32_t)strlen(entry->labels);
+}
+
 START_TEST(labels_whose_last_line_has_no_end_are_read_all_the_same)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
-	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_info *info = info_room();
 
-	OK(blm_catalog_get(store->catalog, "a", entry));
-	strcpy(entry->labels, "k=v\nlast=x");
-	entry->labels_bytes = (uint32_t)strlen(entry->labels);
-	OK(blm_catalog_put(store->catalog, "a", entry, BLM_PUT_OVER));
+	change_record(store, leave_the_last_line_open);
 	OK(blm_store_label(store, "a", "a key that is longer than all that is there", NULL));
 	OK(blm_store_label(store, "a", "last", "y"));
 	OK(blm_store_label(store, "a", "k", NULL));
 	OK(blm_store_find(store, "a", info));
 	ck_assert_str_eq(info->labels, "last=y\n");
 	blm_store_close(store);
-	free(entry);
 	free(info);
 }
 END_TEST

@@ -2,11 +2,9 @@
  * put_back.c - files of a store under each other's names, older copies of them, and renames that
  * are not over: what verify and repair make of it
  */
-#include "suite.h"
+#include "said.h"
 
-#include "catalog/catalog.h"
 #include "file/mapping.h"
-#include "place/store_dir.h"
 
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -25,30 +23,6 @@ int renameat2(int from_folder, const char *from, int to_folder, const char *to, 
 		return -1;
 	}
 	return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
-}
-
-/* What verify said, to be shown where a test fails. */
-static char said[65536];
-
-static void hear(void *context, const struct blm_finding *found)
-{
-	size_t at = strlen(said);
-
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
-		 found->repaired ? " (repaired)" : "");
-}
-
-static int verify(bool repair)
-{
-	said[0] = '\0';
-	return blm_store_verify("s", repair ? BLM_VERIFY_REPAIR : 0, hear, NULL);
-}
-
-static void all_is_well(void)
-{
-	int r = verify(false);
-
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 }
 
 /* Three filters, each with its name as a key; of one template, or each of another. */
@@ -114,8 +88,8 @@ START_TEST(files_under_each_others_names_are_put_back)
 	else
 		for (int i = 0; i < count; i++)
 			ck_assert(!has_its_key(names[i]));
-	ck_assert_int_ge(verify(false), 1);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_int_ge(verify(0), 1);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	for (int i = 0; i < THREE; i++)
 		ck_assert(has_its_key(names[i]));
@@ -130,8 +104,8 @@ START_TEST(a_file_of_any_name_gets_its_own_back)
 	no_flags = _i;
 	make_three(true, paths);
 	OK(rename(paths[1], "s/filters/elsewhere"));
-	ck_assert_int_ge(verify(false), 1);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_int_ge(verify(0), 1);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	ck_assert(has_its_key("b"));
 }
@@ -144,8 +118,8 @@ START_TEST(a_file_of_two_names_keeps_its_own)
 
 	make_three(true, paths);
 	OK(link(paths[1], "s/filters/elsewhere"));
-	ck_assert_int_ge(verify(false), 1);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_int_ge(verify(0), 1);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	ck_assert(has_its_key("b"));
 	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
@@ -160,7 +134,7 @@ START_TEST(a_drop_deletes_no_file_of_another_filter)
 	turn_round(paths, 2);
 	drop("a");
 	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	ck_assert(has_its_key("b"));
 	ck_assert_int_eq(files_in("s/filters", NULL), 2);
@@ -208,7 +182,7 @@ START_TEST(what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed)
 	blm_close(f);
 	blm_store_close(store);
 	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	store = open_store(0);
 	ck_assert(holds(store, "d", "a"));
@@ -225,16 +199,16 @@ START_TEST(a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired)
 	make_three(_i, paths);
 	OK(unlink(paths[0]));
 	copy_file(paths[1], paths[0]);
-	ck_assert_int_ge(verify(false), 1);
+	ck_assert_int_ge(verify(0), 1);
 	for (int times = 0; times < 2; times++) {
-		ck_assert_int_ge(verify(true), 1);
+		ck_assert_int_ge(verify(BLM_VERIFY_REPAIR), 1);
 		ck_assert_msg(!strstr(said, "(repaired)"), "%s", said);
 	}
 	ck_assert(has_its_key("b"));
 	drop("a");
 	ck_assert_int_eq(access(paths[0], F_OK), 0);
 	ck_assert(has_its_key("b"));
-	ck_assert_int_ge(verify(true), 1);	/* until that file is moved away */
+	ck_assert_int_ge(verify(BLM_VERIFY_REPAIR), 1);	/* until that file is moved away */
 	OK(unlink(paths[0]));
 	all_is_well();
 }
@@ -248,7 +222,7 @@ START_TEST(a_copy_of_a_dropped_filter_stays_where_it_was_put)
 	make_three(true, paths);
 	copy_file(paths[0], "s/filters/a backup");
 	drop("a");
-	ck_assert_int_ge(verify(true), 1);
+	ck_assert_int_ge(verify(BLM_VERIFY_REPAIR), 1);
 	ck_assert_int_eq(access("s/filters/a backup", F_OK), 0);
 }
 END_TEST
@@ -326,11 +300,11 @@ START_TEST(an_older_copy_is_told_with_both_numbers)
 		ck_assert_int_eq(info.synced == 0, _i);
 		ck_assert_uint_gt(info.catalog_synced, info.synced);
 	}
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	ck_assert_ptr_nonnull(
 		strstr(said, _i ? "the file has 0 keys, never synced, the catalog 2, synced 20"
 				: "the file has 1 keys, synced 20"));
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	ck_assert_ptr_nonnull(strstr(said, "the catalog follows the file (repaired)"));
 	all_is_well();
 	is_not_older("a");
@@ -426,7 +400,7 @@ START_TEST(a_file_whose_sync_records_are_damaged_is_not_said_to_be_older)
 				 6);
 	close(fd);
 	is_not_older("a");
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	ck_assert_ptr_nonnull(strstr(said, "both sync records are damaged"));
 	blm_store_close(store);
 }
@@ -516,8 +490,8 @@ START_TEST(verify_finds_nothing_beside_a_rename)
 {
 	pid_t pid = stop_a_rename();
 
-	ck_assert_msg(verify(false) == 0, "%s", said);
-	ck_assert_msg(verify(true) == 0 && !*said, "%s", said);
+	ck_assert_msg(verify(0) == 0, "%s", said);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0 && !*said, "%s", said);
 	ck_assert(has_its_key("b"));
 	is_not_older("b");		/* opens it for changes, too */
 	kill(pid, SIGCONT);
@@ -535,22 +509,22 @@ START_TEST(a_rename_that_was_cut_short_is_told_as_that_and_ended)
 
 	kill(pid, SIGKILL);
 	join(pid);
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	ck_assert_ptr_nonnull(strstr(said, "a rename from a was cut short"));
 	ck_assert_ptr_null(strstr(said, "does not say its name"));
 	ck_assert(has_its_key("b"));		/* who only reads changes nothing */
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	store = open_store(0);
 	if (_i == 0)
 		info_of("b", true);
 	else if (_i == 1)
-		ck_assert_msg(verify(true) == 0, "%s", said);
+		ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	else
 		OK(blm_store_rename(store, "b", name = "c"));
 	blm_store_close(store);
 	all_is_well();
 	OK(unlink("s/catalog/data.mdb"));
-	OK(verify(true));
+	OK(verify(BLM_VERIFY_REPAIR));
 	store = open_store(0);
 	ck_assert(holds(store, name, "b"));
 	blm_store_close(store);
@@ -580,7 +554,7 @@ static void verify_finds_nothing_beside(int (*change)(int times))
 	make_with(store, "a", "a");
 	pid = spawn(change, 100);
 	while (waitpid(pid, &status, WNOHANG) == 0)
-		ck_assert_msg(verify(false) == 0, "%s", said);
+		ck_assert_msg(verify(0) == 0, "%s", said);
 	ck_assert_int_eq(status, 0);
 	blm_store_close(store);
 }
@@ -609,8 +583,8 @@ START_TEST(name_records_that_contradict_each_other_are_written_anew)
 							   header->constant.uuid);
 	}
 	write_all(path, (uint8_t *)header, bytes);
-	ck_assert_int_eq(verify(false), 1);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_int_eq(verify(0), 1);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	free(header);
 	blm_store_close(store);
@@ -632,7 +606,7 @@ static void catalog_is_lost_and_labels_are(const char *expected)
 	struct blm_info info = BLM_INFO;
 
 	OK(unlink("s/catalog/data.mdb"));
-	OK(verify(true));
+	OK(verify(BLM_VERIFY_REPAIR));
 	store = open_store(BLM_STORE_READ);
 	OK(blm_store_find(store, "a", &info));
 	ck_assert_str_eq(info.labels, expected);
@@ -651,10 +625,10 @@ START_TEST(labels_that_were_cut_short_are_told_and_ended)
 	OK(blm_store_label(store, "a", "k", "old"));
 	all_is_well();
 	OK(blm_catalog_change(store->catalog, "a", set_labels, (void *)(uintptr_t)"k=new\n"));
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	ck_assert_ptr_nonnull(strstr(said, "a change of its labels was cut short"));
 	if (_i == 0)
-		ck_assert_msg(verify(true) == 0, "%s", said);
+		ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	else
 		OK(blm_store_label(store, "a", "l", "more"));
 	all_is_well();
@@ -789,7 +763,7 @@ START_TEST(an_older_name_with_marks_of_direction_is_renamed)
 	OK(blm_catalog_put(store->catalog, marked, entry, BLM_PUT_NEW));
 	OK(blm_catalog_remove(store->catalog, "a", entry->constant.uuid));
 	free(entry);
-	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();
 	ck_assert(holds(store, marked, "a"));
 	OK(blm_store_label(store, marked, "k", "v"));

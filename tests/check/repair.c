@@ -2,13 +2,11 @@
  * repair.c - damaged, lost and disagreeing catalogs and files: what verify says, and what repair
  * makes of them
  */
-#include "suite.h"
+#include "said.h"
 #include "../info.h"
 
-#include "catalog/catalog.h"
 #include "catalog/record.h"
 #include "file/mapping.h"
-#include "place/store_dir.h"
 
 #include <sys/syscall.h>
 
@@ -74,37 +72,10 @@ static struct list *list_now(void)
 	return l;
 }
 
-/* What verify said, to be shown where a test fails. */
-static char said[65536];
-static int said_count;
-
-static void hear(void *context, const struct blm_finding *found)
-{
-	size_t at = strlen(said);
-
-	said_count++;
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
-		 found->repaired ? " (repaired)" : "");
-}
-
-static int verify(bool repair)
-{
-	said[0] = '\0';
-	said_count = 0;
-	return blm_store_verify("s", repair ? BLM_VERIFY_REPAIR : 0, hear, NULL);
-}
-
-static void all_is_well(void)
-{
-	int r = verify(false);
-
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
-}
-
 /* A repair finds all that is wrong, and the store lists this afterwards. Closes the store. */
 static void repair_gives(struct blm_store *store, const struct list *list)
 {
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	ck_assert_str_eq(list_of(store)->text, list->text);
 	all_is_well();
 	blm_store_close(store);
@@ -177,9 +148,9 @@ static int lose_and_repair(int i)
 	MUST(r == -EUCLEAN || (losses[i] == no_folder && r < 0));
 	r = blm_store_open(&store, "s", BLM_STORE_CREATE);
 	MUST(r == -EUCLEAN);
-	MUST(verify(false) != 0);
-	MUST(verify(true) == 0 && said_count > 0);
-	MUST(verify(false) == 0 && said_count == 0);
+	MUST(verify(0) != 0);
+	MUST(verify(BLM_VERIFY_REPAIR) == 0 && said_count > 0);
+	MUST(verify(0) == 0 && said_count == 0);
 	MUST(all_there());
 	after = list_now();
 	MUST(after->count == FILTERS && !strcmp(before->text, after->text));
@@ -197,8 +168,8 @@ START_TEST(repair_makes_the_folder_of_the_catalog_again_too)
 {
 	make_filters();
 	no_folder();
-	ck_assert_int_ne(verify(false), 0);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_ne(verify(0), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	all_is_well();
 	ck_assert(all_there());
 }
@@ -211,7 +182,7 @@ START_TEST(repair_ends_the_making_of_a_store)
 	blm_store_close(open_store(BLM_STORE_CREATE));
 	no_folder();
 	FAILS(blm_store_open(&store, "s", 0), -ENOENT);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	store = open_store(0);
 	make_with(store, "first", "key");
 	ck_assert(holds(store, "first", "key"));
@@ -229,7 +200,7 @@ START_TEST(who_has_the_old_catalog_open_goes_over_to_the_new_one)
 	store = open_store(0);
 	free(list_of(store));
 	lost();
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	l = list_of(store);
 	ck_assert_int_eq(l->count, FILTERS);
 	make_with(store, "later", "key");
@@ -277,9 +248,9 @@ static int walk_and_repair(int unused)
 
 	signal(SIGALRM, SIG_DFL);	/* or Check would end the test */
 	alarm(TOO_LONG);	/* LMDB can also go round in circles */
-	if (lists_others(verify(false)))
+	if (lists_others(verify(0)))
 		return FALSE_LIST;
-	wrong = verify(true);
+	wrong = verify(BLM_VERIFY_REPAIR);
 	if (wrong < 0)
 		return REFUSED;
 	if (wrong)
@@ -288,7 +259,7 @@ static int walk_and_repair(int unused)
 	l = list_now();
 	if (!all_there())
 		return l->count >= FILTERS ? RENAMED : MISSING;
-	if (l->count != FILTERS || strcmp(l->text, right) || verify(false) != 0)
+	if (l->count != FILTERS || strcmp(l->text, right) || verify(0) != 0)
 		return UNMENDED;
 	return wrong ? MENDED : FINE;
 }
@@ -441,7 +412,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 	ck_assert_int_eq(after->damaged, 1);
 	ck_assert_ptr_nonnull(strstr(after->text, "filter-05 (damaged)"));
 	free(after);
-	ck_assert_int_ge(verify(false), 1);
+	ck_assert_int_ge(verify(0), 1);
 	repair_gives(store, before);
 }
 END_TEST
@@ -461,8 +432,8 @@ START_TEST(a_record_without_its_file_is_told_of_and_taken_out)
 	ck_assert_int_eq(unlink(path), 0);
 	FAILS(blm_open(&f, store, "filter-05", BLM_OPEN_WRITE), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), path + strlen("s/")));
-	ck_assert_int_eq(verify(false), 1);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(0), 1);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	l = list_of(store);
 	ck_assert_int_eq(l->count, FILTERS - 1);
 	all_is_well();
@@ -489,7 +460,7 @@ START_TEST(a_file_without_a_record_is_kept_if_it_holds_keys)
 	before = list_now();
 	store = open_store(0);
 	OK(blm_catalog_remove(store->catalog, "filter-05", NULL));
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	ck_assert_int_eq(files_in("s/filters", NULL), FILTERS);
 	repair_gives(store, before);
 }
@@ -503,9 +474,9 @@ START_TEST(a_file_without_a_record_that_was_never_used_is_deleted)
 	store = open_store(0);
 	make(NULL, store, "unused");
 	OK(blm_catalog_remove(store->catalog, "unused", NULL));
-	ck_assert_int_eq(verify(false), 1);
+	ck_assert_int_eq(verify(0), 1);
 	ck_assert_int_eq(files_in("s/filters", NULL), FILTERS + 1);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	no_file_is_gone();
 	all_is_well();
 	blm_store_close(store);
@@ -526,7 +497,7 @@ START_TEST(a_file_that_was_replaced_is_deleted)
 		blm_store_close(store);
 		lost();
 	}
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	ck_assert_int_eq(files_in("s/filters", NULL), FILTERS - 1);
 	all_is_well();
 }
@@ -550,8 +521,8 @@ START_TEST(a_damaged_name_brings_back_the_right_one)
 	OK(blm_catalog_remove(store->catalog, "filter-05", NULL));
 	blm_store_close(store);
 	put_raw("filter-u5", bytes, blm_record_encode("filter-05", entry, bytes));
-	ck_assert_int_ge(verify(false), 1);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_ge(verify(0), 1);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	after = list_now();
 	ck_assert_str_eq(after->text, before->text);
 	all_is_well();
@@ -572,7 +543,7 @@ START_TEST(a_drop_cut_short_loses_nothing_even_with_the_catalog_lost)
 	ck_assert(holds(store, "filter-05", "filter-05"));
 	blm_store_close(store);
 	lost();
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	ck_assert(all_there());
 	all_is_well();
 }
@@ -637,7 +608,7 @@ START_TEST(where_catalog_and_header_disagree_the_header_wins_by_repair)
 	OK(blm_catalog_put(store->catalog, "filter-05", entry, BLM_PUT_OVER));
 	FAILS(blm_open(&f, store, "filter-05", 0), -EUCLEAN);
 	FAILS(blm_open(&f, store, "filter-05", BLM_OPEN_WRITE), -EUCLEAN);
-	ck_assert_int_ge(verify(false), 1);
+	ck_assert_int_ge(verify(0), 1);
 	repair_gives(store, before);
 	ck_assert(all_there());
 }
@@ -653,7 +624,7 @@ START_TEST(a_record_that_names_anothers_file_costs_neither_filter)
 	OK(blm_catalog_get(store->catalog, "filter-05", entry));
 	/* filter-04's own file is nameless now */
 	OK(blm_catalog_put(store->catalog, "filter-04", entry, BLM_PUT_OVER));
-	OK(verify(true));
+	OK(verify(BLM_VERIFY_REPAIR));
 	no_file_is_gone();
 	ck_assert(holds(store, "filter-05", "filter-05"));
 	blm_store_close(store);
@@ -692,12 +663,12 @@ START_TEST(of_two_files_of_one_name_both_are_kept)
 	OK(rename("kept", moved));
 	blm_store_close(store);
 	lost();
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	store = open_store(0);
 	ck_assert(holds(store, name, "one") || holds(store, name, "two"));
 	ck_assert_int_eq(blm_store_list(store, NULL, find_recovered, store), 1);
 	ck_assert_int_eq(files_in("s/filters", NULL), 2);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	all_is_well();
 	blm_store_close(store);
 }
@@ -713,13 +684,13 @@ START_TEST(a_rename_cut_short_is_told_of_and_finished)
 	/* the file's own record still says the old one */
 	OK(blm_catalog_rename(store->catalog, "filter-05", "new name"));
 	ck_assert(holds(store, "new name", "filter-05"));
-	ck_assert_int_eq(verify(false), 1);
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(0), 1);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	all_is_well();
 	before = list_of(store);
 	blm_store_close(store);
 	lost();
-	ck_assert_int_eq(verify(true), 0);
+	ck_assert_int_eq(verify(BLM_VERIFY_REPAIR), 0);
 	after = list_now();
 	ck_assert_str_eq(after->text, before->text);
 }
@@ -737,7 +708,7 @@ START_TEST(what_replaces_a_filter_whose_rename_was_cut_short_says_its_name)
 	OK(blm_store_publish(store, "new name", f, 0, BLM_PUBLISH_WRITABLE));
 	blm_close(f);
 	ck_assert(holds(store, "new name", "filter-04"));
-	ck_assert_int_eq(verify(false), 0);
+	ck_assert_int_eq(verify(0), 0);
 	blm_store_close(store);
 }
 END_TEST
@@ -757,8 +728,8 @@ START_TEST(a_damaged_filter_is_told_of_and_not_deleted)
 	case 2: write_all(path, "text", 4); break;
 	}
 	ck_assert_int_lt(blm_open(&f, store, "filter-05", 0), 0);
-	ck_assert_int_ge(verify(false), 1);
-	ck_assert_int_ge(verify(true), 1);
+	ck_assert_int_ge(verify(0), 1);
+	ck_assert_int_ge(verify(BLM_VERIFY_REPAIR), 1);
 	ck_assert_int_eq(access(path, F_OK), 0);
 	no_file_is_gone();
 	OK(blm_store_drop(store, "filter-05"));
@@ -808,7 +779,7 @@ START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 	for (int i = 0; i < WORKERS; i++)
 		pid[i] = spawn(work, i);
 	for (; alive; repairs++) {
-		ck_assert_msg(verify(true) >= 0, "%s", blm_error_message());
+		ck_assert_msg(verify(BLM_VERIFY_REPAIR) >= 0, "%s", blm_error_message());
 		while (alive && waitpid(-1, &status, WNOHANG) > 0) {
 			ck_assert_int_eq(status, 0);
 			alive--;

@@ -2,38 +2,19 @@
  * strays.c - files that no record of the catalog means: repair deletes what was replaced or
  * dropped, and nothing that anybody may miss
  */
-#include "suite.h"
+#include "said.h"
 #include "../info.h"
 
-#include "catalog/catalog.h"
 #include "file/mapping.h"
-#include "place/store_dir.h"
 
 #define DATA "s/catalog/data.mdb"
-
-static char said[65536];
-
-static void hear(void *context, const struct blm_finding *found)
-{
-	size_t at = strlen(said);
-
-	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what,
-		 found->repaired ? " (repaired)" : "");
-}
-
-static int verify(unsigned flags)
-{
-	said[0] = '\0';
-	return blm_store_verify("s", flags, hear, NULL);
-}
 
 static void repair(void)
 {
 	int r = verify(BLM_VERIFY_REPAIR);
 
 	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
-	r = verify(0);
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
+	all_is_well();
 }
 
 static void set_word(const char *path, size_t at, uint64_t value)

@@ -60,6 +60,16 @@ static int add_number(struct blm_filter *f, uint64_t i)
 	return blm_add(f, &i, sizeof(i));
 }
 
+/* A filter with the number 1. The thread owns its word until it ends the change of the view. */
+static struct blm_filter *a_filter_in_a_change(const char **ret_path, struct blm_view **ret_view)
+{
+	struct blm_filter *f = a_filter("d-left", ret_path);
+
+	ck_assert_int_eq(add_number(f, 1), 1);
+	OK(blm_change_begin_held(f, ret_view));
+	return f;
+}
+
 /* Ends the process where it stands, in a change. */
 static int die_in_a_change(void *path)
 {
@@ -174,12 +184,10 @@ END_TEST
 START_TEST(a_slot_that_the_word_names_is_taken_by_another)
 {
 	const char *path;
-	struct blm_filter *f = a_filter("d-left", &path);
 	struct blm_view *view;
+	struct blm_filter *f = a_filter_in_a_change(&path, &view);
 	unsigned slot;
 
-	ck_assert_int_eq(add_number(f, 1), 1);
-	OK(blm_change_begin_held(f, &view));
 	slot = owner(f);
 	blm_change_end_held(f, view);
 	blm_close(f);
@@ -235,12 +243,10 @@ static void copy_bytes(const char *from, const char *to)
 START_TEST(a_copy_made_during_a_change_is_a_good_filter)
 {
 	const char *path, *copied = a_path();
-	struct blm_filter *f = a_filter("d-left", &path), *copy;
 	struct blm_view *view;
+	struct blm_filter *f = a_filter_in_a_change(&path, &view), *copy;
 	uint64_t one = 1;
 
-	ck_assert_int_eq(add_number(f, 1), 1);
-	OK(blm_change_begin_held(f, &view));
 	copy_bytes(path, copied);
 	copy = opened(copied, BLM_OPEN_WRITE);
 	ck_assert_uint_ne(owner(copy), 0);
@@ -275,12 +281,10 @@ static int end_the_change(void *context)
 START_TEST(a_forked_child_does_not_own_what_its_parent_owns)
 {
 	const char *path;
-	struct blm_filter *f = a_filter("d-left", &path);
 	struct blm_view *view;
+	struct blm_filter *f = a_filter_in_a_change(&path, &view);
 	pid_t child;
 
-	ck_assert_int_eq(add_number(f, 1), 1);
-	OK(blm_change_begin_held(f, &view));
 	ck_assert_int_eq(join(spawn(end_the_change, f)), 0);
 	ck_assert_uint_ne(owner(f), 0);
 	child = spawn(add_and_close, f);
@@ -323,13 +327,11 @@ static int add_some(void *path)
 START_TEST(a_writer_that_is_stopped_in_a_change_is_waited_for)
 {
 	const char *path;
-	struct blm_filter *f = a_filter("d-left", &path);
 	struct blm_view *view;
+	struct blm_filter *f = a_filter_in_a_change(&path, &view);
 	pid_t child;
 	int status;
 
-	ck_assert_int_eq(add_number(f, 1), 1);
-	OK(blm_change_begin_held(f, &view));
 	child = spawn(add_some, (void *)path);
 	usleep(50000);
 	ck_assert_int_eq(waitpid(child, &status, WNOHANG), 0);
