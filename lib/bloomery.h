@@ -148,7 +148,7 @@ BLM_API const char *blm_version(void);
 enum blm_open_flags {
 	BLM_OPEN_WRITE = 1 << 0,
 	/*
-	 * To be the only handle that changes it, and then changes are faster; for writing, too.
+	 * For writing, as the only handle that changes the filter, which makes changes faster.
 	 * Others may read at the same time
 	 */
 	BLM_OPEN_EXCLUSIVE = 1 << 1,
@@ -162,11 +162,12 @@ enum blm_open_flags {
  *
  * While a handle has the filter open exclusively, opening it for writing fails with -EBUSY. So do
  * changes and syncs by handles that had it open before, until the exclusive handle is closed or its
- * process ends, however it ends. Meanwhile the file is not replaced, cleared or dropped (-EBUSY),
- * also not through this handle. Exclusive adds and claims, of one key or many, use no atomic
- * read-modify-write and no lock in kinds that only set bits. So one thread at a time may change or
- * sync the filter by such a handle; other threads and processes may ask at the same time. A forked
- * child is no owner: its changes fail with -EBUSY as long as its parent has the filter open.
+ * process ends, however it ends. During that time the file cannot be replaced, cleared or dropped
+ * (-EBUSY), not even through this handle. Exclusive adds and claims, of one key or many, use no
+ * atomic read-modify-write and no lock in kinds that only set bits. So one thread at a time may
+ * change or sync the filter by such a handle; other threads and processes may ask at the same time.
+ * A forked child is no owner: its changes fail with -EBUSY as long as its parent has the filter
+ * open.
  *
  * In a store, an older copy of a file may have been put back. It opens all the same, and blm_info()
  * says so.

@@ -71,8 +71,8 @@ int blm_catalog_put_many(struct blm_catalog *catalog, size_t count,
 /*
  * Put `entry` in the place of the record of another filter. The labels stay, because they belong to
  * the name. The keys that keeps() accepts stay in the list of false positives (allowlist.h). keeps
- * NULL: none. It is asked within the transaction, and may be asked again. -ENOENT where the name
- * now leads to another filter, or nowhere.
+ * NULL: none. keeps() is called within the transaction, perhaps more than once. -ENOENT if the name
+ * now leads to another filter, or to none.
  */
 struct blm_handover {
 	const uint8_t *uuid;

@@ -196,7 +196,7 @@ static int look_for_next(struct blm_catalog *c, struct blm_snapshot *p, void *co
 	}
 	memcpy(look->after, at.key + UUID, HASH);
 	if (!count_up(look->after))
-		/* there is none behind the last number, and no key has that number */
+		/* the last number has no successor, and no key has it */
 		look->found = 0;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * misplaced.c - files of a store under another name than the one that their header says, as after a
+ * misplaced.c - files of a store whose name is not the one in their header, for example after a
  * copy or a rename by hand
  */
 #include "file/os.h"
@@ -35,8 +35,8 @@ static bool own_name(int folder, const char *file, struct own *ret)
 }
 
 /*
- * A filter that a name may lead to. An old copy of a dropped or replaced one is where a user put
- * it, and under its own name it would be deleted.
+ * Can a name lead to this filter? None leads to an old copy of a dropped or replaced filter. The
+ * copy stays where the user put it, because a repair would delete it under its own name.
  */
 static int is_in_use(const struct repair *r, const struct own *own)
 {
@@ -58,7 +58,7 @@ static bool knows_no_flags(int err)
 	return err == -EINVAL || err == -ENOSYS;
 }
 
-/* To a free name. Killed in between, where rename has no flags, the file has both names. */
+/* Move a file to a free name. Where rename has no flags, a kill in between leaves both names. */
 static int move(int folder, const char *from, const char *to)
 {
 	int err = renameat2(folder, from, folder, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
@@ -71,8 +71,8 @@ static int move(int folder, const char *from, const char *to)
 }
 
 /*
- * Two files. Killed in between, where rename has no flags, one of them is left under a name that
- * the next repair sets right.
+ * Exchange two files. Where rename has no flags, a kill in between leaves one of them under a name
+ * that the next repair corrects.
  */
 static int exchange(int folder, const char *a, const char *b)
 {
@@ -89,9 +89,10 @@ static int exchange(int folder, const char *a, const char *b)
 }
 
 /*
- * Give a file its own name, and what has that name this one's, or its own in turn. Each step brings
- * one file to its place. One whose name has a file that is that filter too, or says nothing for
- * certain, stays where it is. 1: some were moved; or a negative errno.
+ * Give a file its own name. The file that had this name gets the other name, and then its own in
+ * turn. Each step brings one file to its place. A file stays where it is if its own name leads to
+ * the same filter already, or to a file whose name is not certain. Return: 1 if files were moved, 0
+ * if none were, or a negative errno.
  */
 static int put_home(const struct repair *r, const char *file)
 {

@@ -1,6 +1,6 @@
 /*
- * orphans.c - the files of a store are checked; those that no record of the catalog means are kept
- * under a name, or deleted
+ * orphans.c - check the files of a store: those without a record in the catalog are kept under a
+ * name, or deleted
  *
  * The rule: a file is deleted only if it is certain that no user misses it.
  *
@@ -190,7 +190,7 @@ static int keep(struct repair *r, struct blm_view *view)
 
 static int delete(struct repair *r, int folder, const char *path)
 {
-	/* the process that left it may be alive after all, and quicker */
+	/* the process that left the file may be alive, and may have deleted it already */
 	return unlinkat(folder, strrchr(path, '/') + 1, 0) < 0
 		&& errno != ENOENT ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : 0;
 }

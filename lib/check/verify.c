@@ -131,8 +131,8 @@ struct blocks {
 };
 
 /*
- * An exclusive owner (exclusive.c) stores whole words, so it could take away some of the ones. One
- * that comes later waits for BLM_LOCK_SYNC. 1; 0: there is an owner, so nothing was done.
+ * An exclusive owner (exclusive.c) stores whole words, so it could clear bits that are set here. A
+ * later owner waits for BLM_LOCK_SYNC. 1; 0: there is an owner, so nothing was done.
  */
 static int fill_block(struct blm_view *view, const struct blm_damage *d)
 {

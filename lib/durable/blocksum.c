@@ -36,9 +36,10 @@ static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, siz
 }
 
 /*
- * Word by word, because others set bits of them by atomic operations. The words are of different
- * moments. Bits only come, so the copy has no more ones than there are when it is compared. A bit
- * that came meanwhile has left its mark for the next sync. Data are whole words.
+ * The copy is made word by word, because others set bits of the words by atomic operations. Its
+ * words are of different moments. Bits are only set, so the copy has no more ones than the data
+ * have when the two are compared. A bit that was set in between has left its mark for the next
+ * sync. Data are whole words.
  */
 static void copy_words(uint8_t *to, const uint8_t *from, size_t bytes)
 {

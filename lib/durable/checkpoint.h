@@ -38,8 +38,8 @@ bool blm_checkpoint_next_noted(const struct blm_view *view, uint64_t at, uint64_
 			       uint64_t *ret_to);
 
 /*
- * recovery.c: did a power cut come between the last sync and now, and is the data therefore nothing
- * to go by? Only the unsealed file of a kind with a checkpoint can need it.
+ * recovery.c: was there a power cut after the last sync, so that the data cannot be trusted? This
+ * concerns only unsealed files of kinds with a checkpoint.
  */
 bool blm_checkpoint_was_cut(const struct blm_view *view);
 

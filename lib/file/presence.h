@@ -55,9 +55,10 @@
  *              2. as step 3 of the excluder. Where membarrier(2) is refused: a thread is present
  *              3. is a slot announced whose byte has a write lock? Else no thread is present
  *
- * A claimer that is not seen announced in step 3 either left before, so that the looker sees all
- * its stores, also those of its count; or its step 3 comes after the looker's fence, so it loads
- * the looker's store, and what the looker read before has nothing of its changes.
+ * If step 3 does not find a claimer announced, there are two cases. The claimer left before: then
+ * the looker sees all its stores, also those of its count. Or the claimer's step 3 comes after the
+ * looker's fence: then the claimer loads the looker's store, and what the looker read before has
+ * none of the claimer's changes.
  *
  * Whether an owner lives is asked with F_OFD_GETLK for a read lock. A write lock alone conflicts
  * with that. So a process that may only read, which can hold read locks on all bytes, is not taken

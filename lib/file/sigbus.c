@@ -4,8 +4,8 @@
  * A page that the file no longer has, or that cannot be read, is a SIGBUS at the instruction that
  * touches it. The handler puts a page of ones of its own there, and the instruction goes on:
  * questions are answered with "maybe", which a filter may say, and an added key goes nowhere. Its
- * caller gets an error, since the map is then known to be struck. Faults elsewhere are none of ours
- * and go to the handler that was there before.
+ * caller gets an error, because the handler notes the fault. Faults elsewhere go to the previous
+ * handler.
  *
  * Other threads work in the same map meanwhile, so two things hold:
  *
@@ -45,9 +45,9 @@ static char first_path[PATH];
 
 /*
  * The thread that changes `begin` from 0 owns the slot, and frees it. The handler reads begin, end,
- * begin: a slot that changes meanwhile is not the fault's, as its own map stays while the
- * instruction runs. path is written before begin. Where all slots are taken another table is put
- * behind the last one, by compare-and-swap, and stays: the handler takes no lock.
+ * begin: a slot that changes in between is not the one of the fault, whose map stays while the
+ * instruction runs. path is written before begin. If all slots are taken, another table is appended
+ * to the last one by compare-and-swap. It is never freed, because the handler takes no lock.
  */
 static struct table {
 	_Atomic uintptr_t begin[MAPS], end[MAPS];

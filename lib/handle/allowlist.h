@@ -39,8 +39,8 @@ static inline bool blm_allow_may_have(const struct blm_filter *f)
 int blm_allow_look_up(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret);
 
 /*
- * A view has its name, or was found by it: ask, so that the first change need not. Where that fails
- * the change will.
+ * The name of the view is known: look its list up now, so that the first change need not. If this
+ * fails, the first change does it.
  */
 static inline void blm_allow_learn(const struct blm_place *place, struct blm_view *view)
 {

@@ -15,24 +15,26 @@
  *                  3. change bits, if the state word is the one of 1
  *                  4. full fence; load the state word. Another one: the change may be lost, so 1
  *
- * Another handle that found the lock free in its 2 loaded the word before the owner's 2, and so
- * before 4. It changes nothing from then on that it would report: its 3 or 4 finds another word,
- * and its 2 then finds the lock, or that the owner is gone. Bits that it set between may be lost,
- * because the owner stores whole words; and they are no damage. So such a change is made again, or
- * fails. The count of owners tells an owner that came and went from a replacement that failed.
- * Its change before the owner's 4 is complete, and the owner loads it after its fence.
+ * Another handle that found the lock free in its step 2 loaded the state word before the owner's
+ * step 2, and so before the owner's step 4. A change that it ended before that step 4 is complete,
+ * and the owner loads it after its fence. It reports no later change: its step 3 or 4 finds another
+ * word, and its step 2 then finds the lock held, or the owner gone. Bits that it set in between may
+ * be lost, because the owner stores whole words. That is no damage: the change is made again, or
+ * fails. The count of owners distinguishes an owner that came and went from a replacement that
+ * failed.
  *
- * All threads of a handle share what 1 remembers. So it is never changed in a view to the word of
- * another owner: the handle goes over to a new view (look_again()), after it asked 2 for that, and
- * a change that began in the old view finds another word in its 4.
+ * All threads of a handle share the word that step 1 remembers in the view. So a view never takes
+ * over the word of another owner. Instead the handle makes a new view (look_again()), for which it
+ * does step 2, and a change that began in the old view finds another word in its step 4.
  *
  * Changes that are done once, replacements and drops hold BLM_LOCK_REPLACE, or are present in
  * slots. A holder of that lock asks 2 after it has the lock (lock_replace()). Syncs ask it under
  * BLM_LOCK_SYNC. An owner that dies leaves nothing: other handles ask 2 again at each change.
  *
- * The owner of a kind that only sets bits needs no lock for a change, since nobody else changes,
- * syncs or replaces; and no atomic read-modify-write (struct blm_part, unshared). So one thread of
- * it changes and syncs at a time. Owners of other kinds change as every writer does.
+ * No other handle changes, syncs or replaces the filter. So in kinds that only set bits the owner
+ * needs no lock for a change, and no atomic read-modify-write (struct blm_part, unshared).
+ * Therefore only one thread of the owner may change or sync at a time. Owners of other kinds change
+ * the filter as every writer does.
  */
 #include "handle/exclusive.h"
 
@@ -42,7 +44,7 @@ static int refuse(const struct blm_filter *f)
 			"or end its process", f->place.display);
 }
 
-/* The slots go with the descriptor. What they are for is not needed any more. */
+/* An owner takes no slots. Closing the descriptor gives back those that it has. */
 static void be_exclusive(struct blm_view *view)
 {
 	view->exclusive = true;

@@ -20,7 +20,7 @@ int blm_ask_replacement(const struct blm_filter *f, const struct blm_view *view)
 int blm_ask_admission_again(struct blm_filter *f);
 
 /*
- * The next view of an owner is of the same file: that has grown. Then both views share the
+ * Is the next view of an owner of the same file, which has grown? Then both views share the
  * description, which holds the lock.
  */
 bool blm_shares_description(const struct blm_filter *f);

@@ -120,8 +120,8 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret);
 void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
- * Between the two calls above: for changes of kinds that serialize removals which only one thread
- * may make at a time. Fail with a message.
+ * Called between the two calls above, in kinds that serialize removals, for a change that only one
+ * thread at a time may make. Fail with a message.
  */
 int blm_lone_begin(struct blm_filter *f, struct blm_view *view);
 void blm_lone_end(struct blm_view *view);

@@ -98,7 +98,7 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 		}
 		if (fresh) {
 			r = blm_ask_admission(f, fresh);
-			/* before a thread takes the view for one that may be changed */
+			/* before a thread can change the filter through the new view */
 			atomic_store(&f->status, r);
 			/* the other threads go on while it is loaded, as far as that can be done */
 			replace_view(f, now, fresh);

@@ -47,10 +47,10 @@ static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
 }
 
 /*
- * Who replaces or drops a filter by our protocol changes the state of its file before the path
- * leads elsewhere. So if the view is still current after the look, what was seen was done by
- * others: rm, mv, a copy that was put there. What may be copied up by an overlay becomes another
- * file without that.
+ * A process that replaces or drops a filter by our protocol changes the state of its file before
+ * the path leads elsewhere. So if the view is still current after the look, the path was changed by
+ * other means: by rm, by mv, or by a copy in its place. A file that an overlay may copy up becomes
+ * another file without a change of state.
  */
 int blm_check_standing(const struct blm_filter *f)
 {
@@ -70,10 +70,10 @@ int blm_check_standing(const struct blm_filter *f)
 }
 
 /*
- * A forked process finds another file at its path. Who replaces a filter by our protocol changes
- * the state of its file first: then the handle goes over to the new one, whatever it saw of the
- * state. If the state is LIVE another program put that file there, and the keys added here are
- * lost. What may be copied up by an overlay becomes another file without that.
+ * A forked process finds another file at its path. A process that replaces a filter by our protocol
+ * changes the state of the old file first. Then the handle goes over to the new file, whichever
+ * state it saw. If the state is LIVE, another program put the new file there, and the keys added
+ * here are lost. A file that an overlay may copy up becomes another file without a change of state.
  */
 static int not_ours(struct blm_filter *f, struct blm_view *view)
 {

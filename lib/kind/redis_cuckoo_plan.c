@@ -24,7 +24,7 @@ static uint64_t sum_of(unsigned tables, unsigned shift)
 	return sum;
 }
 
-/* Untrusted numbers: false where they are none of a chain. */
+/* The numbers are untrusted. False: they are not those of a chain. */
 static bool find_chain(struct chain *ret, const struct blm_shape *s)
 {
 	uint64_t slots = s->args[REDIS_CUCKOO_BUCKET], expansion = s->args[REDIS_CUCKOO_EXPANSION],
@@ -46,7 +46,7 @@ static bool find_chain(struct chain *ret, const struct blm_shape *s)
 		&& cells_of(&c, c.tables - 1) <= TABLE_MOST;
 }
 
-/* of a filter, which was found to have one */
+/* of a valid shape */
 struct chain blm_redis_cuckoo_chain(const struct blm_shape *s)
 {
 	struct chain c = { 0 };

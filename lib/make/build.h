@@ -26,12 +26,12 @@ struct blm_build {
 	bool excludes;
 	struct blm_sort excluded;
 	struct blm_others others;
-	uint64_t kept_free;		/* memory that the keys were not gathered in */
+	uint64_t kept_free;		/* memory that gathering keys leaves free */
 	struct blm_staged staged;
 	struct blm_lanes lanes;
 	/*
-	 * kinds that grow or turn, of a size that is known: what makes room where there is none;
-	 * else NULL
+	 * for kinds that grow or rotate, if the size is known: the handle that makes room when the
+	 * filter is full; else NULL
 	 */
 	struct blm_filter *growing;
 };

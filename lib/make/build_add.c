@@ -135,14 +135,16 @@ BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
 	return add(b, &(struct blm_build_input){ .keys = keys, .values = values, .count = count });
 }
 
-/* They are not noted for the list of what is replaced: that one is of keys that were not added. */
+/*
+ * The keys are not noted for the list of the replaced filter, which is of keys that were not added.
+ */
 BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *keys, size_t count)
 {
 	char names[256];
 
 	if (!b->excludes)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not told which keys it denies; "
-				"these kinds are: %s", b->place.display, b->spec.of->name,
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter takes no keys to deny; use one of "
+				"these kinds: %s", b->place.display, b->spec.of->name,
 				blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
 	return add_to_order(b, &b->excluded,
 			    &(struct blm_build_input){ .keys = keys, .count = count });

@@ -38,7 +38,7 @@ struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch bat
 	const struct blm_view *view = b->staged.view;
 	size_t count = 0;
 
-	/* an owner that was asked beforehand gives its own keys only, which stay where they are */
+	/* a caller that asked for the owners gives only keys of this part, which need no copy */
 	while (count < batch.count && blm_view_owns(view, &batch.hashes[count]))
 		count++;
 	if (count == batch.count)

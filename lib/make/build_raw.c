@@ -44,7 +44,7 @@ BLM_API int blm_build_unite(struct blm_build *b, uint64_t at, const void *data, 
 	return 0;
 }
 
-/* Where raw data came without a count: what the bits say, where that is more than was counted. */
+/* If raw data came without a count of keys: the estimate by the bits, if that is greater. */
 int blm_build_count_raw(struct blm_build *b)
 {
 	struct blm_view *view = b->staged.view;

@@ -117,8 +117,8 @@ static int check_family(const struct blm_choice *choice, const struct blm_shape 
 /* ---- The choice ---- */
 
 /*
- * Where none is named: the default, but for numbers that are to be exact; and then the first that
- * takes the hash.
+ * The kind if the caller names none: BLM_EXACT_KIND if cells, probes or a rule are given, else
+ * BLM_DEFAULT_KIND. If it cannot use the hash: the first kind that can.
  */
 static const struct blm_kind *usual_kind(const struct blm_params *p,
 					 const struct blm_family *family)
@@ -133,8 +133,8 @@ static const struct blm_kind *usual_kind(const struct blm_params *p,
 }
 
 /*
- * What a filter that is made for another program's format is to be, in our own terms. Cells that do
- * not do for the rule are rounded up.
+ * The parameters of a filter for another program's format, in our own terms. A number of cells that
+ * the rule does not allow is rounded up.
  */
 static int take_format(struct blm_choice *ret, const struct blm_params *p)
 {

@@ -17,7 +17,7 @@ struct blm_choice {
 	/* of another program, for which it is planned; NULL: none */
 	const struct blm_format *format;
 	struct blm_params params;	/* as that program would have them */
-	uint64_t seeds[BLM_SEEDS_MAX];	/* that the format says, to which those then lead */
+	uint64_t seeds[BLM_SEEDS_MAX];	/* of the format; params.seeds then points here */
 	uint64_t args[BLM_KIND_ARGS];	/* of its options, as they were given */
 };
 

@@ -90,8 +90,9 @@ void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);
 
 /*
  * The secret of a keyed filter (keyring.c): read the one with this id to ret (BLM_SECRET_BYTES), or
- * add it to what is there. -ENOKEY: not there. keep: 1 if it was not there before; where nothing
- * then comes of the filter, lose it. -EKEYREJECTED: it would come where others read it.
+ * add it to what is there. -ENOKEY: not there. keep: 1 if it was not there before; if the filter is
+ * then not made, lose the secret. -EKEYREJECTED: other users could read the secret in its new
+ * place.
  */
 int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret);
 int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8],

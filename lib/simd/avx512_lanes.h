@@ -3,8 +3,8 @@
  * is in short keys
  *
  * Adjacent values in memory come in lanes of 128 bits. Unpacking takes the lower or the upper
- * halves of two registers in turn. So they are of keys 0, 4, 1, 5, 2, 6, 3, 7, and unpacked again
- * they are in order.
+ * halves of two registers in turn. So the result has the order of keys 0, 4, 1, 5, 2, 6, 3, 7, and
+ * a second unpacking restores the order.
  */
 #ifndef BLM_SIMD_EIGHT_H
 #define BLM_SIMD_EIGHT_H

@@ -50,7 +50,7 @@ static inline bool split_contains(const uint64_t *block, unsigned probes,
 {
 	uint64_t missing = 0;
 
-	/* the half of a block nearly always tells of an absent key: a branch for each */
+	/* an absent key nearly always lacks a bit in the first half: a branch for each half */
 	for (int i = 0; i < SPLIT_WORDS / 2; i++)
 		missing |= split_word_mask(hash->lo, i) & ~load_relaxed(&block[i]);
 	if (missing)

@@ -8,8 +8,8 @@ enum { BLM_AHEAD = 1024 };	/* keys whose pages are asked for at once */
 static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "whole batches");
 
 /*
- * blm_waits_for_disk() - did this thread wait for the disk of late, where it could have asked for
- * its pages in time?
+ * blm_waits_for_disk() - did this thread recently wait for pages of the disk that it could have
+ * requested in advance?
  * @keys: how many it is about to ask or to change
  *
  * Costs next to nothing where all is in memory: the system's count of page faults is looked at once

@@ -205,9 +205,9 @@ int blm_view_check_template(const struct blm_view *view, const char *display);
 
 /*
  * owned.c: files that are parts of a split filter. set_split() is for a constant page with
- * BLM_MUST_SPLIT, once the kind is known. owns(): does it know of this key? Yes if it is no part.
- * The others fail with -EREMOTE and words: check_owned() where the file is a part and a key is
- * another's, and then without the file's name; check_whole() where it is a part.
+ * BLM_MUST_SPLIT, once the kind is known. owns(): does the file answer for this key? True if the
+ * file is no part. The others fail with -EREMOTE and words: check_owned() if a key belongs to
+ * another part, in words that do not name the file; check_whole() if the file is a part.
  */
 int blm_view_set_split(struct blm_view *view, const char *display);
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash);

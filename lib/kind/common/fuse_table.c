@@ -123,9 +123,9 @@ static inline void ask_ahead(struct peeling *p, unsigned probes, const uint32_t 
 }
 
 /*
- * Were all keys taken out? In waves, from the first cell to the last, so that the memory of those
- * that come next can be asked for: much faster than going on at once with the cells that a key
- * leaves to one other, although these are near. (bench-built: "build".)
+ * Return: were all keys taken out? The cells are visited in waves, from the first to the last, so
+ * that the memory of the next ones can be prefetched. It is much slower to go on at once with the
+ * cells that a key leaves to one other key, although these are near. (bench-built: "build".)
  */
 static inline bool take_out(struct peeling *p, unsigned probes)
 {
