@@ -111,7 +111,7 @@ static void print_row(FILE *out, const struct looks *looks, const struct look *l
 			     100 * full(look), mark(look), show_rate(look->predicted),
 			     show_rate(look->rate), look->pace, look->processes,
 			     look->unread ? "?" : show_ago(look->synced));
-	size_t room;
+	size_t room, bytes;
 
 	if (width >= LIVE_PAGES)
 		column += fprintf(out, "%6s  ", show_share(look->resident, look->bytes));
@@ -119,7 +119,11 @@ static void print_row(FILE *out, const struct looks *looks, const struct look *l
 		column += fprintf(out, "%-24s  ", show_who(looks, look));
 	room = !width ? SIZE_MAX : width > (unsigned)column + 8 ? width - (unsigned)column : 8;
 	blm_escape(name, sizeof(name), look->name, strlen(look->name), "");
-	fprintf(out, "%.*s\n", (int)fitting_bytes(name, room), name);
+	bytes = fitting_bytes(name, room);
+	if (name[bytes])
+		fprintf(out, "%.*s...\n", (int)fitting_bytes(name, room - 3), name);
+	else
+		fprintf(out, "%s\n", name);
 }
 
 /* How many rows are shown: two lines stand above them, one below, and the cursor's. */
