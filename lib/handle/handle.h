@@ -111,7 +111,16 @@ int blm_keep_moving(const struct blm_filter *f);	/* -EBUSY, with words, after th
  * read-only handle, -ESTALE for a dropped filter, and the error of opening where the new file does
  * not open.
  */
-int blm_may_change(const struct blm_filter *f);
+int blm_tell_status(const struct blm_filter *f);	/* standing.c: where something is wrong */
+static inline int blm_may_change(const struct blm_filter *f)
+{
+	struct blm_filter *known = (struct blm_filter *)f;
+	bool good = f->write && atomic_load(&known->status) == 0
+		&& !blm_sigbus_hit(atomic_load(&known->view)->image.map);
+
+	return good ? 0 : blm_tell_status(f);
+}
+
 int blm_change_begin(struct blm_filter *f, struct blm_view **ret);
 int blm_change_end(struct blm_filter *f, struct blm_view *view);
 

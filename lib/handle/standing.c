@@ -21,7 +21,7 @@ static int known_status(const struct blm_filter *f)
 				     blm_strerror(status)) : 0;
 }
 
-int blm_may_change(const struct blm_filter *f)
+int blm_tell_status(const struct blm_filter *f)
 {
 	return f->write ? known_status(f)
 		: blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
