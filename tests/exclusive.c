@@ -346,6 +346,38 @@ START_TEST(no_thread_changes_before_the_handle_knows_of_an_owner)
 }
 END_TEST
 
+START_TEST(a_file_that_never_had_an_owner_is_changed_without_asking)
+{
+	struct blm_filter *f = opened(a_filter(kinds[_i]), BLM_OPEN_WRITE);
+
+	asked = 0;
+	asking = f;
+	put_numbers(f, 0, 1);
+	OK(blm_sync(f));
+	asking = NULL;
+	ck_assert_uint_eq(asked, 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_count_of_owners_that_is_full_does_not_become_zero)
+{
+	const char *path = a_filter("blocked");
+	struct blm_filter *before = opened(path, BLM_OPEN_WRITE), *f;
+
+	store_release(&live_of(current_view(before))->state.word,
+		      UINT64_MAX << BLM_OWNERS_SHIFT | BLM_LIVE);
+	f = opened(path, BLM_OPEN_EXCLUSIVE);
+	ck_assert_uint_eq(owners_of(load_acquire(&live_of(current_view(f))->state.word)), 1);
+	FAILS(blm_add(before, "a", 1), -EBUSY);
+	FAILS(blm_sync(before), -EBUSY);
+	put_numbers(f, 0, 10);
+	blm_close(f);
+	holds_numbers(before, 0, 10);
+	blm_close(before);
+}
+END_TEST
+
 /* ---- A race ---- */
 
 enum { ADDERS = 2, TURNS = 60, EACH = 400 };
@@ -437,6 +469,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_killed_owner_keeps_nobody_out, 0, all);
 	tcase_add_loop_test(tc, a_forked_child_is_no_owner, 0, all);
 	tcase_add_loop_test(tc, no_thread_changes_before_the_handle_knows_of_an_owner, 0, all);
+	tcase_add_loop_test(tc, a_file_that_never_had_an_owner_is_changed_without_asking, 0, all);
+	tcase_add_test(tc, a_count_of_owners_that_is_full_does_not_become_zero);
 	tcase_add_loop_test(tc, a_change_is_made_again_if_an_owner_passed, 0, 2);
 	tcase_add_loop_test(tc, no_key_is_lost_by_taking_turns, 0, 2);
 	suite_add_tcase(s, tc);

@@ -7,21 +7,22 @@
  *
  *   owner          1. hold BLM_LOCK_REPLACE exclusively: no thread is in a change that is done once
  *                  2. take BLM_LOCK_EXCLUSIVE, or fail with -EBUSY
- *                  3. take BLM_LOCK_SYNC and give it back: a sync that did not see 2 has ended
- *                  4. count the owners in the state word up, LIVE as before; full fence; give the
- *                     lock of 1 back
+ *                  3. count the owners in the state word up, LIVE as before; full fence
+ *                  4. take BLM_LOCK_SYNC and give it back: a sync that did not see 3 has ended
+ *                  5. give the lock of 1 back
  *   other handle   1. load the state word, and remember it
- *                  2. ask whether another description holds BLM_LOCK_EXCLUSIVE. Held: -EBUSY
+ *                  2. if the word counts owners, ask whether another description holds
+ *                     BLM_LOCK_EXCLUSIVE. Held: -EBUSY
  *                  3. change bits, if the state word is the one of 1
  *                  4. full fence; load the state word. Another one: the change may be lost, so 1
  *
- * Another handle that found the lock free in its step 2 loaded the state word before the owner's
- * step 2, and so before the owner's step 4. A change that it ended before that step 4 is complete,
- * and the owner loads it after its fence. It reports no later change: its step 3 or 4 finds another
- * word, and its step 2 then finds the lock held, or the owner gone. Bits that it set in between may
- * be lost, because the owner stores whole words. That is no damage: the change is made again, or
- * fails. The count of owners distinguishes an owner that came and went from a replacement that
- * failed.
+ * Another handle that went on after its step 2 loaded the state word before the owner's step 3:
+ * either the lock was free after that load, or the word counted no owners, and an owner never makes
+ * the count 0. A change that the handle ended before the owner's step 3 is complete, and the owner
+ * loads it after its fence. It reports no later change: its step 3 or 4 finds another word, and its
+ * step 2 then finds the lock held, or the owner gone. Bits that it set in between may be lost,
+ * because the owner stores whole words. That is no damage: the change is made again, or fails. The
+ * count of owners distinguishes an owner that came and went from a replacement that failed.
  *
  * All threads of a handle share the word that step 1 remembers in the view. So a view never takes
  * over the word of another owner. Instead the handle makes a new view (look_again()), for which it
@@ -55,12 +56,22 @@ static void be_exclusive(struct blm_view *view)
 	set_unshared(view, true);
 }
 
+/* The count is never 0 again: 0 says that nobody need ask. */
+static void count_owner(struct blm_view *view)
+{
+	uint64_t *word = &live_of(view)->state.word, next = load_acquire(word);
+
+	next = (next >> BLM_OWNERS_SHIFT) + 1;
+	if (next >> (64 - BLM_OWNERS_SHIFT))
+		next = 1;
+	store_release(word, next << BLM_OWNERS_SHIFT | BLM_LIVE);
+	full_fence();
+}
+
 static void own(struct blm_filter *f, struct blm_view *view)
 {
-	uint64_t *word = &live_of(view)->state.word;
+	const uint64_t *word = &live_of(view)->state.word;
 
-	store_release(word, (owners_of(load_acquire(word)) + 1) << BLM_OWNERS_SHIFT | BLM_LIVE);
-	full_fence();
 	be_exclusive(view);
 	pthread_mutex_lock(&f->renewing);
 	view->owners = owners_of(load_acquire(word));
@@ -79,8 +90,10 @@ int blm_own_exclusively(struct blm_filter *f)
 		return r;
 	if (!view->exclusive && !blm_ofd_try(view->image.fd, BLM_LOCK_EXCLUSIVE))
 		r = refuse(f);
-	if (r == 0)
+	if (r == 0) {
+		count_owner(view);
 		r = blm_lock_syncing(view);
+	}
 	if (r == 0) {
 		blm_unlock_syncing(view);
 		own(f, view);
@@ -91,7 +104,7 @@ int blm_own_exclusively(struct blm_filter *f)
 	return r;
 }
 
-int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view)
+int blm_ask_owner(const struct blm_filter *f, const struct blm_view *view)
 {
 	if (!f->write || f->lent || view->exclusive)
 		return 0;
@@ -124,13 +137,6 @@ int blm_ask_admission_again(struct blm_filter *f)
 	atomic_store(&f->status, r);
 	pthread_mutex_unlock(&f->renewing);
 	return r;
-}
-
-bool blm_shares_description(const struct blm_filter *f)
-{
-	const struct blm_view *view = atomic_load(&((struct blm_filter *)f)->view);
-
-	return view && is_exclusive(view) && blm_is_at_place(f, view) == 1;
 }
 
 void blm_inherit_exclusive(struct blm_view *view, const struct blm_view *from)

@@ -8,9 +8,16 @@
 int blm_own_exclusively(struct blm_filter *f);
 /*
  * May this handle change the file of this view, as far as other owners go? 0 or -EBUSY. Asked after
- * the state word was loaded that the view has seen.
+ * the state word was loaded that the view has seen. Most files have never had an owner, and their
+ * state word says so. For the others ask_owner() asks the system.
  */
-int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view);
+int blm_ask_owner(const struct blm_filter *f, const struct blm_view *view);
+static inline int blm_ask_admission(const struct blm_filter *f, const struct blm_view *view)
+{
+	return f->exclusive || owners_of(load_acquire(&live_of(view)->state.word))
+		? blm_ask_owner(f, view) : 0;
+}
+
 /*
  * May this handle replace the file of this view, for example to clear the filter? -EBUSY, with
  * words, if the handle itself is the owner: its own lock keeps the replacement out.
@@ -23,7 +30,13 @@ int blm_ask_admission_again(struct blm_filter *f);
  * Is the next view of an owner of the same file, which has grown? Then both views share the
  * description, which holds the lock.
  */
-bool blm_shares_description(const struct blm_filter *f);
+static inline bool blm_shares_description(const struct blm_filter *f)
+{
+	const struct blm_view *view = atomic_load(&((struct blm_filter *)f)->view);
+
+	return view && is_exclusive(view) && blm_is_at_place(f, view) == 1;
+}
+
 void blm_inherit_exclusive(struct blm_view *view, const struct blm_view *from);
 /* In a forked child, which has no descriptor, and so no lock. */
 void blm_lose_exclusive(struct blm_filter *f, struct blm_view *view);
