@@ -11,7 +11,7 @@
 #define BLM_FORMAT_FORMAT_H
 
 #include "file/mapping.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "stream/stream.h"
 
 enum { BLM_FAMILIES_MAX = 16 };

@@ -10,6 +10,7 @@
 #include "kind/common/partition.h"
 #include "kind/common/probe_rounds.h"
 #include "kind/common/sizing.h"
+#include "kind/kind_registry.h"
 
 #include <math.h>
 

@@ -400,76 +400,6 @@ static inline uint64_t left_of_word(const struct blm_part *part)
 	return part->kind->cells_in_words && used < 64 ? UINT64_MAX << used : 0;
 }
 
-/* Are its data bits that only go from 0 to 1? */
-static inline bool kind_only_sets(const struct blm_kind *kind)
-{
-	return kind->protocol == BLM_SETS_BITS;
-}
-
-static inline bool kind_serializes_removals(const struct blm_kind *kind)
-{
-	return kind->protocol == BLM_SERIAL_REMOVALS;
-}
-
-/* Are pages of different times worse than keys lost, without a checkpoint to go back to? */
-static inline bool kind_may_be_torn(const struct blm_kind *kind)
-{
-	return kind->protocol == BLM_SERIAL_REMOVALS;
-}
-
-static inline bool kind_has_single_writer(const struct blm_kind *kind)
-{
-	return kind->protocol == BLM_SINGLE_WRITER
-		|| kind->protocol == BLM_SINGLE_WRITER_CHECKPOINT;
-}
-
-/* Is adding a key twice adding it once, whatever comes in between? */
-static inline bool kind_may_add_again(const struct blm_kind *kind)
-{
-	return kind->protocol == BLM_SETS_BITS || kind->protocol == BLM_IDEMPOTENT_ADDS;
-}
-
-static inline bool kind_has_checkpoint(const struct blm_kind *kind)
-{
-	return kind->protocol == BLM_SINGLE_WRITER_CHECKPOINT;
-}
-
-/* Can the kind use keys that are hashed so? */
-static inline bool kind_takes(const struct blm_kind *kind, const struct blm_family *family)
-{
-	if (family->number || kind->exact)
-		return family->number && kind->exact;
-	if (family->ordered || kind->contains_ranges)
-		return family->ordered && kind->contains_ranges;
-	/* they are too short, or too weak, to make cells of but by a rule */
-	if (family->scheme && family->bits < 128)
-		return kind->every_scheme;
-	return kind->every_family || (!family->nth
-				      && family->bits >= (kind->hash_bits ? kind->hash_bits : 128));
-}
-
-/* Why a filter of it cannot have its cells made so, in words; NULL: it can. */
-static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_scheme *scheme,
-				      uint32_t order, const struct blm_family *family,
-				      uint64_t cells, uint32_t probes)
-{
-	if (kind->every_scheme)
-		return blm_scheme_misfit(scheme, family, cells, probes);
-	if (!scheme->id && !order)
-		return NULL;
-	if (!kind->some_schemes || order)
-		return "the kind has no rule or order but its own";
-	if ((scheme->by_key && !scheme->stages) || scheme->ranges)
-		return "its parts have different sizes, with which the rule differs";
-	return blm_scheme_misfit(scheme, family, cells, probes);
-}
-
-/* Can a filter of it be empty at first, or is it made from all its keys? */
-static inline bool kind_takes_keys(const struct blm_kind *kind)
-{
-	return kind->add || kind->put;
-}
-
 /* Bits that are no cell's: there are none before padding_from(). */
 static inline uint64_t cells_end(const struct blm_part *part)
 {
@@ -485,55 +415,6 @@ static inline uint64_t padding_from(const struct blm_part *part)
 static inline bool is_padding(const struct blm_part *part, uint64_t bit)
 {
 	return (bit ^ part->order_xor) >= cells_end(part);
-}
-
-const struct blm_kind *blm_kind_by_name(const char *name);
-const struct blm_kind *blm_kind_by_id(uint32_t id);
-/*
- * The same, for a file: -EPROTONOSUPPORT, with words, goes to *ret_err where the kind is not known.
- */
-const struct blm_kind *blm_kind_known(uint32_t id, const char *display, int *ret_err);
-const struct blm_kind *blm_kind_at(size_t i);	/* NULL past the last */
-unsigned blm_kind_can(const struct blm_kind *kind);
-
-/*
- * The names of the kinds that can do all of `can`, or can use keys that are hashed so, with commas,
- * for messages.
- */
-const char *blm_kinds_that_can(unsigned can, char *buffer, size_t bytes);
-const char *blm_kinds_that_take(const struct blm_family *family, char *buffer, size_t bytes);
-
-static inline size_t kind_batch(const struct blm_kind *kind)
-{
-	return kind->batch ? kind->batch : BLM_BATCH;
-}
-
-/* A batch by the kind's own loop, or one by one (kind/common/batch.h). */
-static inline void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch,
-				     uint64_t *ret_bits)
-{
-	(part->kind->contains_many ? part->kind->contains_many
-	 : blm_part_contains_each)(part, batch, ret_bits);
-}
-
-static inline int blm_part_add(struct blm_part *part, const struct blm_batch *batch,
-			       uint64_t *ret_bits)
-{
-	return part->kind->add_many ? part->kind->add_many(part, batch, ret_bits)
-		: blm_part_change_each(part, batch, ret_bits, part->kind->add);
-}
-
-static inline int blm_part_claim(struct blm_part *part, const struct blm_batch *batch,
-				 uint64_t *ret_bits)
-{
-	return part->kind->claim_many ? part->kind->claim_many(part, batch, ret_bits)
-		: blm_part_change_each(part, batch, ret_bits, part->kind->claim);
-}
-
-static inline int blm_part_remove(struct blm_part *part, const struct blm_batch *batch,
-				  uint64_t *ret_bits)
-{
-	return blm_part_change_each(part, batch, ret_bits, part->kind->remove);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* kind_registry.c - the kinds, from the list in meson.build */
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 
 #define KIND(name) extern const struct blm_kind blm_kind_##name;
 BLM_KINDS

@@ -6,7 +6,7 @@
 #define BLM_PLAN_H
 
 #include "hash/scheme.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 
 struct blm_format;
 

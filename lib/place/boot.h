@@ -2,7 +2,7 @@
 #ifndef BLM_BOOT_H
 #define BLM_BOOT_H
 
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "place/place.h"
 
 /*

@@ -4,7 +4,7 @@
 #include "file/os.h"
 #include "file/two_slots.h"
 #include "stats/info.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "place/store_dir.h"
 
 #include <fcntl.h>

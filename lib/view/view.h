@@ -13,6 +13,7 @@
 #include "file/presence.h"
 #include "file/sigbus.h"
 #include "kind/common/split.h"
+#include "kind/kind_registry.h"
 #include "kind/single.h"
 #include "place/place.h"
 

@@ -1,7 +1,7 @@
 /* inject_kinds.c - inject.c's cases of kinds that do more than set bits */
 #include "inject.h"
 #include "file/layout.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "interpose.h"
 #include "../kinds.h"
 

@@ -16,7 +16,7 @@
 #include "../info.h"
 #include "../kinds.h"
 
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 
 enum {
 	WORKERS = 4,

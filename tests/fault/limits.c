@@ -2,7 +2,7 @@
 #include "store/suite.h"
 #include "../info.h"
 #include "../kinds.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -8,7 +8,7 @@
  */
 #include "vectors.h"
 
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 
 #include <math.h>
 #include <sha1.h>

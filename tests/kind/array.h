@@ -5,7 +5,7 @@
 #ifndef BLM_TEST_ARRAY_H
 #define BLM_TEST_ARRAY_H
 
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "sort/records.h"
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* options.c - what a kind is told, as text and as numbers */
 #include "kind/common/options.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "file/mapping.h"
 #include "suite.h"
 

@@ -6,7 +6,7 @@
  * laws.c does it with keys. Seeds are fixed, so a run that passes passes again.
  */
 #include "kind/common/sizing.h"
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "kind/common/options.h"
 #include "suite.h"
 

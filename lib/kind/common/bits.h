@@ -81,7 +81,10 @@ static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsign
 	}
 }
 
-/* All words of a block, which nobody else changes: faster than to choose those that lack a bit. */
+/*
+ * Sets the bits of all words of a block that no other thread changes. A store to each word takes
+ * less time than to find the words that lack a bit.
+ */
 static inline void bits_set_block(uint64_t *words, const uint64_t *masks, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -2,7 +2,7 @@
 #ifndef BLM_KIND_COMPOSITE_H
 #define BLM_KIND_COMPOSITE_H
 
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 
 /* A part as its kind plans it; fails with that kind's words. */
 int blm_component_plan(struct blm_component *ret, const char *kind, uint32_t role,

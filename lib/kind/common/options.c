@@ -1,5 +1,5 @@
 /* options.c - the options of a kind, other than its sizes, as text: "name=value,name=value" */
-#include "kind/kind.h"
+#include "kind/kind_registry.h"
 #include "file/mapping.h"
 
 #include <locale.h>

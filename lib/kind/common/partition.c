@@ -1,5 +1,6 @@
 /* partition.c - sorting entries into lanes, and emptying them in the order of memory */
 #include "kind/common/partition.h"
+#include "kind/kind_registry.h"
 
 #include <sys/mman.h>
 

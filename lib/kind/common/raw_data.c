@@ -1,5 +1,6 @@
 /* raw_data.c - raw data of another filter of the same template, checked and united */
 #include "kind/common/raw_data.h"
+#include "kind/kind_registry.h"
 
 /* Is a bit set that is no cell's? No other writer would make such a file. */
 static bool in_padding(const struct blm_part *part, uint64_t at, const uint8_t *data, size_t bytes)
