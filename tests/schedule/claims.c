@@ -110,30 +110,14 @@ static struct blm_presence presences[PROCESSES];
 static unsigned word_at(const void *address)
 {
 	const uint64_t *a = address;
-	size_t from_slots = (size_t)((const char *)address - (const char *)live.slots);
 	size_t from_data = (size_t)((const char *)address - (const char *)data);
 
-	if (from_slots < sizeof(live.slots))
-		return from_slots % sizeof(live.slots[0]) == 0
-				    && from_slots / sizeof(live.slots[0]) - 1 < CLAIMERS
-			     ? SLOT + (unsigned)(from_slots / sizeof(live.slots[0]) - 1)
-			     : NO_WORD;
 	if (from_data < sizeof(data))
 		return DATA + (unsigned)(from_data / sizeof(uint64_t));
 	return a == &live.excluding ? EXCLUDING
-	     : a == &live.state.word	 ? STATE
-	     : a == &name		 ? NAME
-					 : NO_WORD;
-}
-
-static unsigned encoded(unsigned word, uint64_t value)
-{
-	return (unsigned)value;
-}
-
-static uint64_t decoded(unsigned word, unsigned value)
-{
-	return value;
+	     : a == &live.state.word ? STATE
+	     : a == &name ? NAME
+	     : word_of_slot(&live, address, CLAIMERS);
 }
 
 static unsigned lock_of(const struct flock *lock)

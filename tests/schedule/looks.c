@@ -64,11 +64,7 @@ enum { DONE = TOLD, SAW_EPOCH, DOUBTS, FACTS = 16 };
 #include "file/sigbus.h"
 #define blm_sigbus_hit(map) ((void)(map), false)	/* no file is truncated here */
 #include "file/presence.c"
-
-int blm_fail(int err, const char *format, ...)
-{
-	return err;
-}
+#include "stubs.h"
 
 int blm_pause(struct blm_pause *pause)
 {
@@ -88,29 +84,13 @@ static struct blm_presence presence;
 static unsigned word_at(const void *address)
 {
 	const struct blm_live *live = &header.live;
-	size_t from_slots = (size_t)((const char *)address - (const char *)live->slots);
 
-	if (from_slots < sizeof(live->slots))
-		return from_slots % sizeof(live->slots[0]) == 0
-				    && from_slots / sizeof(live->slots[0]) - 1 < WRITERS
-			     ? SLOT + (unsigned)(from_slots / sizeof(live->slots[0]) - 1)
-			     : NO_WORD;
 	return address == &live->excluding ? EXCLUDING
 	     : address == &live->epoch.word ? EPOCH
 	     : address == &cell[0] ? CELL_A
 	     : address == &cell[1] ? CELL_B
 	     : address == &header.stripe[0].keys ? COUNT
-	     : NO_WORD;
-}
-
-static unsigned encoded(unsigned word, uint64_t value)
-{
-	return (unsigned)value;
-}
-
-static uint64_t decoded(unsigned word, unsigned value)
-{
-	return value;
+	     : word_of_slot(live, address, WRITERS);
 }
 
 static unsigned lock_of(const struct flock *lock)

@@ -168,7 +168,7 @@ static long caught_syscall(long number, ...)
 	return 0;
 }
 
-/* BLM_LOCK_EXCLUSIVE: nobody has it here. */
+/* The byte of BLM_LOCK_EXCLUSIVE, which no process holds in these tests. */
 #define EXCLUSIVE_BYTE ((INT64_C(1) << 62) + 6)
 
 static int caught_fcntl(int command, struct flock *lock)

@@ -97,6 +97,7 @@ static_assert(EXCLUSIVE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_EXCLUSIVE,
 				     : (blm_writer_lock)(p, fd))
 #include "view/view.h"
 #include "durable/locks.c"
+#define ENCODES_WORDS
 #include "stubs.h"
 
 /* ---- The programs ---- */
@@ -108,16 +109,10 @@ static const struct blm_kind kind = { .protocol = BLM_SINGLE_WRITER };
 static unsigned word_at(const void *address)
 {
 	const struct blm_live *live = &header.live;
-	size_t from_slots = (size_t)((const char *)address - (const char *)live->slots);
 
-	if (from_slots < sizeof(live->slots))
-		return from_slots % sizeof(live->slots[0]) == 0
-				    && from_slots / sizeof(live->slots[0]) - 1 < WRITERS
-			     ? SLOT + (unsigned)(from_slots / sizeof(live->slots[0]) - 1)
-			     : NO_WORD;
-	return address == &live->excluding	    ? EXCLUDING
-	       : address == &live->writer ? WRITER
-						    : NO_WORD;
+	return address == &live->excluding ? EXCLUDING
+	     : address == &live->writer ? WRITER
+	     : word_of_slot(live, address, WRITERS);
 }
 
 /* Owners are 2 to 4 here; of the low half of the word, which is waited on, it is the same. */
