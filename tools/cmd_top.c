@@ -26,7 +26,8 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-enum { SPARE = 100 };		/* the time from look to look is at least so many times its cost */
+/* `top` waits at least 100 times as long as a look took, so it uses at most 1 % of a processor. */
+enum { SPARE = 100 };
 
 static void print_screen(FILE *out, const struct looks *looks, unsigned width, size_t rows)
 {

@@ -7,7 +7,7 @@
 /* The order from now on, by its name or the beginning of that. Return: is there such an order? */
 bool live_order(const char *name);
 
-/* From this width on the pages in memory are shown, and from the other one who has it open. */
+/* The least width of a screen that shows the pages in memory, and who has the filter open. */
 enum { LIVE_PAGES = 100, LIVE_WHO = 130 };
 
 /* width 0: lines of any length; rows 0: all filters, and no keys of the keyboard in the head */

@@ -15,7 +15,7 @@ struct plan_more {
 /* Each prints, and returns an exit code. */
 int plan_sizes(const struct blm_params *params, const struct plan_more *more);
 int plan_rate(const struct blm_params *params, bool bound);
-/* ... to build the filter with so many ranks of bloomery-mpi (plan_ranks.c) */
+/* plan_ranks.c: what each of `ranks` processes of bloomery-mpi needs to build the filter. */
 int plan_ranks(const struct blm_params *params, uint32_t ranks);
 int plan_table(const struct range *mn, const struct range *k);
 

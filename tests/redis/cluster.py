@@ -10,8 +10,8 @@ Slots move between kills, because Redis promises nothing for a key whose new mas
 What is counted:
   doubled   told new to two clients: a claim that the killed master had answered and not yet given to its replica
   denied    told new or seen, and not in the filter at the end, for the same reason
-  silent    told new to nobody, although a client lost its connection, or WAIT failed, after it had sent the key
-  lost      told new to nobody without such a reason: must be 0
+  silent    keys that no client was told are new, where a client lost its connection, or WAIT failed, after it sent the key
+  lost      keys that no client was told are new, and no connection or WAIT failed: must be 0
   unsure    commands that got no answer, or whose WAIT failed: each is sent again
 """
 import argparse
