@@ -110,7 +110,7 @@ bool blm_operands_let_go(const struct combining *c)
 		struct operand *h = &c->held[i];
 
 		if (!h->into)
-			whole &= !is_cut(&h->view->root);
+			whole &= !part_is_torn(&h->view->root);
 		if (!h->into && h->held)
 			whole &= blm_quiesce_end(&h->quiesced);
 	}

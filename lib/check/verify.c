@@ -260,7 +260,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	verify_all_known(view, (uint64_t)known, file, to);
 	if (has_checkpoint(view))
 		blm_checkpoint_check(view, tell_image, &blocks);
-	if (kind_has_checkpoint(view->root.kind) && is_cut(&view->root))
+	if (kind_has_checkpoint(view->root.kind) && part_is_torn(&view->root))
 		blm_found(to, file, false, "is a copy that was made byte by byte while others "
 			  "changed it: it may lack keys that were moved at that moment, and gives "
 			  "none up; blm_rebuild() makes it anew from its keys");

@@ -54,7 +54,7 @@ int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,
 BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
 			   unsigned flags, const uint8_t *secret)
 {
-	bool unshared = flags & BLM_OPEN_EXCLUSIVE;
+	bool exclusive = flags & BLM_OPEN_EXCLUSIVE;
 	struct blm_place place;
 	int r;
 
@@ -65,8 +65,8 @@ BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, con
 				"blm_open_flags", name ? name : "(no name)", flags);
 	r = blm_place_set(&place, store, name);
 	if (r == 0)
-		r = blm_open_any(ret, &place, unshared || flags & BLM_OPEN_WRITE, secret, NULL);
-	if (r < 0 || !unshared)
+		r = blm_open_any(ret, &place, exclusive || flags & BLM_OPEN_WRITE, secret, NULL);
+	if (r < 0 || !exclusive)
 		return r;
 	r = blm_own_exclusively(*ret);
 	if (r < 0)

@@ -256,7 +256,7 @@ static int pass_gate(int fd)
 	return r;
 }
 
-static int refuse_alone(int fd)
+static int refuse_to_share(int fd)
 {
 	char *name = path_of(fd);
 	int r = blm_fail(-EBUSY, "%s: another handle has opened it exclusively; close that handle, "
@@ -277,7 +277,7 @@ static int lock_replace(int fd, bool exclusive)
 		blm_ofd_unlock(fd, BLM_LOCK_GATE);
 	if (r == 0 && blm_ofd_held(fd, BLM_LOCK_EXCLUSIVE)) {
 		blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
-		r = refuse_alone(fd);
+		r = refuse_to_share(fd);
 	}
 	return r;
 }

@@ -157,12 +157,12 @@ static bool was_cut(const struct blm_view *view)
  * For kinds that mind: note it for good, on the disk, before the first change of this boot hides
  * it; or for this view.
  */
-static int note_cut(struct blm_view *view, const char *display, bool write)
+static int note_torn(struct blm_view *view, const char *display, bool write)
 {
-	uint64_t *cut = &live_of(view)->own[BLM_OWN_TORN].word;
+	uint64_t *torn = &live_of(view)->own[BLM_OWN_TORN].word;
 	int r;
 
-	if (!kind_may_be_torn(view->root.kind) || is_foreign(view) || load_acquire(cut)
+	if (!kind_may_be_torn(view->root.kind) || is_foreign(view) || load_acquire(torn)
 	    || !was_cut(view))
 		return 0;
 	view->part[0].torn = view->root.torn = !write;
@@ -171,8 +171,8 @@ static int note_cut(struct blm_view *view, const char *display, bool write)
 	r = blm_lock_syncing(view);
 	if (r < 0)
 		return r;
-	if (!load_acquire(cut) && was_cut(view)) {
-		store_release(cut, 1);
+	if (!load_acquire(torn) && was_cut(view)) {
+		store_release(torn, 1);
 		r = blm_flush(view, live_of(view), BLM_PAGE);
 	}
 	blm_unlock_syncing(view);
@@ -272,7 +272,7 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	if (r == 0 && f->write)
 		r = mend_epoch(view, f->place.display);
 	if (r == 0)
-		r = note_cut(view, f->place.display, f->write);
+		r = note_torn(view, f->place.display, f->write);
 	if (r == 0 && blm_checkpoint_is_needed(view))
 		r = f->write ? restore(f, view) : blm_checkpoint_show(view, f->place.display);
 	/* a writer does, or did, and syncs change the image again */

@@ -86,8 +86,8 @@ static void announce_epoch(struct sync *s)
 static int begin_epoch(struct sync *s)
 {
 	const struct blm_kind *kind = s->view->root.kind;
-	bool unshared = kind_has_single_writer(kind) || kind_may_be_torn(kind);
-	int r = unshared ? blm_lock_writing(s->view, true) : 0;
+	bool lone = kind_has_single_writer(kind) || kind_may_be_torn(kind);
+	int r = lone ? blm_lock_writing(s->view, true) : 0;
 
 	if (r < 0)
 		return r;
@@ -99,7 +99,7 @@ static int begin_epoch(struct sync *s)
 		r = blm_checkpoint_take(s->view, s->epoch, s->f->place.display);
 	if (r == 0)
 		announce_epoch(s);
-	if (unshared)
+	if (lone)
 		blm_unlock_writing(s->view);
 	return r;
 }

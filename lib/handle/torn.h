@@ -13,11 +13,11 @@
  */
 static inline bool blm_tear(struct blm_view *view)
 {
-	uint64_t *cut = &live_of(view)->own[BLM_OWN_TORN].word;
-	bool was = kind_may_be_torn(view->root.kind) && load_acquire(cut);
+	uint64_t *torn = &live_of(view)->own[BLM_OWN_TORN].word;
+	bool was = kind_may_be_torn(view->root.kind) && load_acquire(torn);
 
 	if (kind_may_be_torn(view->root.kind)) {
-		store_release(cut, 1);
+		store_release(torn, 1);
 		full_fence();
 	}
 	return was;

@@ -123,7 +123,7 @@ struct blm_input blm_input_from(const struct blm_input *in, size_t at)
 /* A fingerprint could be another key's, which was moved. */
 static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 {
-	if (!kind_has_checkpoint(view->root.kind) || !is_cut(&view->root))
+	if (!kind_has_checkpoint(view->root.kind) || !part_is_torn(&view->root))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may "
 			"lack keys that were moved at that moment: it answers and takes keys, but "

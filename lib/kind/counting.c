@@ -120,7 +120,7 @@ static int take_out(struct blm_part *part, const struct blm_hashed *key)
 	struct blm_cell cells[BLM_PROBES_MAX];
 	size_t count = blm_cells_of(part, key, cells);
 
-	if (is_cut(part))
+	if (part_is_torn(part))
 		return -EUCLEAN;
 	return least(part, cells, count) ? step_all(part, cells, count, -1) : 0;
 }
@@ -216,7 +216,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 {
 	uint64_t full, highest, most = cell_most(part->shape.cell_bits);
 
-	if (i == 2 && is_cut(part)) {
+	if (i == 2 && part_is_torn(part)) {
 		*ret = (struct blm_fact){ .name = "removal", .value = 0 };
 		snprintf(ret->text, sizeof(ret->text),
 			 "refused until it is rebuilt from its keys: a power cut, a copy while it "

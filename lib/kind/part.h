@@ -72,8 +72,8 @@ static inline uint64_t *own_word(const struct blm_part *part, unsigned i)
 	return part->own + 8 * i;
 }
 
-/* Was it cut? */
-static inline bool is_cut(const struct blm_part *part)
+/* Was it torn? */
+static inline bool part_is_torn(const struct blm_part *part)
 {
 	return part->torn || (part->own && load_acquire(own_word(part, BLM_OWN_TORN)));
 }

@@ -237,7 +237,7 @@ static int fill(const struct blm_filter *f, struct blm_info *ret)
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
-		if (kind_has_checkpoint(view->root.kind) && is_cut(&view->root)) {
+		if (kind_has_checkpoint(view->root.kind) && part_is_torn(&view->root)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
 			ret->caution = "a copy that was made byte by byte while others changed it: "
 				"it may lack keys that were moved at that moment, and gives none "

@@ -166,13 +166,13 @@ START_TEST(who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_
 	make_two(&into, &from);
 	pid = stopped_in_a_union();
 	ck_assert(blm_ofd_busy(current_view(into)->image.fd, BLM_LOCK_WRITE));
-	ck_assert(is_cut(&current_view(into)->root));
+	ck_assert(part_is_torn(&current_view(into)->root));
 	OK(blm_add(into, "meanwhile", 9));		/* adders do not wait */
 	waiting = spawn(_i & 2 ? copy_it : take_out_one, into->place.display);
 	kill(pid, SIGCONT);
 	ck_assert_int_eq(join(pid), 0);
 	ck_assert_int_eq(join(waiting), 0);
-	ck_assert(!is_cut(&current_view(into)->root));
+	ck_assert(!part_is_torn(&current_view(into)->root));
 	ck_assert_uint_eq(numbers_found(into, 2, N), N - 2);
 	takes_out(into, N - 1);
 	ck_assert_int_eq(blm_remove(into, "meanwhile", 9), 1);

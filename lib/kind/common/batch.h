@@ -23,8 +23,8 @@ static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_LARGE % 64 == 0,
 	      "the answers of a batch are whole words of the bitmap");
 
 /*
- * values: one for each key of the batch; where get says no, its value is left as it is. kind.h has
- * contains, add, claim and remove.
+ * values: one for each key of the batch; where get says no, its value is left as it is.
+ * kind_registry.h has contains, add, claim and remove.
  */
 int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values,
 		 uint64_t *ret_bits);
