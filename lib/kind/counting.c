@@ -16,9 +16,8 @@
  * cells before it changes one, and between the two no other may go down. Else two removers of one
  * key would go down twice, and take out another key; so one thread removes at a time
  * (BLM_SERIAL_REMOVALS). The same holds for claim(): whether a key was there and counting it is one
- * step among claimers. A process that
- * dies in the middle leaves cells too high, never too low: some of a key that is half added, the
- * rest of a key that is half taken out.
+ * step among claimers. A process that dies in the middle leaves cells too high, never too low: some
+ * of a key that is half added, the rest of a key that is half taken out.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/sizing.h"

@@ -91,8 +91,8 @@ enum blm_protocol {
 	/*
 	 * add() copes with everything. remove() and claim() look at several words and then change
 	 * them: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns the word `writer`
-	 * (writer_word.h). Pages of different times are worse than keys
-	 * lost, so BLM_OWN_TORN says whether there may be some.
+	 * (writer_word.h). Pages of different times are worse than keys lost, so BLM_OWN_TORN says
+	 * whether there may be some.
 	 */
 	BLM_SERIAL_REMOVALS,
 	/*
