@@ -99,12 +99,12 @@ static void show_long(const struct seen *seen, const struct blm_info *i)
 
 	if (has_room(seen, WITH_CAPACITY))
 		column += printf("%14s ", show_number(i->capacity));
-	if (i->capacity)
+	if (has_limit(i->can, (double)i->capacity))
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
 			 / (double)i->capacity);
 	column += printf("%5s ", full);
 	if (has_bar(seen))
-		column += printf("%-*s ", BAR + 2, i->capacity ? show_bar((double)i->keys
+		column += printf("%-*s ", BAR + 2, full[1] ? show_bar((double)i->keys
 				 / (double)i->capacity, BAR) : "");
 	column += printf("%8s %10s  ", show_rate(i->rate), show_bytes(i->bytes));
 	if (has_room(seen, WITH_TIME))

@@ -134,13 +134,20 @@ static bool is_beyond(const struct blm_info *i)
 		&& !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
 }
 
-/* In a window only, and where the capacity is a limit. */
+bool has_limit(unsigned can, double capacity)
+{
+	bool forgets = can & BLM_FORGETS && !(can & BLM_CAN_REMOVE);
+
+	return capacity > 0 && !forgets
+		&& !(can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST | BLM_CAN_AGE));
+}
+
+/* In a window only. */
 static void print_full(const struct blm_info *i)
 {
-	double share = i->capacity ? (double)i->keys / (double)i->capacity : 0;
+	double share = (double)i->keys / (double)i->capacity;
 
-	if (!window_width() || !i->capacity || i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST
-							 | BLM_CAN_AGE | BLM_FORGETS))
+	if (!window_width() || !has_limit(i->can, (double)i->capacity))
 		return;
 	label("full");
 	printf("%s %.0f %%\n", show_bar(share, 40), 100 * share);

@@ -14,6 +14,11 @@ struct description {
 void describe(const struct description *d);
 void print_value(const char *label, const struct blm_value *value, const char *note);
 void print_abilities(unsigned can);
+/*
+ * Can such a filter become full? A capacity of 0 is not stated. A filter that grows has no limit,
+ * and the count of a filter that forgets by itself has keys that it has forgotten.
+ */
+bool has_limit(unsigned can, double capacity);
 /* the i-th command that such a filter takes; NULL past the last */
 const char *ability(unsigned can, size_t i);
 

@@ -10,7 +10,7 @@
 
 /* ---- The order ---- */
 
-static double full(const struct look *l) { return l->capacity ? l->keys / l->capacity : 0; }
+static double full(const struct look *l) { return l->has_limit ? l->keys / l->capacity : 0; }
 static double keys(const struct look *l) { return l->keys; }
 static double pace(const struct look *l) { return l->pace; }
 static double processes(const struct look *l) { return l->processes; }
@@ -107,8 +107,9 @@ static void print_row(FILE *out, const struct looks *looks, const struct look *l
 {
 	char name[BLM_ESCAPED_MOST * sizeof(look->name) + 1];
 	const char *count = look->keys < 0x1p63 ? show_count((uint64_t)look->keys) : "-";
-	int column = fprintf(out, "%14s %4.0f%% %s %8s %8s %8.3g %5d %7s  ", count,
-			     100 * full(look), mark(look), show_rate(look->predicted),
+	int column = fprintf(out, "%14s %5s %s %8s %8s %8.3g %5d %7s  ", count,
+			     show_share(look->keys, look->has_limit ? look->capacity : 0),
+			     mark(look), show_rate(look->predicted),
 			     show_rate(look->rate), look->pace, look->processes,
 			     look->unread ? "?" : show_ago(look->synced));
 	size_t room, bytes;

@@ -1,5 +1,6 @@
 /* look.c - what all filters of a store are like at one moment */
 #include "look.h"
+#include "describe.h"
 #include "numbers.h"
 #include "place.h"
 
@@ -46,6 +47,7 @@ static int look_at(void *context, const struct blm_info *info, int err)
 	look->hash = info->hash;
 	look->keys = (double)info->keys;
 	look->capacity = (double)info->capacity;
+	look->has_limit = has_limit(info->can, look->capacity);
 	look->rate = info->rate;
 	look->predicted = info->rate_at_keys;
 	look->bytes = (double)info->bytes;

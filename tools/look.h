@@ -13,6 +13,7 @@ struct look {
 	double pace;			/* keys a second since the look before; see looks_pace() */
 	double resident;		/* bytes of it in memory; negative: not known */
 	bool dirty, unread;
+	bool has_limit;			/* can it become full? */
 	int processes;			/* that have it open, as far as we may see */
 	/* for looks that come again: its file, and a hash of the header that was read from it */
 	int fd;

@@ -1,4 +1,5 @@
 /* report_gather.c - what a page about a store says, from the catalog, the files and the history */
+#include "describe.h"
 #include "numbers.h"
 #include "report.h"
 #include "../lib/base/escape.h"
@@ -9,8 +10,7 @@
 
 bool fills_up(const struct entry *e)
 {
-	return e->capacity && !(e->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST | BLM_CAN_AGE
-					  | BLM_FORGETS));
+	return has_limit(e->can, (double)e->capacity);
 }
 
 double full_share(const struct entry *e)

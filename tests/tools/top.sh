@@ -75,6 +75,15 @@ processes_that_have_a_filter_open_are_counted() {
 	bloomery top > out; grep -q ' 0 *never  below$' out
 }
 
+a_filter_that_grows_is_never_full() {
+	bloomery create grows -n 100 --kind scalable; seq 1000 | bloomery add grows
+	bloomery create leaves -n 1000 --kind removable; seq 900 | bloomery add leaves
+	bloomery top --sort full > out
+	same "$(awk 'NR > 2 { print $NF, $2 }' out)" $'leaves 90%\ngrows -'
+	not grep '!.* grows$' out; grep -q ' ! .* leaves$' out
+	bloomery ls -l > out; same "$(awk 'NR > 1 { print $NF, $4 }' out)" $'grows -\nleaves 90%'
+}
+
 a_screen_fits_its_window_and_the_terminal_is_restored() {
 	no_terminal && return
 	three
