@@ -273,16 +273,18 @@ const struct command cmd_build = {
 	.summary = "make a filter from all its keys at once",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The smallest kinds can only be built, and do not change afterwards. The filter "
-	"is for as many keys as there are, each\ncounted once. So -n is needed only for the kinds "
-	"stable, window and iblt, for --format other than bip158 and bloomery,\nand for hashes "
-	"that are made once per probe. The filter appears when it is whole; the old F serves "
-	"until then. Kinds\nthat hold values take them from the second column (--value-field); "
-	"the key is the first. The same keys and --seed give\nthe same data, in any order and "
-	"with any -j and --memory. --not makes an exact filter: no wrong answer about keys of the "
-	"two lists; a key on both is\nin the filter. Without -p it is as small as can be, and info "
-	"says its rate for all other keys. --partition I/N reads\nall keys and keeps those of one "
-	"part, in 1/N of the memory: give each of the N jobs the same keys, -n, -p and --seed.",
+	.notes = "The smallest kinds can only be built, and do not change afterwards: --kind "
+	"ribbon is the smallest of all. Without --kind the filter is blocked, and takes more "
+	"keys. The filter is for as many keys as there are, each counted once. So -n is needed "
+	"only for the kinds stable, window and iblt, for --format other than bip158 and "
+	"bloomery, and for hashes that are made once per probe. The filter appears when it is "
+	"whole; the old F serves until then. Kinds that hold values take them from the second "
+	"column (--value-field); the key is the first. The same keys and --seed give the same "
+	"data, in any order and with any -j and --memory. --not makes an exact filter: no wrong "
+	"answer about keys of the two lists; a key on both is in the filter. Without -p it is as "
+	"small as can be, and info says its rate for all other keys. --partition I/N reads all "
+	"keys and keeps those of one part, in 1/N of the memory: give each of the N jobs the "
+	"same keys, -n, -p and --seed.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
 	.run = run,

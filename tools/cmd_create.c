@@ -157,7 +157,9 @@ const struct command cmd_create = {
 	.notes = "Give -n and -p, and the size follows; or -m or -k or both, which are taken "
 	"exactly (the classic kind, if no\nother is named). A keyed filter's secret is made at "
 	"random, or read from --key-file, and kept apart from the filter.\nThe filters of "
-	"--names-from have one template. A name that exists refuses them all.",
+	"--names-from have one template. A name that exists refuses them all. Without --kind it "
+	"is a blocked filter. To combine\nfilters later, make the others by 'bloomery template': "
+	"each new filter has its own random seed.",
 	.example = "bloomery create seen -n 10m -p 0.001",
 	.options = options,
 	.run = run,

@@ -48,7 +48,8 @@ const struct command cmd_publish = {
 	.least = 2, .most = 2,
 	.notes = "The copy takes the place of the filter that had the name, in one step. Readers "
 	"and writers of NAME go over to the new\nfilter at their next call. It is sealed as by "
-	"'bloomery seal', so adding to it is refused.",
+	"'bloomery seal', so adding to it is refused. The filter that had the name is deleted, "
+	"with its keys. F stays as it is.",
 	.example = "bloomery publish ./new.blm seen",
 	.options = options,
 	.run = run,

@@ -17,6 +17,8 @@ const struct command cmd_template = {
 	.summary = "make an empty filter B with the parameters of A, so that the two combine",
 	.operands = "A B",
 	.least = 2, .most = 2,
+	.notes = "Two filters that are created one after the other do not combine, even with the "
+	"same options: each gets a random seed. 'bloomery info A B' prints their templates.",
 	.example = "bloomery template seen tonight",
 	.options = options,
 	.run = run,

@@ -18,7 +18,8 @@ const struct command cmd_union = {
 	.summary = "make the OR of filters: what any of them contains",
 	.operands = "A B... -o C | A B... --in-place",
 	.least = 2, .most = -1,
-	.notes = "The result equals, bit for bit, a filter that was given all the keys.",
+	.notes = "The filters must be of one template; see 'bloomery help template'. The result "
+	"equals, bit for bit, a filter that was given all the keys.",
 	.example = "bloomery union monday tuesday -o both",
 	.options = options,
 	.run = run,

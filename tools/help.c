@@ -241,7 +241,7 @@ void help_mdoc(const struct command *command)
 	fputs(".It Fl h , Fl -help\nShow the options.\n.El\n.Sh EXAMPLES\n", stdout);
 	fputs(".Bd -literal -offset indent\n", stdout);
 	mdoc_text(command->example);
-	fputs("\n.Ed\n.Sh SEE ALSO\n.Xr bloomery 1\n", stdout);
+	fputs("\n.Ed\n.\\\" --examples\n.Sh SEE ALSO\n.Xr bloomery 1\n.\\\" --see\n", stdout);
 }
 
 void help_words(const struct command *command)

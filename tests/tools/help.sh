@@ -123,6 +123,13 @@ every_command_and_no_other_stands_in_the_overview() {
 	bloomery help --words | tr 'A-Z' 'a-z' | sort | diff - got
 }
 
+the_page_of_a_command_leads_to_another_page() {
+	local v
+	for v in $(verbs); do
+		[ "$v" = help ] || has_line "$(sed -n '/^\.Sh SEE ALSO/,$p' "$PAGES/bloomery-$v.1")" '.Xr bloomery-'
+	done
+}
+
 every_command_has_a_page_with_all_of_its_options() {
 	local v word
 	for v in $(verbs); do

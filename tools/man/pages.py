@@ -4,7 +4,8 @@
 usage: pages.py PROGRAM OUTPUT-FOLDER TEXT...
 
 A TEXT is commands/NAME.mdoc: the date, the description, and then for some options the line
-`.\\" --OPTION` and what the page says of it beyond `bloomery help NAME`.
+`.\\" --OPTION` and what the page says of it beyond `bloomery help NAME`. More examples follow the line
+`.\\" --examples`. The line `.\\" --see PAGE.SECTION...` names the pages of SEE ALSO beside bloomery(1).
 """
 import pathlib
 import subprocess
@@ -15,7 +16,10 @@ def split(text):
     """{mark: lines}: what stands before the first mark is the text of the page."""
     parts, mark = {"text": []}, "text"
     for line in text.splitlines():
-        if line.startswith('.\\" --'):
+        if line.startswith('.\\" --see '):
+            parts["--see"] = [".Xr " + " ".join(name.rsplit(".", 1)) + " ," for name in line.split()[2:]]
+            parts["--see"][-1] = parts["--see"][-1][:-2]
+        elif line.startswith('.\\" --'):
             mark = line[4:]
             parts[mark] = []
         else:
@@ -32,6 +36,8 @@ def page(program, text):
     lines = [f'.\\" bloomery-{text.stem}.1 - made from the program and {text.parent.name}/{text.name}', date]
     for line in made.splitlines():
         mark = line[4:] if line.startswith('.\\" ') else None
+        if mark == "--see" and mark in parts:
+            lines[-1] += " ,"
         lines += [line] if mark is None else parts.pop(mark, [])
     if parts:
         raise SystemExit(f"{text}: {text.stem} has no option {', '.join(parts)}; remove the text")
