@@ -122,7 +122,7 @@ the_units_of_systemd_are_right() {
 	local unit
 	command -v systemd-analyze > /dev/null || { echo '# SKIP systemd is not installed'; return 0; }
 	mkdir units
-	for unit in "$TOOLS"/examples/systemd/*; do sed -E "s#/usr/bin/(bloomery|redis-server)#$BLOOMERY#g; s/^Documentation=.*//" "$unit" > "units/${unit##*/}"; done
+	for unit in "$TOOLS"/examples/systemd/*; do sed -E "s#^ExecStart=(bloomery|/usr/bin/redis-server)#ExecStart=$BLOOMERY#; s/^Documentation=.*//" "$unit" > "units/${unit##*/}"; done
 	[ "$(ls units | wc -l)" -ge 10 ]
 	cp units/bloomery-rotate@.service units/bloomery-rotate@seen.service
 	cp units/bloomery-rotate@.timer units/bloomery-rotate@seen.timer
@@ -139,19 +139,19 @@ the_commands_of_the_units_do_their_work() {
 	local line
 	three; bloomery create ./keep -n 1; bloomery create w -n 100 --kind window
 	line=$(sed -n "s|^ExecStart=/bin/sh -c '\(.*\)'|\1|p" "$TOOLS/examples/systemd/bloomery-sync.service")
-	line=${line//\/usr\/bin\/bloomery/$BLOOMERY}; line=${line//\\\\/\\}; line=${line//\$\$/\$}; line=${line//%%/%}
+	line=${line//bloomery /$BLOOMERY }; line=${line//\\\\/\\}; line=${line//\$\$/\$}; line=${line//%%/%}
 	bloomery info seen --json | holds 'j["synced"] is None'
 	sh -c "$line"
 	bloomery ls --json | holds 'len([x for x in all if x["dirty"]]) == 0 and [x["synced"] for x in all if x["name"] == "seen"][0] is not None'
 	exits 2 env BLOOMERY_STORE="$PWD/none" sh -c "$line"
 	BLOOMERY_STORE=$PWD/empty bloomery create gone -n 1; BLOOMERY_STORE=$PWD/empty bloomery drop gone
 	BLOOMERY_STORE=$PWD/empty sh -c "$line"
-	line=$(sed -n 's|^ExecStart=/usr/bin/bloomery ||p' "$TOOLS/examples/systemd/bloomery-report.service")
+	line=$(sed -n 's|^ExecStart=bloomery ||p' "$TOOLS/examples/systemd/bloomery-report.service")
 	# shellcheck disable=SC2086
 	bloomery ${line//\$\{STATE_DIRECTORY\}/$PWD}
 	grep -q '^<title>Bloomery: ' report.html; same "$(grep -c ' seen$' history)" 1
-	for line in "$(sed -n 's|^ExecStart=/usr/bin/bloomery ||p' "$TOOLS/examples/systemd/bloomery-verify.service")" \
-		"$(sed -n 's|^ExecStart=/usr/bin/bloomery \(.*\) %i|\1 w|p' "$TOOLS/examples/systemd/bloomery-rotate@.service")"; do
+	for line in "$(sed -n 's|^ExecStart=bloomery ||p' "$TOOLS/examples/systemd/bloomery-verify.service")" \
+		"$(sed -n 's|^ExecStart=bloomery \(.*\) %i|\1 w|p' "$TOOLS/examples/systemd/bloomery-rotate@.service")"; do
 		[ -n "$line" ]
 		# shellcheck disable=SC2086
 		bloomery $line
