@@ -92,8 +92,8 @@ static int say_what_is_not_seen_in_store(void)
 	if (r < 0)
 		return fail(r);
 	if (any)
-		say("in filters that are not sealed bits that damage turned on cannot be seen, and "
-		    "in some kinds no damage to data; `bloomery verify NAME` says it of one");
+		say("no damage was found; in filters that are not sealed some damage cannot be "
+		    "seen, see `bloomery help verify`");
 	return DONE;
 }
 

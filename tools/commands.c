@@ -72,9 +72,27 @@ static const char *nearest_to(const char *name)
 	return nearest;
 }
 
+/* What other programs call such a command. */
+static const char *synonym_of(const char *name)
+{
+	static const struct { const char *other, *ours; } synonyms[] = {
+		{ "list", "ls" }, { "rm", "drop" }, { "del", "drop" }, { "delete", "drop" },
+		{ "show", "info" }, { "stat", "info" }, { "stats", "info" }, { "rename", "mv" },
+		{ "cp", "copy" }, { "query", "test" }, { "contains", "test" },
+		{ "insert", "add" }, { "or", "union" }, { "and", "intersect" }, { "who", "top" },
+		{ "monitor", "top" }, { "metrics", "watch" }, { "new", "create" },
+		{ "fsck", "verify" }, { "repair", "verify" }, { "size", "plan" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+		if (!strcmp(synonyms[i].other, name))
+			return synonyms[i].ours;
+	return NULL;
+}
+
 int command_unknown(const char *name)
 {
-	const char *nearest = nearest_to(name);
+	const char *synonym = synonym_of(name), *nearest = synonym ? synonym : nearest_to(name);
 
 	if (nearest)
 		return misuse("no command '%s'; did you mean '%s'? See 'bloomery help'", name,

@@ -72,7 +72,7 @@ int set_rate(const struct opt *opt, const char *text)
 	double rate = strtod(text, &end);
 
 	if (end == text || *end || !(rate > 0 && rate < 1) || isspace((unsigned char)*text))
-		return misuse("%s%s %s: not a rate: it lies between 0 and 1, like 0.01 or 1e-6",
+		return misuse("%s%s %s: not a rate between 0 and 1, like 0.001 (0.1 %%) or 1e-6",
 			      SHOWN(opt), text);
 	*(double *)opt->target = rate;
 	return DONE;
@@ -168,6 +168,9 @@ int set_every(const struct opt *opt, const char *text)
 	char *end;
 	double count = strtod(text, &end);
 
+	if (isdigit((unsigned char)*text) && !strcmp(end, "m") && !strcmp(opt->value, "TIME"))
+		return misuse("%s%s %s: not a time; minutes are written %.*smin", SHOWN(opt), text,
+			      (int)(end - text), text);
 	if (isdigit((unsigned char)*text) && !strcmp(end, "m"))
 		return misuse("%s%s %s: %.*s million keys, or minutes? Write %.*sM or %.*smin",
 			      SHOWN(opt), text, (int)(end - text), text,

@@ -160,8 +160,8 @@ static int set_template(struct blm_bank_build *b, const struct blm_constant *c, 
 	if (b->row_bytes)
 		return memcmp(b->constant.template_id, c->template_id, 16)
 			|| b->row_bytes != row_bytes
-			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of those that are in the "
-				   "bank already", display) : 0;
+			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of the bank; "
+				   "blm_template() makes filters of one template", display) : 0;
 	b->constant = *c;
 	b->row_bytes = row_bytes;
 	return 0;

@@ -387,7 +387,8 @@ int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over
 			unlinkat(file->folder, name, 0);
 	}
 	if (r == -EEXIST)
-		return blm_fail(r, "%s: exists already", path);
+		return blm_fail(r, "%s: exists already; choose another name, or delete it first",
+				path);
 	return r < 0 ? blm_fail(r, "%s: cannot put the new file in place: %s", path, strerror(-r))
 		: 0;
 }

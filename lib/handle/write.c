@@ -83,7 +83,8 @@ static int begin(struct blm_filter *f, struct blm_view **ret)
 	if (!kind_takes_keys(view->root.kind))
 		return blm_cannot(view, f, "change once they are built", BLM_CAN_ADD);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED)
-		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
+		return blm_fail(-EROFS, "%s: sealed, so it does not change; blm_copy() makes a "
+				"copy that is not sealed", f->place.display);
 	blm_mark_written(live_of(view));
 	*ret = view;
 	return 0;

@@ -162,7 +162,8 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 
 	if (!with->spec && kind_takes_keys(old->root.kind)
 	    && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
-		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
+		return blm_fail(-EROFS, "%s: sealed, so it does not change; blm_copy() makes a "
+				"copy that is not sealed", f->place.display);
 	spec = malloc(sizeof(*spec));
 	if (!spec)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);

@@ -217,7 +217,8 @@ int blm_place_is_taken(const struct blm_place *place)
 	if (r == -ENOENT)
 		return place->store ? blm_check_new_name(place->name) : 0;
 	if (r >= 0 || r == -EUCLEAN)
-		return blm_fail(-EEXIST, "%s: exists already", place->display);
+		return blm_fail(-EEXIST, "%s: exists already; choose another name, or delete it "
+				"first", place->display);
 	return place->store ? r : blm_fail(r, "%s: %s", place->display, strerror(-r));
 }
 

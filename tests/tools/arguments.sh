@@ -230,6 +230,8 @@ only_a_near_command_is_proposed() {
 	exits 64 bloomery adn; says "did you mean 'add'"
 	exits 64 bloomery help clam; says "did you mean 'claim'"
 	exits 64 bloomery intresect; says "did you mean 'intersect'"
+	exits 64 bloomery rm; says "did you mean 'drop'"
+	exits 64 bloomery help list; says "did you mean 'ls'"
 }
 
 names_that_look_like_calls_stay_as_given() {

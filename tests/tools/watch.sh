@@ -116,6 +116,7 @@ what_cannot_be_read_is_marked() {
 	exits 2 bloomery watch --store ./none --prometheus -
 	exits 64 bloomery watch; says --prometheus
 	exits 64 bloomery watch --prometheus - --every 5; says 15s
+	exits 64 bloomery watch --prometheus - --every 5m; says 'minutes are written 5min'
 }
 
 the_units_of_systemd_are_right() {
