@@ -16,8 +16,10 @@ static int set_pages(const struct opt *opt, const char *text)
 const struct opt load_options[] = {
 	{ 0, "prefault", NULL, "read all of F into memory before the first key", set_flag,
 	  &prefault },
-	{ 0, "lock", NULL, "... and keep it there meanwhile (see ulimit -l)", set_flag, &lock },
-	{ 0, "pages", "SIZE", "huge: fast; small: less is written for few keys", set_pages, NULL },
+	{ 0, "lock", NULL, "the same, and keep it there until the end (see ulimit -l)",
+	  set_flag, &lock },
+	{ 0, "pages", "SIZE", "memory pages: huge is fast, small writes less for few keys",
+	  set_pages, NULL },
 	{ 0 }
 };
 
