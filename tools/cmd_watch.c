@@ -208,7 +208,8 @@ static const struct opt *const options[] = { own_options, store_option, NULL };
 const struct command cmd_watch = {
 	.name = "watch",
 	.group = ON_STORES,
-	.summary = "write the numbers of all filters of the store for a monitoring system",
+	.summary = "write the numbers of all filters of the store for Prometheus, or into a "
+	"history",
 	.operands = "[PATTERN] [--prometheus FILE] [--history FILE]",
 	.least = 0, .most = 1,
 	.notes = "The file of --prometheus is replaced in one step, so a reader finds the old or "
