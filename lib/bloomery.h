@@ -189,7 +189,8 @@ BLM_API struct blm_filter *blm_close(struct blm_filter *f);
 /**
  * blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's
  * rate. Cannot fail: a part of a split filter says true for a key of another part, which it cannot
- * deny (blm_contains_many() fails then)
+ * deny, and a filter whose keys have a column (the hash xxh3-column) says true for a key without
+ * one (blm_contains_many() fails then)
  */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
 
@@ -264,9 +265,10 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
  * answer
  *
- * A key that is twice in one batch is new at most once. blm_contains_many() fails with -EREMOTE
- * only, where f is a part of a split filter and a key belongs to another part. Then ret_bits says
- * yes to all keys, because the part cannot deny those of another part. If the other calls fail,
+ * A key that is twice in one batch is new at most once. blm_contains_many() fails in two cases
+ * only. -EREMOTE: f is a part of a split filter, and a key belongs to another part. -EINVAL: the
+ * keys of f have a column (the hash xxh3-column), and a key has none. Then ret_bits says yes to all
+ * keys, because f cannot deny such a key. If the other calls fail,
  * some of the keys may have been added, and ret_bits is written all the same: it says which keys
  * changed the filter, or were claimed, before the failure. No other caller can claim those. The
  * same holds for blm_remove_many(), blm_put_many() and the other forms below.
@@ -471,7 +473,7 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
  * blm_claim(), for one key hashed already
  * @hash_id: as above
  * Return: 1 or 0 as the forms for keys, or a negative errno as above. A question fails with these
- * two errors and -EREMOTE only.
+ * two errors, -EREMOTE, and -EINVAL for a key without the column that it needs.
  */
 BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 			      const struct blm_hash *hash);

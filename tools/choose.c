@@ -80,7 +80,13 @@ static int tell(struct batch *batch, void *context)
 int choose_from(struct choice *choice, const char *name)
 {
 	int code = open_filter(&choice->f, name, false, BLM_STORE_READ);
+	struct blm_info info = BLM_INFO;
+	int r;
 
+	if (code != DONE)
+		return code;
+	r = blm_info(choice->f, &info);
+	code = r < 0 ? fail(r) : check_columns(&info, name);
 	return code == DONE ? load(choice->f) : code;
 }
 

@@ -201,6 +201,18 @@ static int take_key_type(void)
 	return DONE;
 }
 
+/* Keys that have a column have a hash of their own, too. */
+static int take_columns(void)
+{
+	if (params.hash && strcmp(params.hash, HASH_OF_COLUMNS))
+		return misuse("--partition-field and --hash %s exclude each other: keys with a "
+			      "column have the hash " HASH_OF_COLUMNS, params.hash);
+	params.hash = HASH_OF_COLUMNS;
+	if (!params.kind)
+		params.kind = "exact";
+	return DONE;
+}
+
 static int begin(struct job *job, const char *name)
 {
 	const struct blm_build_options options = {
@@ -218,6 +230,8 @@ static int begin(struct job *job, const char *name)
 		code = params_with("width", width);
 	if (code == DONE && key_type)
 		code = take_key_type();
+	if (code == DONE && keys_have_columns())
+		code = take_columns();
 	if (width && !params.kind && !params.hash && !params.format)
 		params.kind = "range";
 	if (code == DONE)
@@ -263,7 +277,8 @@ static int run(int operands_count, char **operands)
 
 static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
 					     create_options, hash_key_options,
-					     key_options, value_options, jobs_option,
+					     key_options, partition_option, value_options,
+					     jobs_option,
 					     threads_option, progress_option, quiet_option,
 					     key_option, store_option, NULL };
 

@@ -66,7 +66,8 @@ static int run(int count, char **operands)
 	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, json_option, key_options, jobs_option,
+static const struct opt *const options[] = { own_options, json_option, key_options,
+					     partition_option, jobs_option,
 					     progress_option, quiet_option,
 					     load_options, foreign_option, maker_options,
 					     key_option, store_option, NULL };

@@ -91,7 +91,7 @@ static int check_lists(const struct place *place, const char *name, const uint8_
 	if (denied && !(info.can & BLM_CAN_EXCLUDE))
 		return misuse("update: --not names all keys that an exact filter denies, and %s is "
 			      "a %s filter", name, info.kind);
-	return DONE;
+	return check_columns(&info, name);
 }
 
 static int begin(struct blm_update **ret, struct place *place, const char *name)
@@ -176,7 +176,8 @@ static int run(int operands_count, char **operands)
 	return finish(u, &place, operands[0]);
 }
 
-static const struct opt *const options[] = { own_options, line_options, jobs_option,
+static const struct opt *const options[] = { own_options, line_options, partition_option,
+					     jobs_option,
 					     progress_option, quiet_option, key_option,
 					     store_option, NULL };
 

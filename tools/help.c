@@ -104,7 +104,8 @@ static const struct shared {
 } shared[] = {
 	{ "A new filter", { size_options, make_options, file_options, create_options, mode_option,
 			    hash_key_options } },
-	{ "Keys", { key_options, line_options, row_options, value_options } },
+	{ "Keys", { key_options, line_options, row_options, value_options,
+			    partition_option } },
 	{ "Other programs' filters", { foreign_option, maker_options } },
 	{ "Work", { sync_option, jobs_option, threads_option, load_options, progress_option,
 		    quiet_option } },

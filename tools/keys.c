@@ -12,7 +12,7 @@
 
 static struct {
 	bool null, hex, crlf, ranges, skip_bad;
-	uint64_t field;
+	uint64_t field, partition;
 	struct json_pointer *json;	/* NULL: lines are not JSON */
 	char no_value[160], no_key[160];	/* messages about a line that lacks such a key */
 	char delimiter;
@@ -63,6 +63,12 @@ const struct opt row_options[] = {
 	{ 0, "crlf", NULL, "rows end in CR LF: the CR is not part of the last column", set_flag,
 	  &o.crlf },
 	JSON_ROWS,
+	{ 0 }
+};
+
+const struct opt partition_option[] = {
+	{ 0, "partition-field", "N", "the N-th column divides an exact filter into parts; the key "
+	  "is another one (--field)", set_number, &o.partition, 1, 1 << 20 },
 	{ 0 }
 };
 
@@ -155,6 +161,18 @@ void keys_in_first_column(void)
 		o.field = 1;
 }
 
+bool keys_have_columns(void)
+{
+	return o.partition;
+}
+
+int check_columns(const struct blm_info *info, const char *name)
+{
+	return !o.partition || !strcmp(info->hash, HASH_OF_COLUMNS) ? DONE
+		: misuse("--partition-field: the keys of %s have no column; leave the option out",
+			 name);
+}
+
 void keys_are_ranges(void)
 {
 	o.ranges = true;
@@ -187,7 +205,7 @@ bool keys_are_hex(void)
 
 bool keys_need_room(void)
 {
-	return o.hex || o.json || ((o.field || o.ranges) && o.delimiter == ',');
+	return o.hex || o.json || o.partition || ((o.field || o.ranges) && o.delimiter == ',');
 }
 
 int keys_check(void)
@@ -197,6 +215,9 @@ int keys_check(void)
 	if (o.json && (o.field || o.value_field))
 		return misuse("--json-key and the number of a column exclude each other: a line is "
 			      "JSON or has columns");
+	if (o.partition && (!o.field || o.field == o.partition))
+		return misuse("--partition-field %llu: the key is another column; say which with "
+			      "--field", (unsigned long long)o.partition);
 	if (o.json && json_need())
 		return broken("--json-key: %s", json_need());
 	return DONE;
@@ -350,6 +371,32 @@ static const char *from_hex(struct blm_key *key, uint8_t *room)
 	return NULL;
 }
 
+/* The column that divides, a tab, and the key: both are in the line, so there is room. */
+static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *room)
+{
+	struct blm_key column = *ret;
+	const char *why = field_of(&column, o.partition, room);
+	uint8_t *behind;
+
+	if (why)
+		return why;
+	if (column.len && memchr(column.bytes, '\t', column.len))
+		return "has a tab in the column that divides the keys; write it without one";
+	if (column.len)
+		memmove(room, column.bytes, column.len);
+	behind = room + column.len + 1;
+	behind[-1] = '\t';
+	why = field_of(ret, field, behind);
+	if (!why && o.hex)
+		why = from_hex(ret, behind);
+	if (why)
+		return why;
+	if (ret->len)
+		memmove(behind, ret->bytes, ret->len);
+	*ret = (struct blm_key){ room, column.len + 1 + ret->len };
+	return NULL;
+}
+
 static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field,
 			  uint8_t *room)
 {
@@ -358,6 +405,8 @@ static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint6
 	*ret = *line;
 	if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
 		ret->len--;
+	if (field && o.partition)
+		return divided_key_in(ret, field, room);
 	if (field && (why = field_of(ret, field, room)))
 		return why;
 	return o.hex ? from_hex(ret, room) : NULL;

@@ -11,6 +11,8 @@ extern const struct opt key_options[];
 extern const struct opt line_options[];
 /* of commands whose lines are rows of a table, instead: --on for --field */
 extern const struct opt row_options[];
+/* of commands on filters that can be divided by a column */
+extern const struct opt partition_option[];
 /* of commands whose lines have a key and a value */
 extern const struct opt value_options[];
 
@@ -39,6 +41,11 @@ int given_without_values(const char *command);
 
 bool values_given(void);	/* by --value-field or --value */
 void keys_in_first_column(void);	/* ... unless an option says where */
+/* --partition-field: a key is a column, a tab, and the key; then this is the hash of such keys */
+bool keys_have_columns(void);
+#define HASH_OF_COLUMNS "xxh3-column"
+/* Are keys what the filter's are, in this? Return: DONE or USAGE. */
+int check_columns(const struct blm_info *info, const char *name);
 void keys_are_ranges(void);	/* of lines: in one column or in two (ranges.h) */
 char columns_end(void);
 char line_end(void);

@@ -45,6 +45,11 @@ struct blm_family {
 	/* no hash: a place in an order, and the seed (ordered.h) */
 	bool ordered;
 	/*
+	 * keys begin with a column, whose number the hash has (column.h); a question without one
+	 * is an error
+	 */
+	bool column;
+	/*
 	 * Where not all bytes are a key: NULL, or in words what the key with this hash is that no
 	 * filter takes.
 	 */

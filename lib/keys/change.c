@@ -92,7 +92,7 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; "
 			     "add keys that come again by claim", f->place.display,
 			     view->root.kind->name);
-	if (r == -EMSGSIZE || r == -EREMOTE)
+	if (r == -EMSGSIZE || r == -EREMOTE || (r == -EINVAL && view->hasher.family->column))
 		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
 	if (r == -EUCLEAN)
 		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was "

@@ -92,7 +92,7 @@ static int work(struct blm_view *view, const struct blm_batch *batch, const stru
 {
 	struct blm_part *whole = &view->root;
 
-	if (view->split.parts && batch->count) {
+	if (view->checks_keys && batch->count) {
 		int r = blm_check_owned(view, batch->hashes, batch->count);
 
 		if (r < 0)
@@ -123,7 +123,7 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 		hashed.hash = *in->hashes;
 	else if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
-	if (view->split.parts) {
+	if (view->checks_keys) {
 		int r = blm_check_owned(view, &hashed.hash, 1);
 
 		if (r < 0)

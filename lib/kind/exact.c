@@ -11,7 +11,7 @@
  * the filter's rate is r/2. Without others there is the first level only, a ribbon.
  */
 #include "kind/common/sizing.h"
-#include "kind/exact.h"
+#include "kind/exact_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -128,6 +128,15 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 	return !keys ? 0 : s->args[EXACT_UPDATES] ? fmin(s->rate, 1) : blm_exact_layer_rate(s);
 }
 
+/* Each part has a rate of its own: the header has the largest. */
+static double rate_in(const struct blm_part *part, uint64_t keys)
+{
+	const struct exact_head *h = (const struct exact_head *)part->bytes;
+
+	return keys && __atomic_load_n(&h->parts, __ATOMIC_RELAXED) ? fmin(part->shape.rate, 1)
+		: rate_at(&part->shape, keys);
+}
+
 static void count_others(uint64_t args[BLM_KIND_ARGS], uint64_t others)
 {
 	args[EXACT_OTHERS] = others;
@@ -143,7 +152,10 @@ static void load_head(const struct blm_part *part, uint64_t at, struct exact_hea
 				    .passed = load_relaxed(&h->passed),
 				    .bytes = { load_relaxed(&h->bytes[0]),
 					       load_relaxed(&h->bytes[1]) },
-				    .rate = load_relaxed(&h->rate) };
+				    .rate = load_relaxed(&h->rate),
+				    .saved = load_relaxed(&h->saved) };
+	ret->parts = le32toh(__atomic_load_n(&h->parts, __ATOMIC_RELAXED));
+	ret->columns = le32toh(__atomic_load_n(&h->columns, __ATOMIC_RELAXED));
 }
 
 /* One that has no keys has no levels. */
@@ -153,8 +165,17 @@ static bool head_valid(const struct exact_head *h, uint64_t rest)
 		return false;
 	if (!h->keys)
 		return !h->bytes[0] && !h->bytes[1];
+	if (h->parts > EXACT_PARTS_MAX || h->columns > UINT32_C(1) << COLUMN_BITS
+	    || (!h->bytes[0] && h->parts))
+		return false;
 	return h->keys <= BLM_CAPACITY_MAX && h->passed <= BLM_CAPACITY_MAX - h->keys
 		&& (h->bytes[0] || h->bytes[1]);
+}
+
+static bool level_valid(const struct blm_part *level)
+{
+	return level->kind == &blm_exact_parts ? blm_exact_parts_valid(level)
+		: blm_shards_valid(&level->shape);
 }
 
 /* The layer at a place, and the place behind it. False: it is damaged. */
@@ -172,12 +193,15 @@ static bool open_layer(const struct blm_part *part, uint64_t *at, struct exact_l
 	for (unsigned i = 0; i < 2; i++) {
 		struct blm_part *level = &ret->level[i];
 
-		*level = (struct blm_part){ .kind = &blm_kind_ribbon, .simd = part->simd,
+		*level = (struct blm_part){ .kind = i || !h->parts ? &blm_kind_ribbon
+					    : &blm_exact_parts, .simd = part->simd,
 					    .bytes = part->bytes + *at };
 		level->shape = exact_level(h->keys + (i ? h->passed : 0), 0.5);
 		level->shape.bytes = h->bytes[i];
+		level->shape.args[EXACT_LEVEL_PARTS] = h->parts;
+		level->shape.args[EXACT_LEVEL_COLUMNS] = h->columns;
 		ret->has[i] = h->bytes[i] != 0;
-		if (ret->has[i] && !blm_shards_valid(&level->shape))
+		if (ret->has[i] && !level_valid(level))
 			return false;
 		*at += h->bytes[i];
 	}
@@ -208,7 +232,7 @@ static bool in_layer(const struct exact_layer *l, const struct blm_hashed *key)
 	const struct blm_hashed second = second_of(key);
 
 	return (l->has[0] || l->has[1])
-		&& (!l->has[0] || blm_kind_ribbon.contains(&l->level[0], key))
+		&& (!l->has[0] || l->level[0].kind->contains(&l->level[0], key))
 		&& (!l->has[1] || blm_kind_ribbon.contains(&l->level[1], &second));
 }
 
@@ -264,7 +288,7 @@ static void ask_layer(const struct exact_layer *l, const struct blm_batch *batch
 	memset(bits, l->has[1] ? 0xff : 0, words * sizeof(*bits));
 	bits[words - 1] &= UINT64_MAX >> (64 * words - batch->count);
 	if (l->has[0])
-		blm_kind_ribbon.contains_many(&l->level[0], batch, bits);
+		l->level[0].kind->contains_many(&l->level[0], batch, bits);
 	if (l->has[1])
 		ask_second(l, batch, bits);
 }
@@ -298,7 +322,7 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 	if (!open_layer(part, &at, &l))
 		return;
 	if (l.has[0])
-		blm_kind_ribbon.prefetch(&l.level[0], key);
+		l.level[0].kind->prefetch(&l.level[0], key);
 	else if (l.has[1])
 		blm_kind_ribbon.prefetch(&l.level[1], &second);
 }
@@ -312,7 +336,9 @@ static const uint64_t *probe_layer(const struct exact_layer *l, const struct blm
 
 	for (unsigned level = 0; level < 2; level++)
 		for (unsigned j = 0; l->has[level]; j++) {
-			place = blm_kind_ribbon.probe(&l->level[level], &of[level], j, ret_mask);
+			const struct blm_part *in = &l->level[level];
+
+			place = in->kind->probe(in, &of[level], j, ret_mask);
 			if (!place)
 				break;
 			if ((*i)-- == 0)
@@ -405,6 +431,29 @@ static void fact_of_updates(const struct blm_part *part, uint64_t begin, struct 
 		 (unsigned long long)(part->shape.bytes - begin));
 }
 
+static void fact_of_parts(const struct exact_head *h, struct blm_fact *ret)
+{
+	double bytes = (double)h->bytes[0] + (double)h->bytes[1], saved = (double)h->saved;
+
+	*ret = (struct blm_fact){ .name = "parts", .value = h->parts };
+	snprintf(ret->text, sizeof(ret->text), "%u, by the columns of keys; they save some %.0f "
+		 "bytes, %.2g %%", h->parts, saved, 100 * saved / (bytes + saved));
+}
+
+/* What not every filter has: its parts, and its updates. */
+static bool describe_more(const struct blm_part *part, const struct exact_head *h, uint64_t begin,
+			  unsigned i, struct blm_fact *ret)
+{
+	if (h->parts && i-- == 0) {
+		fact_of_parts(h, ret);
+		return true;
+	}
+	if (i || !part->shape.args[EXACT_UPDATES])
+		return false;
+	fact_of_updates(part, begin, ret);
+	return true;
+}
+
 /* The levels of the first layer; and of the last layer, how many of the others are keys. */
 static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
 {
@@ -416,10 +465,8 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	if (!open_layer(part, &at, &l) || (!l.head.keys && !part->shape.args[EXACT_UPDATES]))
 		return false;
 	begin = at;
-	if (i == 4 && part->shape.args[EXACT_UPDATES]) {
-		fact_of_updates(part, begin, ret);
-		return true;
-	}
+	if (i >= 4)
+		return describe_more(part, &l.head, begin, i - 4, ret);
 	n.passed = l.head.passed;
 	memcpy(n.bytes, l.head.bytes, sizeof(n.bytes));
 	n.first = l.has[1] ? 2 * blm_double_of(l.head.rate) : blm_double_of(l.head.rate);
@@ -428,7 +475,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 			return false;
 	n.both = l.head.both;
 	n.updates = part->shape.bytes - begin;
-	n.rate = rate_at(&part->shape, 1);
+	n.rate = rate_in(part, 1);
 	return n.both <= n.others && fact(&n, i, ret);
 }
 
@@ -468,6 +515,7 @@ const struct blm_kind blm_kind_exact = {
 	"about keys of the two lists",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.rate_in = rate_in,
 	.fit = blm_exact_fit, .build = blm_exact_build, .count_others = count_others,
 	.revised = blm_exact_revised, .revise = blm_exact_revise, .whole = whole,
 	.describe = describe, .foretell = foretell,

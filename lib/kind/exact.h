@@ -6,6 +6,7 @@
  * since. A layer is a head and two ribbons (ribbon.h). The first one is a filter of the layer's
  * keys. The second one has one bit for each key, and one for each of the others that the first one
  * lets through: it lets the keys through, and stops these others. Either ribbon can be left out.
+ * Where keys have a column, the first one can be several, each for some columns (exact_parts.h).
  * The keys of an update are those that the layers before answer wrongly: their answer is inverted.
  */
 #ifndef BLM_KIND_EXACT_H
@@ -25,7 +26,8 @@ struct exact_head {
 	uint64_t passed;		/* of the rest, that the first level lets through */
 	uint64_t bytes[2];		/* of the levels; 0: left out */
 	uint64_t rate;			/* a double: of keys that are on neither list */
-	uint64_t zero[2];
+	uint32_t parts, columns;	/* of the first level (exact_parts.h); 0: it has none */
+	uint64_t saved;			/* bytes that the parts save, about */
 };
 static_assert(sizeof(struct exact_head) == 64, "format-spec.md, exact");
 

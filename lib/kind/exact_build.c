@@ -4,13 +4,16 @@
  * Which of the others pass the first level is known when there is one. So where there are others
  * fit() makes it, and build() only the second.
  */
+#include "kind/exact_parts.h"
 #include "kind/exact_sieve.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* What fit() leaves for build(). */
 struct found {
 	struct blm_part first;		/* in memory; bytes NULL: left out */
+	struct exact_division by;	/* the first level's parts */
 	struct blm_shape second;	/* its size */
 	struct sieve sieve;
 };
@@ -22,6 +25,7 @@ static void free_found(void *work)
 	if (!f)
 		return;
 	free(f->first.bytes);
+	free(f->by.columns);
 	blm_sieve_end(&f->sieve);
 	free(f);
 }
@@ -51,10 +55,27 @@ static int make_first(struct found *f, const struct blm_shape *shape, const stru
 	return blm_ribbon_build(&f->first, keys);
 }
 
-static int find(struct found *f, const struct blm_shape *shape, const struct blm_sorted *keys)
+/* The same by the columns of the keys, where that is smaller: then f->by has parts. */
+static int make_parts(struct found *f, struct blm_shape *shape, const struct blm_sorted *keys)
 {
-	int r = make_first(f, shape, keys);
+	double most = keys->others->any_rate ? 1 : fmin(2 * shape->rate, 1), rate = 0;
+	int r = blm_exact_divide(&f->by, keys, most);
 
+	if (r < 0 || !f->by.parts)
+		return r;
+	for (unsigned i = 0; i < f->by.parts; i++)
+		rate = fmax(rate, f->by.rate[i]);
+	if (keys->others->any_rate)
+		shape->rate = rate / 2;
+	return blm_exact_build_parts(&f->first, &f->by, keys);
+}
+
+static int find(struct found *f, struct blm_shape *shape, const struct blm_sorted *keys)
+{
+	int r = keys->others->by_column ? make_parts(f, shape, keys) : 0;
+
+	if (r == 0 && !f->by.parts)
+		r = make_first(f, shape, keys);
 	if (r == 0)
 		r = blm_sieve_make(&f->sieve, keys, keys->others->list,
 				   f->first.bytes ? &f->first : NULL);
@@ -110,6 +131,9 @@ static int build_both(struct blm_part *part, const struct found *f, struct exact
 		memcpy(part->bytes + sizeof(*head), f->first.bytes, f->first.shape.bytes);
 	head->both = htole64(f->sieve.both);
 	head->passed = htole64(sieve_passed(&f->sieve));
+	head->parts = htole32(f->by.parts);
+	head->columns = htole32((uint32_t)f->by.count);
+	head->saved = htole64(f->by.saved);
 	head->bytes[0] = htole64(f->first.shape.bytes);
 	head->bytes[1] = htole64(f->second.bytes);
 	return blm_ribbon_build(&second, &f->sieve.merged);
@@ -134,13 +158,14 @@ int blm_exact_build(struct blm_part *part, const struct blm_sorted *keys)
 
 	if (keys->count)
 		head.rate = htole64(blm_bits_of(blm_exact_layer_rate(&part->shape)));
-
 	if (has_others(keys))
 		r = build_both(part, keys->others->work, &head);
 	else if (keys->count)
 		r = build_first(part, keys, &head);
 	if (r < 0)
 		return r;
+	if (head.parts)
+		head.rate = htole64(blm_bits_of(part->shape.rate));
 	memcpy(part->bytes, &head, sizeof(head));
 	mark_range(part, part->bytes, part->shape.bytes);
 	return 0;

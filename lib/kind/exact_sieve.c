@@ -94,7 +94,7 @@ static void ask_level(const struct worker *w, size_t count, uint64_t *ret_bits)
 
 		batch.count = count - at < BLM_BATCH ? count - at : BLM_BATCH;
 		if (w->level)
-			blm_kind_ribbon.contains_many(w->level, &batch, ret_bits + at / 64);
+			w->level->kind->contains_many(w->level, &batch, ret_bits + at / 64);
 		for (size_t i = 0; i < batch.count && !w->level; i++)
 			ret_bits[(at + i) / 64] |= UINT64_C(1) << i % 64;
 	}

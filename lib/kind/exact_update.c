@@ -101,7 +101,7 @@ static int revise_shape(struct blm_shape *shape, struct revision *v, const struc
 			const struct blm_sorted *keys)
 {
 	/* less than the rate that was asked for if the first level can only have a lower one */
-	double was = from->kind->rate_at(&from->shape, from->shape.capacity);
+	double was = from->kind->rate_in(from, from->shape.capacity);
 	struct blm_shape *s = &v->shape;
 	int r;
 

@@ -68,6 +68,8 @@ static inline bool kind_takes(const struct blm_kind *kind, const struct blm_fami
 {
 	if (family->number || kind->exact)
 		return family->number && kind->exact;
+	if (family->column)	/* its use is to divide two lists */
+		return kind->count_others;
 	if (family->ordered || kind->contains_ranges)
 		return family->ordered && kind->contains_ranges;
 	/* they are too short, or too weak, to make cells of but by a rule */

@@ -279,6 +279,8 @@ static int finish_excluded(struct blm_build *b)
 	if (r < 0)
 		return r;
 	b->others.list = &b->excluded.sorted;
+	b->others.by_column = b->hasher.family->column;
+	b->others.any_rate = !b->choice.params.rate;
 	b->sort.sorted.others = &b->others;
 	b->spec.of->count_others(b->choice.args, b->excluded.sorted.count);
 	return 0;

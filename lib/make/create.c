@@ -131,6 +131,7 @@ int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys)
 {
 	int r = spec->of->fit ? spec->of->fit(&spec->root, keys) : 0;
 
+	spec->rate = fmax(spec->root.rate, DBL_MIN);	/* that can follow from the keys, too */
 	return r < 0 ? r : set_parts(spec);
 }
 

@@ -18,17 +18,34 @@ int blm_view_set_split(struct blm_view *view, const char *display)
 	return 0;
 }
 
+static bool has_column(const struct blm_view *view, const struct blm_hash *hash)
+{
+	return !view->hasher.family->column || !view->hasher.family->refuse(hash);
+}
+
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash)
 {
-	return !view->split.parts
-		|| (view->root.kind->place
-		    && split_owns(&view->split, view->root.kind->place(&view->root, hash)));
+	if (!view->split.parts)
+		return has_column(view, hash);
+	return view->root.kind->place
+		&& split_owns(&view->split, view->root.kind->place(&view->root, hash));
+}
+
+static int check_columns(const struct blm_view *view, const struct blm_hash *hashes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!has_column(view, &hashes[i]))
+			return blm_fail(-EINVAL, "a key has no column: keys of this filter are a "
+					"column, a tab and the rest");
+	return 0;
 }
 
 int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, size_t count)
 {
 	const struct blm_split *split = &view->split;
 
+	if (!split->parts)
+		return check_columns(view, hashes, count);
 	if (!view->root.kind->place)
 		return blm_fail(-EREMOTE, "part %u of %u of a %s filter, whose keys have cells in "
 				"several parts: join the parts (blm_join_begin()), then ask or add",

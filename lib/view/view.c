@@ -59,7 +59,8 @@ static void make_one(struct blm_view *view)
 		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 
 	blm_one_make(&view->one, &view->root, &view->hasher);
-	if (view->split.parts) {	/* each key is looked at first */
+	view->checks_keys = view->split.parts || view->hasher.family->column;
+	if (view->checks_keys) {
 		view->one = (struct blm_one){ .contains = NULL };
 		return;
 	}

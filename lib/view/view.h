@@ -97,6 +97,8 @@ struct blm_view {
 	uint64_t synced_keys;		/* then the count, too, is that of the last sync */
 	/* which part of a split filter it is, and the bytes of the data that it owns */
 	struct blm_split split;
+	/* each key is looked at before it is asked for: blm_check_owned() */
+	bool checks_keys;
 	/*
 	 * where the file is older than the catalog: what that has. Its epoch 0: it is not; set when
 	 * the view is made, 0 after a sync

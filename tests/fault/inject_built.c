@@ -115,6 +115,42 @@ static int build_of_lists(struct world *w, const char *name, int from, int to, b
 	return end_build(b, r, ret);
 }
 
+static int give_columns(struct blm_build *b)
+{
+	struct blm_key key;
+	char text[24];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < 4000; i++) {	/* most keys are in one column */
+		key = (struct blm_key){ text, (size_t)snprintf(text, sizeof(text), "%u\t%u",
+							       i % 4 == 0, i) };
+		r = i % 4 == 0 || i % 400 == 1 ? blm_build_add_many(b, &key, 1)
+			: blm_build_exclude_many(b, &key, 1);
+	}
+	return r;
+}
+
+/* Of two lists that are divided by a column. */
+static int build_of_columns(struct world *w)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	struct blm_params params = BLM_PARAMS(.kind = "exact", .hash = "xxh3-column",
+					      .seed_count = 1, .seeds = small.seeds);
+	struct blm_filter *f = NULL;
+	struct blm_fact fact;
+	struct blm_build *b;
+	int r = blm_build_begin(&b, NULL, NULL, &params, &least);
+
+	if (r < 0)
+		return r;
+	r = end_build(b, give_columns(b), &f);
+	if (r == 0 && (blm_fact(f, 4, &fact) < 0 || strcmp(fact.name, "parts") != 0
+		       || !blm_contains(f, "1\t8", 3) || blm_contains(f, "0\t7", 3)))
+		r = -EILSEQ;
+	blm_close(f);
+	return r;
+}
+
 static void as_exact(struct world *w)
 {
 	FIXTURE(build_of_lists(w, "a", 0, KEYS, true, NULL));
@@ -467,6 +503,7 @@ const struct one_case built_cases[] = {
 	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0,
 	  BOTH },
 	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
+	{ "exact-of-columns", IN_PATH, build_of_columns, NULL, 0, 0 },
 	{ "exact-update", IN_PATH | IN_STORE, update_exact, as_exact, SECOND, 0 },
 	{ "exact-delta", IN_PATH | IN_STORE, make_delta, as_exact, 0, 0 },
 	{ "exact-delta-apply", IN_PATH | IN_STORE, apply_delta, as_exact_with_delta, SECOND, 0 },

@@ -23,6 +23,7 @@ struct golden {
 	bool synced, in_store, sealed;
 	bool numbers;		/* its keys are */
 	bool networks;		/* its keys are */
+	bool columns;		/* its keys have them */
 	unsigned removed;	/* of the more, after that; the list denies them */
 	unsigned rotations;	/* after that */
 	unsigned levels;	/* the more are put into the levels below this, in turn */
@@ -199,6 +200,10 @@ static const struct golden goldens[] = {
 	  .more = 100, .excluded = 200 },
 	{ "exact-updated", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.1), .seed = 44,
 	  .more = 900, .excluded = 9000, .updates = 2 },
+	{ "exact-column",
+	  BLM_PARAMS(.kind = "exact", .hash = "xxh3-column", .seed_count = 1,
+		     .seeds = (const uint64_t[]){ 45 }),
+	  .columns = true, .more = 5000, .excluded = 40000 },
 	{ "exact-no-others", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.2), .seed = 43,
 	  .more = 1 },
 	{ "attenuated",
@@ -248,6 +253,8 @@ static size_t key_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 						      40 + i)
 					   : snprintf((char *)ret, 4096, "%u.%u.3.4/%u", 10 + i % 5,
 						      3 * i, 16 + i % 17));
+	if (g->columns)
+		return (size_t)snprintf((char *)ret, 4096, "%.*s\t%u", (int)(i % 3), "org", i);
 	if (i >= classes || (g->longest && lengths[i] > g->longest))
 		return (size_t)snprintf((char *)ret, 4096, "https://example.org/%u", i);
 	for (unsigned j = 0; j < lengths[i]; j++)
@@ -292,6 +299,8 @@ static size_t more_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 {
 	if (g->networks)
 		return (size_t)snprintf((char *)ret, 4096, "%u.16.%u.9", 172 + i % 3, i);
+	if (g->columns)	/* most of them are in a column without others */
+		return (size_t)snprintf((char *)ret, 4096, "%u\tmore\t%u", i % 4 ? 1 : i % 8, i);
 	return (size_t)snprintf((char *)ret, 4096, "more %u", i);
 }
 
@@ -315,6 +324,8 @@ static size_t question_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 					: i % 7 == 5 ? "11.%u"
 						     : "11.%u.3.4",
 					i % 7 == 3 ? i : i % 256);
+	if (g->columns)
+		return (size_t)snprintf((char *)ret, 4096, "%u\tabsent %u", i % 8, i);
 	return (size_t)snprintf((char *)ret, 4096, "absent %u", i);
 }
 

@@ -60,7 +60,7 @@ def scale(x, n):
 class Family:
 	"""How many seeds, or None for one for each probe; what tweak and seeds are below; what it gives, and reaches."""
 	seeds, tweaks, seed_limit, keyed, wide, reach, bits, number, digest_bytes = 0, 1, 1 << 64, False, True, TWO_47, 128, False, 0
-	ordered = False
+	ordered = columns = False
 
 	def cell(self, hash, cells):
 		return hash % cells
@@ -81,6 +81,25 @@ class Xxh3(Family):
 	def digest(self, key):
 		lo, hi = self.hash(key)
 		return hi.to_bytes(8, 'big') + lo.to_bytes(8, 'big')
+
+
+class Xxh3Column(Xxh3):
+	"""Family 39: the key begins with a column and a tab."""
+	columns = True
+
+	@staticmethod
+	def mask(hi):
+		return hi * 0x9E3779B97F4A7C15 & M64
+
+	def hash(self, key):
+		demand(b'\t' in key, 'EINVAL', 'a key has no column')
+		(lo, hi), rest = super().hash(key), (1 << 37) - 1
+		column = super().hash(key[:key.index(b'\t')])[0]
+		return (column & ~rest | lo & rest) ^ self.mask(hi), hi
+
+	def column(self, key):
+		lo, hi = self.hash(key)
+		return (lo ^ self.mask(hi)) >> 37
 
 
 class SipHash(Family):
@@ -351,7 +370,7 @@ FAMILIES = {
 	1: Xxh3, 2: SipHash, 3: Murmur3Bip37, 4: by_probe(hashes.djb), 5: by_probe(hashes.djb_int), 6: by_probe(hashes.md5),
 	7: by_probe(hashes.superfast), 8: by_probe(hashes.sha512), 9: by_probe(hashes.mm3_32),
 	10: by_probe(hashes.mm3_64, TWO_47), 11: Xxh64, 12: Integer, 13: SipHash64, 32: Murmur64,
-	33: OrderedString, 34: OrderedUint, 35: OrderedInt, 36: OrderedTime, 37: OrderedIp, 38: OrderedSurt,
+	33: OrderedString, 34: OrderedUint, 35: OrderedInt, 36: OrderedTime, 37: OrderedIp, 38: OrderedSurt, 39: Xxh3Column,
 }
 
 
@@ -1130,7 +1149,27 @@ class Ribbon:
 class Level:
 	"""A level of kind 21, as a part of kind 17."""
 	def __init__(self, offset, size, capacity):
-		self.offset, self.bytes, self.capacity = offset, size, capacity
+		self.offset, self.bytes, self.capacity, self.parts = offset, size, capacity, None
+
+
+def level_valid(level):
+	return level.bytes % 64 == 0 and shards_valid(level)
+
+
+def parts_of_level(image, level, parts, columns):
+	"""The ribbons of a first level in parts, and which column is of which; None: it is damaged."""
+	at, ribbons = (16 * parts + 4 * columns + 63) // 64 * 64, []
+	if at > level.bytes:
+		return None
+	entries = struct.unpack_from('<%dI' % columns, image, level.offset + 16 * parts)
+	for i in range(parts):
+		keys, size = struct.unpack_from('<2Q', image, level.offset + 16 * i)
+		ribbon = Level(level.offset + at, size, keys)
+		if keys > TWO_47 or size and (not keys or not level_valid(ribbon)) or size > level.bytes - at:
+			return None
+		ribbons.append(ribbon)
+		at += size
+	return (ribbons, {entry >> 5: entry & 31 for entry in entries}) if at == level.bytes else None
 
 
 class SecondHash:
@@ -1160,12 +1199,27 @@ class Exact:
 	def levels(image, at, rest):
 		"""Of the layer at a place, with so many bytes behind its head; None: it is damaged."""
 		keys, both, passed, first, second = struct.unpack_from('<5Q', image, at)
+		parts, columns = struct.unpack_from('<2I', image, at + 48)
 		if first + second > rest or not keys:
 			return None if first or second else []
 		levels = Level(at + 64, first, keys), Level(at + 64 + first, second, keys + passed)
-		if keys + passed > TWO_47 or not first and not second or any(level.bytes and (level.bytes % 64 or not shards_valid(level)) for level in levels):
+		if keys + passed > TWO_47 or not first and not second or parts > 32 or columns > 1 << 27 or parts and not first:
+			return None
+		if parts:
+			levels[0].parts = parts_of_level(image, levels[0], parts, columns)
+		if any(level.bytes and not (level_valid(level) if level.parts is None else level.parts) for level in levels):
 			return None
 		return levels
+
+	@staticmethod
+	def level_holds(image, family, key, level, args):
+		if level.parts is None:
+			return Ribbon.holds(image, family, key, level, args)
+		ribbons, columns = level.parts
+		number = columns.get(family.column(key), 0)
+		if number >= len(ribbons) or not ribbons[number].capacity:
+			return False
+		return not ribbons[number].bytes or Ribbon.holds(image, family, key, ribbons[number], args)
 
 	@classmethod
 	def holds(kind, image, family, key, part, args):
@@ -1175,7 +1229,7 @@ class Exact:
 			if levels is None:
 				return False
 			there = [(level, of) for level, of in zip(levels, (family, SecondHash(family))) if level.bytes]
-			yes ^= bool(there) and all(Ribbon.holds(image, of, key, level, args) for level, of in there)
+			yes ^= bool(there) and all(kind.level_holds(image, of, key, level, args) for level, of in there)
 			at += 64 + sum(level.bytes for level in levels)
 		return yes
 
@@ -1615,6 +1669,7 @@ def check_kind(c, parts):
 			c.family, c.index_rule)
 		demand(KINDS[first.kind].takes(family, first) and family.ordered == (KINDS[first.kind] is Range), 'EBADMSG', 'kind %d with %d cells cannot use family %d',
 			c.kind, c.cells, c.family)
+		demand(not family.columns or KINDS[first.kind] is Exact, 'EBADMSG', 'kind %d cannot use family %d', c.kind, c.family)
 	seeds = first.probes if family.seeds is None else family.seeds
 	demand(c.seed_count == seeds, 'EBADMSG', '%d seeds; the family takes %d', c.seed_count, seeds)
 	demand(all(seed < family.seed_limit for seed in c.seeds[:seeds]), 'EBADMSG', 'a seed has more than 32 bits')

@@ -131,6 +131,49 @@ an_exact_filter_is_updated_by_both_lists() {
 	exits 2 bloomery merge ./f ./f -o ./h; says 'not merged'
 }
 
+two_lists_are_divided_by_a_column_where_that_is_smaller() {
+	{ seq -f 'h%.0f,org' 3000; seq -f 'h%.0f,net' 40; } > keys; { seq -f 'h%.0f,com' 30000; seq -f 'h%.0f,net' 41 30000; } > others
+	columns='--delimiter , --field 1 --partition-field 2'
+	bloomery build ./f keys --not others $columns --seed 3; bloomery build ./g keys --not others --delimiter , --seed 3
+	same "$(bloomery test ./f $columns keys others)" "$(cat keys)"; bloomery verify ./f
+	bloomery info ./f > info; grep -q '^  parts *[23], by the columns of keys; they save' info
+	bloomery info ./f --json | holds 'j["hash"] == "xxh3-column" and j["facts"]["parts"] in (2, 3)'
+	[ "$(bloomery info ./f --json | json 'j["data_bytes"]')" -lt $(($(bloomery info ./g --json | json 'j["data_bytes"]') / 2)) ]
+	same "$(bloomery test -c ./f --key "$(printf 'org\th7')" --key "$(printf 'com\th7')")" 1	# as the library has them
+	for x in keys others; do awk -F , '{ print $2 "\t" $1 }' $x > $x.tsv; done
+	bloomery build ./h --kind exact --hash xxh3-column keys.tsv --not others.tsv --seed 3; cmp <(tail -c +20545 f) <(tail -c +20545 h)
+	same "$(bloomery test -c ./h keys.tsv)" 3040; exits 1 bloomery test -c ./h others.tsv
+}
+
+a_key_without_its_column_is_an_error_and_no_answer() {
+	seq -f 'h%.0f,org' 300 > keys; seq -f 'h%.0f,com' 3000 > others
+	columns='--delimiter , --field 1 --partition-field 2'
+	bloomery build ./f keys --not others $columns; bloomery build ./g keys --not others --delimiter ,
+	exits 2 bloomery test ./f --key h7; says 'a key has no column'; exits 2 bloomery test ./f --field 1 --delimiter , keys; says 'a key has no column'
+	exits 2 bloomery test ./f $columns <<< h7; says 'too few columns'; exits 64 bloomery test ./g $columns keys; says 'have no column'
+	exits 2 bloomery test ./f $columns <<< "$(printf 'h7,o\trg')"; says 'a tab in the column'
+	exits 2 bloomery build ./i --kind exact --hash xxh3-column keys --not others; says 'line 1 is refused'; says column
+	exits 64 bloomery build ./i keys --not others --delimiter , --partition-field 2; says '--field'
+	exits 64 bloomery build ./i keys --not others --delimiter , --field 2 --partition-field 2; says '--field'
+	exits 64 bloomery build ./i keys --not others $columns --hash xxh3; says 'exclude each other'
+	exits 2 bloomery build ./i keys $columns --kind ribbon; says xxh3-column
+	exits 64 bloomery update ./g --add keys --not others $columns; says 'have no column'
+	[ ! -e i ]
+}
+
+a_divided_filter_is_updated_and_one_without_need_is_not_divided() {
+	seq -f 'h%.0f,org' 3000 > keys; seq -f 'h%.0f,com' 30000 > others
+	columns='--delimiter , --field 1 --partition-field 2'
+	bloomery build ./f keys --not others $columns
+	{ tail -n +101 keys; head -n 50 others; } > now; { head -n 100 keys; tail -n +51 others; } > then
+	bloomery update ./f --add now --not then $columns; same "$(bloomery test -c ./f $columns now)" 2950; exits 1 bloomery test -c ./f $columns then
+	for i in 0 1 2 3; do seq -f "h%.0f,c$i" 1000; done > keys; for i in 0 1 2 3; do seq -f "h%.0f,c$i" 1001 9000; done > others
+	bloomery build ./k keys --not others $columns; same "$(bloomery test -c ./k $columns keys others)" 4000
+	bloomery info ./k --json | holds '"parts" not in j["facts"]'
+	printf '"a,b","x ""y""",6b\n' > row; bloomery build ./l row --delimiter , --field 3 --partition-field 2 --hex
+	same "$(bloomery test -c ./l --key "$(printf 'x "y"\tk')")" 1
+}
+
 a_delta_brings_a_copy_up_to_date() {
 	seq 5000 > k1; seq 5001 60000 > o1; seq 51 5050 > k2; { seq 50; seq 5051 60000; } > o2; seq 101 5100 > k3; { seq 100; seq 5101 60000; } > o3
 	bloomery build ./f k1 --not o1 --seed 3; cp f far; cp f first; cp f far2

@@ -18,6 +18,8 @@ struct blm_sorted;
 /* A second list, of keys that are not in the filter, for kinds that count them. */
 struct blm_others {
 	const struct blm_sorted *list;	/* in order, as the keys; some may be keys */
+	bool by_column;			/* the hashes have columns (hash/column.h) */
+	bool any_rate;			/* none was asked for */
 	/* what fit() found out for build(); free_work() frees it if it is not NULL */
 	void *work;
 	void (*free_work)(void *work);
