@@ -2004,9 +2004,11 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 /**
  * A bank is a file that holds the data of many filters. It appears whole, and never changes. Each
  * filter has an id, which is one line without tabs. Their kind has its keys as bits of one array
- * (classic, blocked, split-block, bitmap), without a secret key. A bank takes twice the data of its
- * filters, in rows of a multiple of 64 bytes. Rows are numbered from 0 in the order of their
- * numbers of ones, and rows with equal numbers in the order in which they were added.
+ * (classic, blocked, split-block, bitmap), without a secret key, or it is range. A bank of bits
+ * takes twice the data of its filters, in rows of a multiple of 64 bytes. Rows are numbered from 0
+ * in the order of their numbers of ones, and rows with equal numbers in the order in which they
+ * were added. A bank of range filters has rows of the size of its largest filter, in the order of
+ * their sizes.
  */
 struct blm_bank;
 struct blm_bank_build;
@@ -2101,6 +2103,18 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits);
 
 /**
+ * blm_bank_which_range() - in which of them, range filters, may there be a key from `first` to
+ * `last`, those two included?
+ * @ret_bits: as blm_bank_which()
+ *
+ * The answer for each is what blm_contains_range() says of that filter; each one is asked.
+ * Return: in how many, or a negative errno: -EOPNOTSUPP for a bank of other kinds, -EINVAL for a
+ * key that such filters do not take and for a range that ends before it begins.
+ */
+BLM_API int64_t blm_bank_which_range(const struct blm_bank *b, const void *first, size_t first_len,
+				     const void *last, size_t last_len, uint64_t *ret_bits);
+
+/**
  * How alike two sets of bits are, by Tversky's index: c / (alpha (a - c) + beta (b - c) + c). The
  * question has a bits, the row b, and c bits are in both. 0 / 0 counts as 0.
  */
@@ -2122,7 +2136,7 @@ struct blm_bank_hit {
 /**
  * blm_bank_similar() - the rows that are most like these bits, best first; those as good as each
  * other in the order they came in
- * @bits: row_bytes of data, see blm_bank_read()
+ * @bits: row_bytes of data, see blm_bank_read(); -EOPNOTSUPP for a bank of range filters
  * @ret:  room for `room` of them
  *
  * The answer is that of looking at all; rows whose numbers of ones differ too much to be alike

@@ -1,8 +1,20 @@
 /* cmd_which.c - bloomery which: the filters of a bank that may hold a key */
 #include "bank.h"
 #include "progress.h"
+#include "ranges.h"
 #include "signals.h"
 #include "stream.h"
+#include "terms.h"
+#include "values.h"
+
+#include <errno.h>
+
+static bool ranges;
+static const struct opt own_options[] = {
+	{ 0, "range", NULL, "each line is a range: A..B, or A and B in two columns; which may have "
+	  "a key from A to B? For banks of range filters", set_flag, &ranges },
+	{ 0 }
+};
 
 struct job {
 	struct blm_bank *bank;
@@ -31,14 +43,30 @@ static bool any(const struct job *job)
 	return bits;
 }
 
+static int64_t ask_one(const struct job *job, const struct blm_key *key)
+{
+	struct blm_key first, last;
+
+	if (!ranges)
+		return blm_bank_which(job->bank, key->bytes, key->len, job->bits);
+	range_of(&first, &last, key);
+	return blm_bank_which_range(job->bank, first.bytes, first.len, last.bytes, last.len,
+				    job->bits);
+}
+
 static int ask(struct batch *batch, void *context)
 {
 	struct job *job = context;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		int64_t r = blm_bank_which(job->bank, batch->keys[i].bytes, batch->keys[i].len,
-					   job->bits);
+		int64_t r = ask_one(job, &batch->keys[i]);
+		char why[MESSAGE];
 
+		if (r == -EINVAL) {
+			snprintf(why, sizeof(why), "is refused: %s",
+				 own_terms(blm_error_message()));
+			return batch_refuse(batch, i, why);
+		}
 		if (r < 0)
 			return fail(r);
 		for (uint64_t w = 0; w < job->words; w++)
@@ -52,8 +80,14 @@ static int run(int count, char **operands)
 {
 	struct job job = { 0 };
 	struct blm_bank_info info;
-	int code = open_bank(&job.bank, operands[0]);
+	int code;
 
+	if (ranges && keys_are_hex())
+		return misuse("--range and --hex exclude each other: a range is written as the "
+			      "keys are, A..B");
+	if (ranges)
+		keys_are_ranges();
+	code = open_bank(&job.bank, operands[0]);
 	if (code != DONE)
 		return code;
 	blm_bank_info(job.bank, &info);
@@ -75,8 +109,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { json_option, key_options, jobs_option, progress_option,
-					     quiet_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, key_options, jobs_option,
+					     progress_option, quiet_option, NULL };
 
 const struct command cmd_which = {
 	.name = "which",
@@ -87,7 +121,8 @@ const struct command cmd_which = {
 	.least = 1, .most = -1,
 	.notes = "The output equals the answers of the single filters, in the order of their "
 	"numbers of ones. Without a key nothing is\nprinted. For 10,000 filters it reads at most "
-	"a fiftieth of the bytes that the single questions would read.",
+	"a fiftieth of the bytes that the single questions would read. Range filters are\n"
+	"asked one by one, and are printed in the order of their sizes.",
 	.example = "bloomery which ./week.bank --key http://example.org/",
 	.options = options,
 	.run = run,

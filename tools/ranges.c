@@ -18,7 +18,7 @@ const char *hash_of_keys(const char *type)
 	return NULL;
 }
 
-static void range_of(struct blm_key *first, struct blm_key *last, const struct blm_key *key)
+void range_of(struct blm_key *first, struct blm_key *last, const struct blm_key *key)
 {
 	const char *from = key->len ? key->bytes : "", *end = from + key->len, *behind;
 	const char *between = memchr(from, columns_end(), key->len);

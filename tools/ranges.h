@@ -7,6 +7,9 @@
 /* The hash that keeps keys of this type in order; NULL: there is none. */
 const char *hash_of_keys(const char *type);
 
+/* The two ends of the range in a key, as ask_ranges() reads it. */
+void range_of(struct blm_key *first, struct blm_key *last, const struct blm_key *key);
+
 /*
  * Is any key of the range in each key of the batch in the filter? A range is "A..B", or A and B in
  * the first two columns; else it is the key alone, which can be a network. Return: how many are,

@@ -31,6 +31,13 @@ bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_b
 	return true;
 }
 
+void blm_bank_leave_out_slices(struct blm_bank_layout *at)
+{
+	at->slice_bytes = 0;
+	at->checks = at->slices;
+	at->end = at->checks + 8 * blocks_of_part(at->checks - at->ones);
+}
+
 uint64_t blm_bank_check_sizes(const struct blm_bank_header *h)
 {
 	uint64_t seed;
@@ -47,12 +54,17 @@ static bool is_bits(const struct blm_kind *kind)
 	return kind_only_sets(kind) && kind->add && kind->probe && !kind->compose && !kind->forgets;
 }
 
-static const char *kinds_of_bits(char *buffer, size_t bytes)
+static bool is_banked(const struct blm_kind *kind)
+{
+	return is_bits(kind) || kind->contains_ranges;
+}
+
+static const char *banked_kinds(char *buffer, size_t bytes)
 {
 	size_t len = 0;
 
 	for (size_t i = 0; blm_kind_at(i) && len < bytes; i++)
-		if (is_bits(blm_kind_at(i)))
+		if (is_banked(blm_kind_at(i)))
 			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "",
 						blm_kind_at(i)->name);
 	return buffer;
@@ -64,10 +76,10 @@ int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
 	char names[256];
 
-	if (!is_bits(kind))
-		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be in a bank: that is for "
-				"kinds whose keys are bits of one array: %s", display,
-				kind->name, kinds_of_bits(names, sizeof(names)));
+	if (!is_banked(kind))
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be in a bank: that is for the "
+				"kinds %s", display, kind->name,
+				banked_kinds(names, sizeof(names)));
 	if (family && family->keyed)
 		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds "
 				"none", display, family->name);
@@ -109,6 +121,8 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	r = blm_view_check_template(like, b->display);
 	if (r < 0)
 		return r;
+	if (!bank_has_slices(part->kind))	/* no key is added to it */
+		return 0;
 	/* zeros that take no memory before they are touched, whatever a file says of its size */
 	bytes = mmap(NULL, b->row_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -117,6 +131,14 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	part->bytes = bytes;
 	like->root = *part;
 	return 0;
+}
+
+/* Unknown kinds are make_like()'s to refuse. */
+static bool says_slices(const struct blm_bank_header *h)
+{
+	const struct blm_kind *kind = blm_kind_by_id(le32toh(h->constant.template.kind));
+
+	return !kind || bank_has_slices(kind);
 }
 
 static int check(struct blm_bank *b)
@@ -139,6 +161,8 @@ static int check(struct blm_bank *b)
 	if (h.sizes.check != blm_bank_check_sizes(&h)
 	    || !blm_bank_lay_out(&b->at, b->rows, b->row_bytes, b->text_bytes))
 		return blm_fail(-EBADMSG, "%s: the sizes in the header are damaged", b->display);
+	if (!says_slices(&h))
+		blm_bank_leave_out_slices(&b->at);
 	if (b->image.bytes < b->at.end)
 		return blm_fail(-ENODATA, "%s: has %llu bytes, and its header says %llu",
 				b->display, (unsigned long long)b->image.bytes,
@@ -257,6 +281,14 @@ BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *re
 	return found ? 0 : blm_fail(-ENOENT, "%s: none has the id \"%s\"", b->display, id);
 }
 
+int blm_bank_check_bits(const struct blm_bank *b)
+{
+	return bank_has_slices(b->like->root.kind) ? 0
+		: blm_fail(-EOPNOTSUPP, "%s: is a bank of %s filters, whose data are no bits to "
+			   "compare: ask which of them have a key or a range", b->display,
+			   b->like->root.kind->name);
+}
+
 BLM_API int blm_bank_read(const struct blm_bank *b, uint64_t row, void *ret)
 {
 	int r = check_row(b, row);
@@ -272,10 +304,12 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 	const struct blm_view *view = current_view(f);
 
 	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16)
-	    || view->root.shape.bytes != b->row_bytes)
+	    || (bank_has_slices(view->root.kind) ? view->root.shape.bytes != b->row_bytes
+		: view->root.shape.bytes > b->row_bytes))
 		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s",
 				f->place.display, b->display);
 	bank_copy(ret, &view->root);
+	memset((uint8_t *)ret + view->root.shape.bytes, 0, b->row_bytes - view->root.shape.bytes);
 	return blm_check_sigbus(view, f->place.display);
 }
 
@@ -321,9 +355,18 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 {
 	uint64_t bits[BLM_PROBES_MAX], lines = 0, words = (b->rows + 63) / 64;
 	const uint8_t *slices = b->image.map + b->at.slices;
-	int count = bits_of_key(b, key, bits);
 	int64_t found = 0;
+	int count;
 
+	if (!bank_has_slices(b->like->root.kind)) {
+		struct blm_hash hash;
+
+		b->like->hasher.family->hash(&b->like->hasher, key, &hash);
+		if (ret_lines)
+			*ret_lines = 0;
+		return blm_bank_ask_range(b, &hash, &hash, ret_bits);
+	}
+	count = bits_of_key(b, key, bits);
 	for (uint64_t at = 0; at < words; at += 8) {
 		uint64_t left[8], any = count > 0;
 

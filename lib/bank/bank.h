@@ -9,10 +9,13 @@
  * It is made whole and named in one step (bank/bank_build.c), is never changed afterwards, and is
  * mapped by any number of processes.
  *
+ * Rows of range filters have no slices, and each is asked (bank/bank_range.c).
+ *
  *	page 0	struct blm_constant	the template and its origin, as in a filter, with another
  *					magic
  *	page 1	struct blm_bank_sizes	the sizes, which give all offsets below
- *	ones	a word for each row	the number of its bits that are 1
+ *	ones	a word for each row	the number of its bits that are 1; of a range filter, the
+ *					bytes of its data, behind which the row is zeros
  *	order	a word for each row	its number in the order of insertion, from 0
  *	ids	a word for each row, and one	the offset of its text; the last: the end of all
  *	text	the id of each row, then a tab and the rest of its line in a file of fingerprints
@@ -46,6 +49,8 @@ struct blm_bank_header {
 };
 static_assert(sizeof(struct blm_bank_header) == BLM_BANK_HEADER_BYTES, "format-spec.md, Banks");
 
+struct blm_bank;
+
 /* Offsets in the file. */
 struct blm_bank_layout {
 	uint64_t ones, order, ids, text, rows, slices, slice_bytes, checks, end;
@@ -55,6 +60,16 @@ struct blm_bank_layout {
 bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_bytes,
 		      uint64_t text_bytes);
 uint64_t blm_bank_check_sizes(const struct blm_bank_header *header);
+
+/* Rows of range filters have no slices: what is behind the rows, then. */
+void blm_bank_leave_out_slices(struct blm_bank_layout *at);
+static inline bool bank_has_slices(const struct blm_kind *kind)
+{
+	return !kind->contains_ranges;
+}
+
+/* Are the rows bits that can be compared? 0, or -EOPNOTSUPP with words. */
+int blm_bank_check_bits(const struct blm_bank *b);
 
 /* Can filters of this template be in a bank? 0, or it fails with words. */
 int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t,
@@ -107,6 +122,9 @@ static inline void bank_copy(uint8_t *to, const struct blm_part *part)
  */
 int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *ret_bits,
 		     uint64_t *ret_lines);
+/* The same of range filters: is any key from the one place to the other in it? */
+int64_t blm_bank_ask_range(const struct blm_bank *b, const struct blm_hash *first,
+			   const struct blm_hash *last, uint64_t *ret_bits);
 int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how,
 		      struct blm_bank_hit *ret, size_t room,
 		      uint64_t *ret_rows);

@@ -19,6 +19,7 @@ struct heap {
 
 struct row {
 	uint64_t ones, order, text;
+	uint64_t at, bytes;		/* in the heap of bits; less than the largest row's */
 };
 
 struct blm_bank_build {
@@ -26,7 +27,8 @@ struct blm_bank_build {
 	bool replace;
 	unsigned mode;
 	struct blm_constant constant;	/* of the first; its template is that of all */
-	uint64_t row_bytes;		/* 0: nothing is in it yet */
+	uint64_t row_bytes;		/* of the largest; 0: nothing is in it yet */
+	bool slices;
 	struct heap bits, text, rows;	/* of struct row */
 };
 
@@ -113,11 +115,11 @@ BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b)
  * Room for a row, of zeros, with this text. The caller writes the data, and then says so
  * (end_row()). NULL: no memory.
  */
-static uint8_t *begin_row(struct blm_bank_build *b, const char *text, size_t count)
+static uint8_t *begin_row(struct blm_bank_build *b, uint64_t bytes, const char *text, size_t count)
 {
 	struct row *row = more(&b->rows, sizeof(*row));
 	char *own = row ? more(&b->text, count) : NULL;
-	uint8_t *bits = own ? more(&b->bits, b->row_bytes) : NULL;
+	uint8_t *bits = own ? more(&b->bits, bytes) : NULL;
 
 	if (!bits) {
 		if (own)
@@ -129,8 +131,9 @@ static uint8_t *begin_row(struct blm_bank_build *b, const char *text, size_t cou
 		return NULL;
 	}
 	memcpy(own, text, count);
-	memset(bits, 0, b->row_bytes);
-	*row = (struct row){ .order = rows_of(b) - 1, .text = b->text.used - count };
+	memset(bits, 0, bytes);
+	*row = (struct row){ .order = rows_of(b) - 1, .text = b->text.used - count,
+			     .at = b->bits.used - bytes, .bytes = bytes };
 	return bits;
 }
 
@@ -138,19 +141,26 @@ static void end_row(struct blm_bank_build *b, const uint8_t *bits)
 {
 	struct row *row = (struct row *)(b->rows.at + b->rows.used) - 1;
 
-	for (size_t i = 0; i < b->row_bytes; i += 8) {
+	for (size_t i = 0; b->slices && i < row->bytes; i += 8) {
 		uint64_t word;
 
 		memcpy(&word, bits + i, 8);
 		row->ones += (uint64_t)__builtin_popcountll(word);
 	}
+	if (!b->slices)
+		row->ones = row->bytes;
+	if (row->bytes > b->row_bytes)
+		b->row_bytes = row->bytes;
 }
 
 static void drop_row(struct blm_bank_build *b)
 {
-	b->rows.used -= sizeof(struct row);
-	b->text.used = ((const struct row *)(b->rows.at + b->rows.used))->text;
-	b->bits.used -= b->row_bytes;
+	const struct row *row;
+
+	b->rows.used -= sizeof(*row);
+	row = (const struct row *)(b->rows.at + b->rows.used);
+	b->text.used = row->text;
+	b->bits.used = row->at;
 }
 
 /* The first row sets the template of all. Has another row the same one? */
@@ -159,11 +169,12 @@ static int set_template(struct blm_bank_build *b, const struct blm_constant *c, 
 {
 	if (b->row_bytes)
 		return memcmp(b->constant.template_id, c->template_id, 16)
-			|| b->row_bytes != row_bytes
+			|| (b->slices && b->row_bytes != row_bytes)
 			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of the bank; "
 				   "blm_template() makes filters of one template", display) : 0;
 	b->constant = *c;
 	b->row_bytes = row_bytes;
+	b->slices = bank_has_slices(blm_kind_by_id(le32toh(c->template.kind)));
 	return 0;
 }
 
@@ -189,7 +200,7 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	r = r < 0 ? r : set_template(b, &c, view->root.shape.bytes, f->place.display);
 	if (r < 0)
 		return r;
-	bits = begin_row(b, id, strlen(id));
+	bits = begin_row(b, view->root.shape.bytes, id, strlen(id));
 	if (!bits)
 		return -ENOMEM;
 	bank_copy(bits, &view->root);
@@ -248,7 +259,7 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 	if (r == 0 && !(room = calloc(1, b->row_bytes)))
 		r = blm_fail(-ENOMEM, "%s: out of memory", display);
 	while (r == 0 && (r = blm_fps_next(&set, room, &text, &chars, display)) > 0) {
-		bits = begin_row(b, text, chars);
+		bits = begin_row(b, b->row_bytes, text, chars);
 		r = bits ? 0 : -ENOMEM;
 		if (r == 0) {
 			memcpy(bits, room, b->row_bytes);
@@ -357,7 +368,21 @@ static int put_ids(struct out *o, const struct blm_bank_build *b, const struct b
 
 static const uint8_t *bits_of(const struct blm_bank_build *b, uint64_t i)
 {
-	return b->bits.at + ((const struct row *)b->rows.at)[i].order * b->row_bytes;
+	return b->bits.at + ((const struct row *)b->rows.at)[i].at;
+}
+
+/* And zeros, up to the bytes of the largest. */
+static int put_row(struct out *o, const struct blm_bank_build *b, uint64_t i)
+{
+	static const uint8_t zeros[BLM_PAGE];
+	uint64_t left = b->row_bytes - ((const struct row *)b->rows.at)[i].bytes, some;
+	int r = put(o, bits_of(b, i), b->row_bytes - left);
+
+	for (; r == 0 && left; left -= some) {
+		some = left < sizeof(zeros) ? left : sizeof(zeros);
+		r = put(o, zeros, some);
+	}
+	return r;
 }
 
 /* 64 slices at a time, which are one word of every row. */
@@ -399,9 +424,9 @@ static int put_all(struct out *o, const struct blm_bank_build *b, const struct b
 	r = r < 0 ? r : put_ids(o, b, at, ends);
 	r = r < 0 ? r : pad_to(o, at->rows);
 	for (uint64_t i = 0; r == 0 && i < n; i++)
-		r = put(o, bits_of(b, i), b->row_bytes);
+		r = put_row(o, b, i);
 	r = r < 0 ? r : pad_to(o, at->slices);
-	r = r < 0 ? r : put_slices(o, b, at);
+	r = r < 0 || !b->slices ? r : put_slices(o, b, at);
 	return r < 0 || !o->used ? r : flush(o);
 }
 
@@ -455,6 +480,8 @@ BLM_API int blm_bank_finish(struct blm_bank_build *b)
 		r = blm_fail(-ENODATA, "%s: nothing is to be in the bank", b->place.display);
 	else if (!blm_bank_lay_out(&at, rows_of(b), b->row_bytes, b->text.used))
 		r = blm_fail(-EFBIG, "%s: too much for a file", b->place.display);
+	if (r == 0 && !b->slices)
+		blm_bank_leave_out_slices(&at);
 	if (r == 0 && b->replace)	/* a filter may have come there meanwhile */
 		r = check_replaced(b);
 	r = r < 0 ? r : blm_place_new(&b->place, b->mode, &file);

@@ -68,6 +68,9 @@ BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *con
 
 	if (!write)
 		return blm_must_have(write, "write");
+	r = blm_bank_check_bits(b);
+	if (r < 0)
+		return r;
 	rows = malloc(b->rows * sizeof(*rows));
 	r = rows ? find_rows(b, rows) : blm_fail(-ENOMEM, "%s: out of memory", b->display);
 	r = r < 0 ? r : write_head(b, write, context);

@@ -191,9 +191,10 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 {
 	struct search s = { .bank = b, .simd = b->like->part[0].simd, .least = how->threshold,
 			    .hits = ret, .room = room };
-	int r = choose(&s, how);
+	int r = blm_bank_check_bits(b);
 	uint64_t *words, rows;
 
+	r = r < 0 ? r : choose(&s, how);
 	if (r < 0 || !room)
 		return r;
 	words = malloc(b->row_bytes);

@@ -1,31 +1,40 @@
 /* contains_range.c - is any key between two others? One range, or many */
 #include "hash/ordered.h"
+#include "keys/contains_range.h"
 #include "keys/key_batch.h"
 
-static int refuse_key(const struct blm_filter *f, const struct blm_hasher *by,
-		      const struct blm_key *key, const struct blm_hash *hash)
+static int refuse_key(const char *display, const struct blm_hasher *by, const struct blm_key *key,
+		      const struct blm_hash *hash)
 {
-	return blm_fail(-EINVAL, "%s: \"%.*s\" is %s", f->place.display,
+	return blm_fail(-EINVAL, "%s: \"%.*s\" is %s", display,
 			key->len < 40 ? (int)key->len : 40, key->len ? (const char *)key->bytes
 			: "", by->family->refuse(hash));
+}
+
+int blm_check_range(const char *display, const struct blm_hasher *by, const struct blm_key keys[2],
+		    const struct blm_hash hashes[2])
+{
+	const struct blm_key *first = &keys[0], *last = &keys[1];
+
+	for (int i = 0; i < 2; i++)
+		if (ordered_is_none(&hashes[i]))
+			return refuse_key(display, by, &keys[i], &hashes[i]);
+	if (ordered_first(&hashes[0]) > ordered_last(&hashes[1]))
+		return blm_fail(-EINVAL, "%s: the range from \"%.*s\" to \"%.*s\" ends before it "
+				"begins; give the smaller key first", display,
+				first->len < 40 ? (int)first->len : 40,
+				first->len ? (const char *)first->bytes : "",
+				last->len < 40 ? (int)last->len : 40,
+				last->len ? (const char *)last->bytes : "");
+	return 0;
 }
 
 static int check(const struct blm_filter *f, const struct blm_hasher *by,
 		 const struct blm_key *first, const struct blm_hash *from,
 		 const struct blm_key *last, const struct blm_hash *to)
 {
-	if (ordered_is_none(from))
-		return refuse_key(f, by, first, from);
-	if (ordered_is_none(to))
-		return refuse_key(f, by, last, to);
-	if (ordered_first(from) > ordered_last(to))
-		return blm_fail(-EINVAL, "%s: the range from \"%.*s\" to \"%.*s\" ends before it "
-				"begins; give the smaller key first", f->place.display,
-				first->len < 40 ? (int)first->len : 40,
-				first->len ? (const char *)first->bytes : "",
-				last->len < 40 ? (int)last->len : 40,
-				last->len ? (const char *)last->bytes : "");
-	return 0;
+	return blm_check_range(f->place.display, by, (const struct blm_key[]){ *first, *last },
+			       (const struct blm_hash[]){ *from, *to });
 }
 
 BLM_API int64_t blm_contains_ranges(const struct blm_filter *f, const struct blm_key *first,

@@ -109,6 +109,144 @@ START_TEST(a_bank_says_of_each_key_what_each_of_its_filters_says)
 }
 END_TEST
 
+/* Range filters of one template, of different sizes; the first one is empty. */
+static struct blm_filter *range_filter(unsigned who)
+{
+	struct blm_params params = BLM_PARAMS(.kind = "range", .hash = "ordered-uint",
+					      .capacity = 1000, .rate = 0.01, .seeds =
+					      &(uint64_t){ 5 }, .seed_count = 1,
+					      .options = "width=16");
+	struct blm_filter *f;
+	struct blm_build *b;
+	char key[24];
+
+	OK(blm_build_begin(&b, NULL, NULL, &params, NULL));
+	for (unsigned i = 0; i < who * 7; i++) {
+		size_t len = (size_t)snprintf(key, sizeof(key), "%u",
+					      (unsigned)(mixed(who * 1000 + i) % 100000));
+
+		OK(blm_build_add_many(b, &(struct blm_key){ key, len }, 1));
+	}
+	OK(blm_build_finish(b, &f));
+	return f;
+}
+
+START_TEST(a_bank_says_of_each_range_what_each_of_its_range_filters_says)
+{
+	enum { COUNT = 130 };
+	struct blm_filter *f[COUNT];
+	uint64_t bits[(COUNT + 63) / 64], before = 0;
+	struct blm_bank_info info;
+	struct blm_bank *bank;
+	char first[24], last[24];
+	void *data;
+
+	for (unsigned i = 0; i < COUNT; i++)
+		f[i] = range_filter(i);
+	bank = bank_of(a_path(), f, COUNT);
+	blm_bank_info(bank, &info);
+	for (unsigned n = 0; n < 100000; n += 501) {
+		size_t len = (size_t)snprintf(first, sizeof(first), "%u", n),
+			end = (size_t)snprintf(last, sizeof(last), "%u", n + n % 40);
+		int64_t found = 0, yes = blm_bank_which_range(bank, first, len, last, end, bits);
+
+		for (unsigned row = 0; row < COUNT; row++) {
+			bool in = bits[row / 64] >> row % 64 & 1;
+
+			ck_assert_int_eq(in, blm_contains_range(f[number_of(bank, row)], first,
+								len, last, end));
+			found += in;
+		}
+		ck_assert_int_eq(yes, found);
+		ck_assert_int_eq(blm_bank_which_range(bank, first, len, first, len, NULL),
+				 blm_bank_which(bank, first, len, bits));
+	}
+	data = malloc(info.row_bytes);
+	for (unsigned row = 0; row < COUNT; row++) {
+		const struct blm_part *part = &current_view(f[number_of(bank, row)])->root;
+
+		ck_assert_uint_ge(part->shape.bytes, before);	/* in the order of sizes */
+		before = part->shape.bytes;
+		OK(blm_bank_read(bank, row, data));
+		ck_assert_mem_eq(data, part->bytes, before);
+		OK(blm_bank_read_filter(bank, f[number_of(bank, row)], data));
+		ck_assert_mem_eq(data, part->bytes, before);
+	}
+	ck_assert_uint_eq(before, info.row_bytes);
+	ck_assert_int_eq(blm_bank_verify(bank, NULL, NULL), 0);
+	free(data);
+	blm_bank_close(bank);
+	for (unsigned i = 0; i < COUNT; i++)
+		blm_close(f[i]);
+}
+END_TEST
+
+static int ignore(void *context, const void *bytes, size_t count)
+{
+	return 0;
+}
+
+START_TEST(what_a_bank_of_ranges_cannot_do_is_refused_with_words)
+{
+	struct blm_filter *f[2] = { range_filter(3), range_filter(90) }, *c;
+	struct blm_bank *bank = bank_of(a_path(), f, 2), *classic;
+	struct blm_bank_hit hits[2];
+	uint8_t data[4096] = { 0 };
+	uint64_t bits;
+
+	FAILS(blm_bank_which_range(bank, "5", 1, "4", 1, &bits), -EINVAL);
+	FAILS(blm_bank_which_range(bank, "five", 4, "6", 1, &bits), -EINVAL);
+	ck_assert_int_eq(blm_bank_which(bank, "five", 4, &bits), 0);
+	FAILS(blm_bank_similar(bank, data, &(struct blm_likeness){ .threshold = 0 }, hits, 2),
+	      -EOPNOTSUPP);
+	FAILS(blm_bank_export_fps(bank, ignore, NULL), -EOPNOTSUPP);
+	OK(blm_create(&c, NULL, NULL, &sorts[0].params));
+	FAILS(blm_bank_read_filter(bank, c, data), -EMEDIUMTYPE);
+	classic = bank_of(a_path(), &c, 1);
+	FAILS(blm_bank_which_range(classic, "4", 1, "5", 1, &bits), -EOPNOTSUPP);
+	ck_assert_msg(strstr(blm_error_message(), "range") != NULL, "%s", blm_error_message());
+	blm_bank_close(classic);
+	blm_bank_close(bank);
+	blm_close(c);
+	blm_close(f[0]);
+	blm_close(f[1]);
+}
+END_TEST
+
+/* A row whose length is damaged denies no key, and nothing outside of the file is read. */
+START_TEST(damage_to_a_bank_of_ranges_is_found_and_harms_nobody)
+{
+	struct blm_filter *f[3] = { range_filter(1), range_filter(50), range_filter(100) };
+	const char *path = a_path();
+	struct blm_bank *bank = bank_of(path, f, 3);
+	uint64_t at[] = { bank->at.ones, bank->at.ones + 17, bank->at.rows + 3,
+			  bank->at.slices - 1, bank->at.rows + 2 * bank->row_bytes + 20 };
+
+	ck_assert_uint_eq(bank->at.slices, bank->at.checks);
+	bank = blm_bank_close(bank);
+	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+		int fd = open(path, O_RDWR);
+		uint8_t was, flipped;
+
+		ck_assert(fd >= 0 && pread(fd, &was, 1, (off_t)at[i]) == 1);
+		flipped = was ^ 0x80;
+		ck_assert_int_eq(pwrite(fd, &flipped, 1, (off_t)at[i]), 1);
+		OK(blm_bank_open(&bank, path));
+		ck_assert_int_ge(blm_bank_which_range(bank, "0", 1, "99999", 5, NULL),
+				 i < 2 ? 3 : 1);
+		ck_assert_int_gt(blm_bank_verify(bank, NULL, NULL), 0);
+		bank = blm_bank_close(bank);
+		ck_assert_int_eq(pwrite(fd, &was, 1, (off_t)at[i]), 1);
+		close(fd);
+	}
+	OK(blm_bank_open(&bank, path));
+	ck_assert_int_eq(blm_bank_verify(bank, NULL, NULL), 0);
+	blm_bank_close(bank);
+	for (size_t i = 0; i < 3; i++)
+		blm_close(f[i]);
+}
+END_TEST
+
 /* A question to one filter reads one line at least. */
 START_TEST(which_of_10000_filters_reads_a_fiftieth_of_the_lines)
 {
@@ -949,6 +1087,9 @@ int main(void)
 	s = begin_suite("bank");
 	tcase_add_loop_test(tc, a_bank_says_of_each_key_what_each_of_its_filters_says, 0,
 			    ARRAY_LEN(sorts));
+	tcase_add_test(tc, a_bank_says_of_each_range_what_each_of_its_range_filters_says);
+	tcase_add_test(tc, what_a_bank_of_ranges_cannot_do_is_refused_with_words);
+	tcase_add_test(tc, damage_to_a_bank_of_ranges_is_found_and_harms_nobody);
 	tcase_add_loop_test(tc, which_of_10000_filters_reads_a_fiftieth_of_the_lines, 0, 2);
 	tcase_add_loop_test(tc, ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer, 0, 5);
 	tcase_add_test(tc, every_query_of_the_vectors_has_its_ten_best_and_its_counts);

@@ -23,7 +23,7 @@ enum {
 	CUT = 1 << 2,		/* the last two bytes of input say how much is cut off the end */
 	FROM_NOTHING = 1 << 3,
 	BYTES_MAX = 128 << 10,
-	BASES = 3,
+	BASES = 4,
 };
 
 static uint8_t *base[BASES];
@@ -63,6 +63,33 @@ static void make_base(unsigned which, const char *path, const char *kind, const 
 	take_base(which, b, path);
 }
 
+/* Of different sizes, with keys that ask() has. */
+static void make_ranges(unsigned which, const char *path)
+{
+	const struct blm_params params = BLM_PARAMS(.kind = "range", .hash = "ordered-uint",
+						    .capacity = 100, .seed_count = 1,
+						    .seeds = &(uint64_t){ 7 });
+	struct blm_bank_build *b = begin(path);
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct blm_filter *f;
+		struct blm_build *build;
+		char key[16];
+
+		must(blm_build_begin(&build, NULL, NULL, &params, NULL) == 0);
+		for (unsigned j = 0; j < 45 * i; j++) {
+			snprintf(key, sizeof(key), "%u", 17 + j * 12345);
+			must(blm_build_add_many(build, &(struct blm_key){ key, strlen(key) }, 1)
+			     == 0);
+		}
+		must(blm_build_finish(build, &f) == 0);
+		snprintf(key, sizeof(key), "f%u", i);
+		must(blm_bank_add(b, f, key) == 0);
+		blm_close(f);
+	}
+	take_base(which, b, path);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char set[] =
@@ -78,6 +105,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	b = begin(path);
 	must(blm_bank_add_fps(b, set, sizeof(set) - 1, "set") == 3);
 	take_base(2, b, path);
+	make_ranges(3, path);
 	rmdir(folder);
 	for (unsigned i = 0; i <= BASES; i++)
 		must(hold(&files[i], BYTES_MAX));
@@ -157,6 +185,13 @@ static void ask(struct blm_bank *bank)
 		must(bit == found);
 	}
 	for (int i = 0; i < 3; i++) {
+		static const char *const ends[] = { "0", "50", "2000000" };
+		int64_t found = blm_bank_which_range(bank, ends[0], 1, ends[i], strlen(ends[i]),
+						     which);
+
+		must(found <= (int64_t)info.rows && (found >= 0 || *blm_error_message()));
+	}
+	for (int i = 0; i < 3; i++) {
 		int64_t found;
 
 		must(blm_bank_read(bank, (uint64_t)i % info.rows, bits) == 0);
@@ -165,7 +200,8 @@ static void ask(struct blm_bank *bank)
 								 .alpha = 0.5,
 								 .threshold = i * 0.25 },
 					 hits, 4);
-		must(found >= 0 && found <= 4);
+		/* of ranges there is none */
+		must((found >= 0 && found <= 4) || found == -EOPNOTSUPP);
 		for (int64_t h = 0; h < found; h++)
 			must(hits[h].row < info.rows);
 	}

@@ -39,11 +39,12 @@ class Bank:
 		self.text_at, self.text_bytes = up(self.ids_at + 8 * (self.rows + 1), 64), text_bytes
 		self.rows_at = up(self.text_at + text_bytes, 4096)
 		self.slices_at = up(self.rows_at + self.rows * self.row_bytes, 4096)
-		self.checks_at = self.slices_at + 8 * self.row_bytes * self.slice_bytes
+		self.ranges = reader.KINDS.get(c.kind) is reader.Range
+		self.checks_at = self.slices_at + (0 if self.ranges else 8 * self.row_bytes * self.slice_bytes)
 		self.blocks = reader.blocks_of(self.checks_at - HEADER_BYTES)
 		demand(len(image) >= self.checks_at + 8 * self.blocks, 'ENODATA', '%d bytes', len(image))
 		kind = reader.KINDS.get(c.kind)
-		demand(kind in (reader.Classic, reader.Blocked, reader.SplitBlock, reader.Bitmap), 'EOPNOTSUPP', 'kind %d', c.kind)
+		demand(kind in (reader.Classic, reader.Blocked, reader.SplitBlock, reader.Bitmap, reader.Range), 'EOPNOTSUPP', 'kind %d', c.kind)
 		self.family = reader.FAMILIES[c.family](c.seeds[:c.seed_count], c.tweak, None)
 		demand(not self.family.keyed, 'EOPNOTSUPP', 'keyed')
 		self.kind, self.part = kind, types.SimpleNamespace(offset=0, bytes=self.row_bytes, cells=c.cells, probes=c.probes,
@@ -70,6 +71,8 @@ class Bank:
 		return int.from_bytes(self.image[at:at + self.slice_bytes], 'little')
 
 	def which(self, key):
+		if self.ranges:
+			return [self.id(i) for i in range(self.rows) if self.holds(i, key)]
 		bits = self.kind.bits(self.family, key, self.part)
 		left = (1 << self.rows) - 1 if bits is not None else 0
 		for bit in bits or ():
@@ -78,7 +81,19 @@ class Bank:
 
 	def holds(self, i, key):
 		"""The same of one, by its row."""
-		return self.kind.holds(self.row(i), self.family, key, self.part, self.constant.args)
+		part = self.part_of(i)
+		return not part or self.kind.holds(self.row(i), self.family, key, part, self.constant.args)
+
+	def which_range(self, first, last):
+		parts = [self.part_of(i) for i in range(self.rows)]
+		return [self.id(i) for i, part in enumerate(parts)
+			if not part or self.kind.holds_range(self.row(i), self.family, first, last, part, self.constant.args)]
+
+	def part_of(self, i):
+		"""None: a row of a range filter says that it has other bytes than it can have."""
+		size = self.words(self.ones_at + 8 * i, 1)[0] if self.ranges else self.row_bytes
+		part = types.SimpleNamespace(**{**vars(self.part), 'bytes': size, 'end': size})
+		return part if size <= self.row_bytes and size % 64 == 0 and self.kind.valid(part, self.constant.args) else None
 
 	def similar(self, bits, top):
 		a = int.from_bytes(bits, 'little')
@@ -95,11 +110,11 @@ class Bank:
 			at = HEADER_BYTES + reader.BLOCK * i
 			if hashes.xxh3_64(self.image[at:min(at + reader.BLOCK, self.checks_at)], i) != self.words(self.checks_at + 8 * i, 1)[0]:
 				found.append('block %d' % i)
-		if list(ones) != [row.bit_count() for row in rows]:
+		if not all(self.part_of(i) and not any(self.row(i)[ones[i]:]) for i in range(self.rows)) if self.ranges else list(ones) != [row.bit_count() for row in rows]:
 			found.append('ones')
 		if sorted(order) != list(range(self.rows)) or sorted(zip(ones, order)) != list(zip(ones, order)):
 			found.append('order')
-		for bit in range(8 * self.row_bytes):
+		for bit in range(0 if self.ranges else 8 * self.row_bytes):
 			if self.slice(bit) != sum((row >> bit & 1) << i for i, row in enumerate(rows)):
 				found.append('slice %d' % bit)
 		return found

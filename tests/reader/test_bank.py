@@ -6,6 +6,7 @@ test_bank.py FOLDER [PROGRAM]
 import os
 import subprocess
 import sys
+import tempfile
 
 import bloomery_reader as reader
 from bloomery_bank import Bank
@@ -60,4 +61,18 @@ if len(sys.argv) > 2:
 	tap.equal([run('which', path, '--key', key.decode()) for key, _ in text], [want for _, want in text], 'the program says the same')
 	tap.equal([run('similar', path, '--id', id)[1::2] for id, _, _ in likes], [ids for _, ids, _ in likes], 'and ranks so')
 	tap.equal(run('verify', path), [], 'and finds nothing')
+	with tempfile.TemporaryDirectory() as folder:
+		names = [os.path.join(folder, name) for name in 'abc']
+		for i, name in enumerate(names):
+			subprocess.run([sys.argv[2], 'build', name, '--keys', 'uint', '-n', '400', '--width', '16', '-p', '0.001', '--seed', '3'],
+				input='\n'.join(str(1000 * i + 7 * j) for j in range(100 * i + 1)), text=True, check=True)
+		path = os.path.join(folder, 'ranges')
+		subprocess.run([sys.argv[2], 'bank', path, *names], check=True)
+		with open(path, 'rb') as f:
+			ranges = Bank(f.read())
+		asked = [(n, n + n % 50) for n in range(0, 4000, 197)]
+		want = [ranges.which_range(b'%d' % first, b'%d' % last) for first, last in asked]
+		tap.ok(len({tuple(ids) for ids in want}) >= 4, 'ranges are in different filters')
+		tap.equal([run('which', '--range', path, '--key', '%d..%d' % of) for of in asked], want, 'the program says the same of ranges')
+		tap.equal([ranges.findings(), run('verify', path)], [[], []], 'and both find nothing')
 tap.done()

@@ -18,6 +18,23 @@ which_prints_the_filters_that_may_hold_a_key() {
 	exits 1 bloomery which ./week.bank --key none
 }
 
+which_range_prints_the_range_filters_that_may_hold_a_key_of_it() {
+	seq 1000 2000 | bloomery build ./mon --keys uint -n 2k -p 1e-6 --width 100 --seed 3
+	seq 5000 5500 | bloomery build ./tue --keys uint -n 2k -p 1e-6 --width 100 --seed 3
+	seq 1900 5 5100 | bloomery build ./wed --keys uint -n 2k -p 1e-6 --width 100 --seed 3
+	bloomery bank ./week.bank ./mon ./tue ./wed
+	same "$(bloomery which --range ./week.bank <<< 1000..1050)" ./mon
+	same "$(bloomery which --range ./week.bank <<< 4990..5010 | sort | tr '\n' ' ')" './tue ./wed '
+	same "$(printf '1950\t2050\n1990..2000\n' | bloomery which --range ./week.bank | sort | tr '\n' ' ')" './mon ./wed '
+	same "$(bloomery which ./week.bank --key 5499)" ./tue; same "$(bloomery which --range ./week.bank --key 5400..5500)" ./tue
+	exits 1 bloomery which --range ./week.bank <<< 6000..6010; bloomery verify ./week.bank
+	exits 2 bloomery which --range ./week.bank <<< "$(printf '1..2\n9..3')"; says 'line 2 is refused'; says 'ends before it begins'
+	exits 2 bloomery which --range ./week.bank <<< a..b; says 'line 1 is refused'; exits 64 bloomery which --range --hex ./week.bank; says 'exclude each other'
+	exits 2 bloomery similar ./week.bank --id ./mon; says 'range filters'
+	seq 9 | bloomery build ./other --keys uint -n 2k -p 1e-6 --width 100 --seed 4; exits 2 bloomery bank ./x.bank ./mon ./other; says template
+	week2=$(bloomery create c -n 100; bloomery bank ./c.bank c; echo ./c.bank); exits 2 bloomery which --range $week2 <<< 1..2; says 'range filters'
+}
+
 which_reads_keys_from_files_like_every_other_command() {
 	week; seq 700 2 720 > keys; seq 710 1 715 | gzip > more
 	same "$(bloomery which ./week.bank keys more | sort | tr '\n' ' ')" 'mon tue wed '
