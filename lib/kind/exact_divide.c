@@ -16,7 +16,8 @@
 enum { POWERS = 31, EMPTY = POWERS, CLASSES };
 static_assert((int)CLASSES <= (int)EXACT_PARTS_MAX, "a part each");
 
-enum { ENTRY_BITS = 32, AT_ONCE = 1024 };
+/* More columns than that are not counted: 48 MiB of memory. Keys have about one each, then. */
+enum { ENTRY_BITS = 32, AT_ONCE = 1024, COLUMNS_MOST = 1 << 20 };
 
 struct tally {
 	uint32_t column;
@@ -63,10 +64,11 @@ static int count_list(struct tallies *t, const struct blm_sorted *list, bool oth
 	struct blm_hash hashes[AT_ONCE];
 	int r = 0;
 
-	for (uint64_t at = 0, some; r == 0 && at < list->count; at += some) {
+	for (uint64_t at = 0, some; r == 0 && at < list->count && t->count <= COLUMNS_MOST;
+	     at += some) {
 		some = list->count - at < AT_ONCE ? list->count - at : AT_ONCE;
 		r = sorted_read(list, at, hashes, NULL, (size_t)some);
-		for (size_t i = 0; r == 0 && i < some; i++) {
+		for (size_t i = 0; r == 0 && i < some && t->count <= COLUMNS_MOST; i++) {
 			struct tally *column;
 
 			r = make_room(t);
@@ -340,7 +342,7 @@ int blm_exact_divide(struct exact_division *ret, const struct blm_sorted *keys, 
 	*ret = (struct exact_division){ .parts = 0 };
 	if (r == 0)
 		r = count_list(&columns, keys->others->list, true);
-	if (r == 0) {
+	if (r == 0 && columns.count <= COLUMNS_MOST) {
 		put_in_order(&columns);
 		r = choose(ret, &columns, most);
 	}

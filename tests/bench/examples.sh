@@ -1,5 +1,6 @@
 #!/bin/bash
-# examples.sh - what filters of two real lists take, beside the lists themselves: the table of bloomery-performance(7); and its blacklist
+# examples.sh - what filters of two real lists take, beside the lists themselves: the table of bloomery-performance(7); and its
+# blacklist, with a list of false alarms and as an exact filter
 #
 # usage: tests/bench/examples.sh; $BLOOMERY names a program that is there, $BUILD the folder of the build (build-bench)
 # The words are those of Debian's wamerican-insane, the domains those of npm's disposable-email-domains 1.0.62 (MIT), where there is npm.
@@ -49,8 +50,12 @@ if ! command -v npm > /dev/null; then
 elif npm pack --silent disposable-email-domains@1.0.62 > /dev/null && tar -xzf disposable-email-domains-1.0.62.tgz package/index.json; then
 	python3 -c 'import json; print("\n".join(sorted(json.load(open("package/index.json")))))' > domains && row 'domains' domains || exit 1
 	echo
-	seq 1000000 | sed 's/.*/mail&.example/' | cat - domains > log
+	seq 1000000 | sed 's/.*/mail&.example/' > others
+	cat others domains > log
 	BLOOMERY=$BLOOMERY "$root/tools/examples/blacklist.sh" domains log || exit 1
+	"$BLOOMERY" build ./exact -q --kind exact --seed 1 domains --not others && "$BLOOMERY" info --json ./exact > info || exit 1
+	echo "exact: $(python3 -c 'import json; print(json.load(open("info"))["data_bytes"])') bytes," \
+		"$("$BLOOMERY" test -c ./exact others) false alarms at the first replay, $("$BLOOMERY" test -c ./exact domains) found"
 else
 	echo 'disposable-email-domains 1.0.62 cannot be had: the domains are left out' >&2
 fi

@@ -151,6 +151,33 @@ START_TEST(where_shares_are_alike_the_data_have_no_parts)
 }
 END_TEST
 
+/* Though they would save much: all keys are in a column of their own. */
+START_TEST(more_columns_than_are_counted_make_no_parts)
+{
+	enum { EVERY = 1200000 };
+	struct blm_params p = BLM_PARAMS(.kind = "exact", .hash = "xxh3-column");
+	struct blm_build_options how = { .threads = 2 };
+	struct blm_filter *f;
+	struct blm_build *b;
+	char room[ROOM];
+
+	OK(blm_build_begin(&b, NULL, a_path(), &p, &how));
+	for (unsigned i = 0; i < EVERY; i++) {
+		struct blm_key key = key_of(room, i % 10 ? i : 0, i);
+
+		OK(i % 10 ? blm_build_exclude_many(b, &key, 1) : blm_build_add_many(b, &key, 1));
+	}
+	OK(blm_build_finish(b, &f));
+	ck_assert_uint_eq(head_of(f)->parts, 0);
+	for (unsigned i = 0; i < EVERY; i += 1001) {
+		struct blm_key key = key_of(room, i % 10 ? i : 0, i);
+
+		ck_assert_int_eq(blm_contains(f, key.bytes, key.len), i % 10 == 0);
+	}
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(strangers_are_wrong_at_most_at_the_rate_that_was_asked_for_or_is_said)
 {
 	static const double rates[] = { 0, 0.3, 0.03 };
@@ -315,6 +342,8 @@ int main(void)
 	tcase_add_test(tc, no_answer_is_wrong_where_the_shares_of_columns_differ);
 	tcase_add_test(tc, where_shares_differ_parts_save_what_info_says);
 	tcase_add_test(tc, where_shares_are_alike_the_data_have_no_parts);
+	if (test_full())
+		tcase_add_test(tc, more_columns_than_are_counted_make_no_parts);
 	tcase_add_test(tc, strangers_are_wrong_at_most_at_the_rate_that_was_asked_for_or_is_said);
 	tcase_add_test(tc, a_question_without_a_column_is_an_error_and_no_answer);
 	tcase_add_test(tc, a_key_without_a_column_is_not_taken_and_no_other_kind_takes_the_hash);
