@@ -16,6 +16,17 @@ static int set_power_of_two(const struct opt *opt, const char *text)
 	return set_list(opt, "power-of-two=1");
 }
 
+/* An option of the kind that has a name of its own. */
+static int set_own(const struct opt *opt, const char *text)
+{
+	char pair[64];
+
+	if ((size_t)snprintf(pair, sizeof(pair), "%s=%s", opt->name, text) >= sizeof(pair))
+		return misuse("--%s %.40s...: is too long for a span of time; write it like 90d",
+			      opt->name, text);
+	return set_list(&(struct opt){ .name = "with", .target = opt->target }, pair);
+}
+
 static int set_partition(const struct opt *opt, const char *text)
 {
 	const char *slash = strchr(text, '/');
@@ -48,6 +59,10 @@ const struct opt size_options[] = {
 	  "classic kind)", set_text, &params.scheme },
 	{ 0, "with", "NAME=VALUE", "an option of the kind, or several with commas", set_list,
 	  &with },
+	{ 0, "span", "SPAN", "how long keys are remembered, like 90d: --with span=SPAN (the kinds "
+	  "recent and window)", set_own, &with },
+	{ 0, "tick", "SPAN", "how exact the times are: --with tick=SPAN (the kind recent)",
+	  set_own, &with },
 	{ 0 }
 };
 const struct opt make_options[] = {

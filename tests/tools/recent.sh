@@ -8,7 +8,8 @@ days_ago()
 }
 
 a_key_is_claimed_again_after_the_age_that_is_asked_for() {
-	bloomery create ./r -n 1000 -p 1e-6 --kind recent --with span=90d,tick=2h
+	bloomery create ./r -n 1000 --rate 1e-6 --kind recent --span 90d --tick 2h
+	bloomery info ./r --json | holds '"span=7.776e+06,tick=7200" in j["options"]'
 	same "$(echo old | bloomery claim ./r --again-after 7d)" old
 	exits 1 bloomery claim ./r --again-after 7d --key old
 	echo older | bloomery add ./r --at "$(days_ago 8)"
