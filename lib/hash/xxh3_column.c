@@ -2,8 +2,8 @@
  * xxh3_column.c - XXH3 of a key that begins with a column, from which the column's number can be
  * had back (column.h)
  *
- * For kinds whose data are divided by that column. A key without a tab has no column, so it is
- * none that such a filter can have: its hash is 0, which else comes once in 2^128 keys.
+ * For kinds whose data are divided by that column. A filter refuses a key without a tab, because
+ * the key has no column. Its hash is 0, which another key has with a probability of 2^-128.
  */
 #include "hash/column.h"
 #include "hash/one_hash.h"

@@ -383,6 +383,7 @@ static double log2_choices(double n, double others)
 struct numbers {
 	uint64_t keys, others, both, passed, bytes[2], updates;
 	double first, rate;		/* of the first level, and of the whole */
+	bool parts;			/* the first level has them */
 };
 
 static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
@@ -411,7 +412,8 @@ static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
 	} else {
 		*ret = (struct blm_fact){ .name = "least", .value = bytes / least };
 		snprintf(ret->text, sizeof(ret->text), "%.4g times as many bytes as tell these "
-			 "keys from the others at all, %.0f", bytes / least, ceil(least));
+			 "keys from the others at all%s, %.0f", bytes / least,
+			 n->parts ? " without their columns" : "", ceil(least));
 	}
 	return true;
 }
@@ -468,6 +470,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	if (i >= 4)
 		return describe_more(part, &l.head, begin, i - 4, ret);
 	n.passed = l.head.passed;
+	n.parts = l.head.parts;
 	memcpy(n.bytes, l.head.bytes, sizeof(n.bytes));
 	n.first = l.has[1] ? 2 * blm_double_of(l.head.rate) : blm_double_of(l.head.rate);
 	for (uint64_t j = 0; j < part->shape.args[EXACT_UPDATES]; j++)

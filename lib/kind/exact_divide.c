@@ -16,7 +16,7 @@
 enum { POWERS = 31, EMPTY = POWERS, CLASSES };
 static_assert((int)CLASSES <= (int)EXACT_PARTS_MAX, "a part each");
 
-/* More columns than that are not counted: 48 MiB of memory. Keys have about one each, then. */
+/* The most columns that are counted, in 48 MiB of memory. With more, entries hardly save bytes. */
 enum { ENTRY_BITS = 32, AT_ONCE = 1024, COLUMNS_MOST = 1 << 20 };
 
 struct tally {

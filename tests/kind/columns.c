@@ -124,6 +124,8 @@ START_TEST(where_shares_differ_parts_save_what_info_says)
 	ck_assert_msg(data_bytes(f) < data_bytes(g) * 6 / 10, "%llu, not %llu bytes",
 		      (unsigned long long)data_bytes(f), (unsigned long long)data_bytes(g));
 	ck_assert_uint_gt(head_of(f)->parts, 1);
+	OK(blm_fact(f, 3, &fact));
+	ck_assert_msg(strstr(fact.text, "without their columns") != NULL, "%s", fact.text);
 	OK(blm_fact(f, 4, &fact));
 	ck_assert_str_eq(fact.name, "parts");
 	ck_assert_double_eq(fact.value, head_of(f)->parts);
