@@ -2290,6 +2290,23 @@ BLM_API const char *blm_simd(void);
 BLM_API void blm_use_threads(unsigned threads);
 
 /**
+ * blm_use_progress() - have a function called while long calls of this thread work
+ * @tell: NULL, as at first: none. `phase` is a static word such as "copying"; done and total are
+ * bytes, and total is 0 where it is not known
+ *
+ * It is called when a phase begins, then each time that a piece of the data is done, which is every
+ * 64 KiB to 8 MiB. These calls report: blm_combine(), blm_combine_into(), blm_convert(),
+ * blm_copy(), blm_export() and its variants, blm_fold(), blm_join_part(), blm_split(),
+ * blm_store_verify(), blm_verify(), blm_bank_verify(). All others report only when they copy the
+ * data of a filter, or write a new file to the disk. A build has a function of its own: struct
+ * blm_build_options, progress.
+ * The function must return soon, and must not call the library, because the call can hold locks.
+ * Threads: it is set for the calling thread, and called by that thread alone.
+ */
+BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uint64_t done,
+					   uint64_t total), void *context);
+
+/**
  * blm_stop_waiting_if() - end waits for locks when the program was asked to end, as by a signal
  * @asked: called by any thread that waits for a lock of a filter's file, some hundred times a
  *         second; NULL, as at first: never. Returns 0, or 1 if the program was asked to end. It

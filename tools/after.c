@@ -1,5 +1,6 @@
 /* after.c - a filter made after another one */
 #include "after.h"
+#include "progress.h"
 
 /*
  * A store is opened once. It must be writable if the result goes into it, and it must be there if a
@@ -22,7 +23,9 @@ int after(const char *from, const char *to, unsigned mode,
 		return code;
 	code = find_place(&place, to, BLM_STORE_CREATE);
 	if (code == DONE) {
+		progress_of_calls();
 		r = make(&made, place.store, place.name, f, mode);
+		progress_end();
 		if (r < 0)
 			code = fail(r);
 		else

@@ -2,6 +2,7 @@
 #include "after.h"
 #include "foreign.h"
 #include "params.h"
+#include "progress.h"
 #include "values.h"
 
 static const char *kind;
@@ -23,7 +24,8 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { own_options, mode_option, foreign_option,
-					     maker_options, key_option, store_option, NULL };
+					     maker_options, progress_option, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_convert = {
 	.name = "convert",

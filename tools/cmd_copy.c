@@ -2,14 +2,16 @@
 #include "after.h"
 #include "foreign.h"
 #include "params.h"
+#include "progress.h"
 
 static int run(int count, char **operands)
 {
 	return after(operands[0], operands[1], params.mode, blm_copy);
 }
 
-static const struct opt *const options[] = { mode_option, foreign_option, maker_options, key_option,
-					     store_option, NULL };
+static const struct opt *const options[] = { mode_option, foreign_option, maker_options,
+					     progress_option, quiet_option, key_option, store_option,
+					     NULL };
 
 const struct command cmd_copy = {
 	.name = "copy",

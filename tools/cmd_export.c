@@ -2,6 +2,7 @@
 #include "foreign.h"
 #include "params.h"
 #include "place.h"
+#include "progress.h"
 #include "signals.h"
 #include "values.h"
 
@@ -51,7 +52,9 @@ static int to_stdout(const struct blm_filter *f)
 	if (terminal && !foreign.base64)
 		return misuse("a filter's bytes are not for a terminal: name a file with -o FILE, "
 			      "or take --base64");
+	progress_of_calls();
 	r = blm_export(f, &foreign, write_stdout, NULL);
+	progress_end();
 	if (r == -EPIPE)
 		stop_for(SIGPIPE);
 	if (r == 0 && terminal)
@@ -85,7 +88,9 @@ static int to_file(const struct blm_filter *f, const char *path)
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return to_device(f, path);
+	progress_of_calls();
 	r = blm_export_file(f, &foreign, path);
+	progress_end();
 	return r < 0 ? fail(r) : DONE;
 }
 
@@ -185,7 +190,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, maker_options, mode_option, key_option,
+static const struct opt *const options[] = { own_options, maker_options, mode_option,
+					     progress_option, quiet_option, key_option,
 					     store_option, NULL };
 
 const struct command cmd_export = {

@@ -1,6 +1,7 @@
 /* cmd_fold.c - bloomery fold: a smaller filter from a larger one */
 #include "after.h"
 #include "params.h"
+#include "progress.h"
 #include "values.h"
 
 static uint64_t by;
@@ -26,8 +27,8 @@ static int run(int count, char **operands)
 	return after(operands[0], output, params.mode, fold);
 }
 
-static const struct opt *const options[] = { own_options, mode_option, key_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { own_options, mode_option, progress_option,
+					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_fold = {
 	.name = "fold",

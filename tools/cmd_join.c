@@ -278,12 +278,15 @@ static int make_of_parts(int count, char **operands)
 	r = blm_join_begin(&parts, place.store, place.name, params.mode, params.sparse);
 	if (r < 0)
 		return fail(r);
+	progress_of_calls();
 	code = join_parts(parts, count, operands);
 	if (code != DONE || stopping()) {
+		progress_end();
 		blm_join_cancel(parts);
 		return code;
 	}
 	r = blm_join_finish(parts, &made);
+	progress_end();
 	if (r < 0)
 		return fail(r);
 	warn_beyond(made, output);

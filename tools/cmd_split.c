@@ -3,6 +3,7 @@
 #include "command.h"
 #include "params.h"
 #include "place.h"
+#include "progress.h"
 #include "values.h"
 
 static uint64_t parts;
@@ -46,8 +47,10 @@ static int split(const struct blm_filter *f, const char *prefix)
 			      (unsigned long long)parts);
 	code = find_place(&place, prefix, BLM_STORE_CREATE);
 	if (code == DONE) {
+		progress_of_calls();
 		r = blm_split(f, (uint32_t)parts, place.store, (const char *const *)names,
 			      params.mode);
+		progress_end();
 		code = r < 0 ? fail(r) : DONE;
 	}
 	free(names[0]);
@@ -71,8 +74,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, mode_option, key_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { own_options, mode_option, progress_option,
+					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_split = {
 	.name = "split",

@@ -2,14 +2,15 @@
 #include "combine.h"
 #include "foreign.h"
 #include "place.h"
+#include "progress.h"
 
 static int run(int count, char **operands)
 {
 	return combine(BLM_UNION, (size_t)count, operands);
 }
 
-static const struct opt *const options[] = { combine_options, json_option, quiet_option,
-					     foreign_option, maker_options, key_option,
+static const struct opt *const options[] = { combine_options, json_option, progress_option,
+					     quiet_option, foreign_option, maker_options, key_option,
 					     store_option, NULL };
 
 const struct command cmd_union = {

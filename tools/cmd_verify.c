@@ -4,6 +4,7 @@
 #include "json.h"
 #include "output.h"
 #include "place.h"
+#include "progress.h"
 #include "terms.h"
 #include "values.h"
 
@@ -23,6 +24,7 @@ static void show(void *context, const struct blm_finding *found)
 {
 	char text[4096];
 
+	progress_hide();
 	if (json) {
 		json_begin();
 		json_text("file", found->file);
@@ -59,6 +61,7 @@ static void say_what_is_not_seen(const struct place *place)
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
 
+	progress_end();
 	if (quiet || blm_open(&f, place->store, place->name, 0) < 0)
 		return;
 	if (blm_info(f, &info) < 0)
@@ -129,7 +132,7 @@ static int verify_store(const char *dir, int64_t *ret)
 static int verify_apart(const char *dir)
 {
 	const char *arguments[] = { "bloomery", "verify", "--here", "--store", dir, NULL, NULL,
-				    NULL, NULL, NULL, NULL };
+				    NULL, NULL, NULL, NULL, NULL };
 	int signal, code, at = 5;
 
 	if (repair)
@@ -138,6 +141,8 @@ static int verify_apart(const char *dir)
 		arguments[at++] = "--json";
 	if (quiet)
 		arguments[at++] = "--quiet";
+	if (progress_wanted())
+		arguments[at++] = "--progress";
 	if (takes_anyones())
 		arguments[at++] = "--anyone";
 	code = run_apart(arguments, stdout, &signal);
@@ -166,7 +171,9 @@ static int run(int count, char **operands)
 		if (code >= 0)
 			return code;
 	}
+	progress_of_calls();
 	code = count ? verify_one(operands[0], &wrong) : verify_store(dir, &wrong);
+	progress_end();
 	if (code != DONE)
 		return code;
 	if (wrong < 0)
@@ -179,8 +186,8 @@ static int run(int count, char **operands)
 	return !count && !quiet && !distrust ? say_what_is_not_seen_in_store() : DONE;
 }
 
-static const struct opt *const options[] = { own_options, json_option, quiet_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { own_options, json_option, progress_option,
+					     quiet_option, store_option, NULL };
 
 const struct command cmd_verify = {
 	.name = "verify",

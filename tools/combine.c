@@ -4,6 +4,7 @@
 #include "json.h"
 #include "numbers.h"
 #include "place.h"
+#include "progress.h"
 #include "values.h"
 
 static const char *output;
@@ -25,8 +26,10 @@ static int into_new(enum blm_op op, struct blm_filter **from, size_t count, doub
 
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	r = blm_combine(&made, place.store, place.name, op, (const struct blm_filter *const *)from,
 			count, max_rate, ret_rate);
+	progress_end();
 	if (r < 0)
 		return fail(r);
 	blm_close(made);
@@ -35,9 +38,12 @@ static int into_new(enum blm_op op, struct blm_filter **from, size_t count, doub
 
 static int into_first(enum blm_op op, struct blm_filter **from, size_t count, double *ret_rate)
 {
-	int r = blm_combine_into(from[0], op, (const struct blm_filter *const *)from + 1, count - 1,
-				 max_rate, ret_rate);
+	int r;
 
+	progress_of_calls();
+	r = blm_combine_into(from[0], op, (const struct blm_filter *const *)from + 1, count - 1,
+			     max_rate, ret_rate);
+	progress_end();
 	return r < 0 ? fail(r) : DONE;
 }
 

@@ -22,9 +22,10 @@ const struct opt progress_option[] = {
 static struct {
 	bool on, terminal, shown;
 	const char *phase;	/* NULL: reading */
-	const char *unit;
+	const char *unit;	/* NULL: bytes */
 	double begun, start, last;	/* start: of the phase */
 	uint64_t total, keys, bytes;
+	uint64_t most;		/* bytes of the last phase that had any */
 } p;
 
 static double now(void)
@@ -44,8 +45,15 @@ void progress_begin(uint64_t total_bytes)
 	if (wanted && p.terminal)
 		p.last -= 1;
 	p.total = total_bytes;
+	p.most = 0;
+	p.shown = false;
 	p.phase = NULL;
 	p.unit = "keys";
+}
+
+bool progress_wanted(void)
+{
+	return wanted;
 }
 
 void progress_count_in(const char *unit)
@@ -72,11 +80,27 @@ static void show_on_terminal(const char *text, double part)
 		*bar ? "  " : "", columns > head ? (int)(columns - head - 1) : 0, text);
 }
 
+/* How much, and how fast. */
+static void show_amount(char *to, size_t room, double seconds)
+{
+	double rate = seconds > 0 ? (double)p.keys / seconds : 0;
+
+	if (!p.unit && !p.keys)
+		snprintf(to, room, "...");
+	else if (!p.unit)
+		snprintf(to, room, rate > 0 ? "%s  %s/s" : "%s", show_bytes(p.keys),
+			 show_bytes((uint64_t)rate));
+	else if (p.terminal)
+		snprintf(to, room, "%s %s  %.3g million/s", show_count(p.keys), p.unit, rate / 1e6);
+	else
+		snprintf(to, room, "%llu %s  %.3g million/s", (unsigned long long)p.keys, p.unit,
+			 rate / 1e6);
+}
+
 static void show(double seconds)
 {
-	double rate = seconds > 0 ? (double)p.keys / seconds : 0, part = p.total
-		? (double)p.bytes / (double)p.total : 0;
-	char left[48] = "", text[160], count[32];
+	double part = p.total ? (double)p.bytes / (double)p.total : 0;
+	char left[48] = "", text[160], amount[96];
 
 	if (part > 0 && part <= 1) {
 		double wait = seconds / part - seconds;
@@ -84,9 +108,8 @@ static void show(double seconds)
 		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part,
 			 (int)(wait / 60), (int)wait % 60);
 	}
-	snprintf(count, sizeof(count), "%llu", (unsigned long long)p.keys);
-	snprintf(text, sizeof(text), "%s %s  %.3g million/s%s", p.terminal ? show_count(p.keys)
-		 : count, p.unit, rate / 1e6, left);
+	show_amount(amount, sizeof(amount), seconds);
+	snprintf(text, sizeof(text), "%s%s", amount, left);
 	if (p.terminal)
 		show_on_terminal(text, part);
 	else
@@ -108,11 +131,35 @@ void progress_now(uint64_t keys, uint64_t bytes)
 
 void progress_of(const char *phase, uint64_t done, uint64_t total)
 {
-	if (p.phase != phase)
+	if (p.phase != phase) {
 		p.start = now();
+		if (p.shown && p.terminal)
+			p.last -= 1;	/* the line names the phase at once */
+	}
 	p.phase = phase;
 	p.total = total;
 	progress_now(done, done);
+}
+
+static void told(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+	if (done)
+		p.most = done;
+	progress_of(phase, done, total);
+}
+
+void progress_of_calls(void)
+{
+	progress_begin(0);
+	p.unit = NULL;
+	if (p.on)
+		blm_use_progress(told, NULL);
+}
+
+void progress_hide(void)
+{
+	if (p.on && p.terminal && p.shown)
+		fputs("\r\033[K", stderr);
 }
 
 /* The line that stays on the terminal: the work done since the first phase began. */
@@ -120,20 +167,35 @@ static void show_all(void)
 {
 	double seconds = now() - p.begun;
 
-	fprintf(stderr, "\r%s %s", show_count(p.keys), p.unit);
-	if (p.bytes && !p.phase)
+	if (p.unit)
+		fprintf(stderr, "\r%s %s", show_count(p.keys), p.unit);
+	else
+		fprintf(stderr, "\r%s", show_bytes(p.most));
+	if (p.unit && p.bytes && !p.phase)
 		fprintf(stderr, ", %s", show_bytes(p.bytes));
 	if (seconds >= 60)
 		fprintf(stderr, ", %d:%02d min", (int)(seconds / 60), (int)seconds % 60);
 	else
 		fprintf(stderr, ", %.1f s", seconds);
-	if (seconds > 0)
+	if (seconds > 0 && p.unit)
 		fprintf(stderr, ", %.3g million/s", (double)p.keys / seconds / 1e6);
+	else if (seconds > 0)
+		fprintf(stderr, ", %s/s", show_bytes((uint64_t)((double)p.most / seconds)));
 	fputs("\033[K\n", stderr);
 }
 
 void progress_end(void)
 {
+	if (p.on && !p.unit) {
+		blm_use_progress(NULL, NULL);
+		if (!p.most) {
+			progress_hide();
+			p.on = false;
+		}
+		p.phase = NULL;
+		p.keys = p.bytes = p.total = p.most;
+		p.start = p.begun;
+	}
 	if (p.on && wanted && !p.terminal)
 		show(now() - p.start);
 	if (p.on && p.terminal && (p.shown || wanted))

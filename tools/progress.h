@@ -11,6 +11,11 @@ void progress_count_in(const char *unit);	/* instead of "keys", after progress_b
 void progress_now(uint64_t keys, uint64_t bytes);
 /* For work in phases that is not reading: after progress_begin(), by any thread. */
 void progress_of(const char *phase, uint64_t done, uint64_t total);
+/* For the library's long calls of this thread, which report bytes: instead of progress_begin(). */
+void progress_of_calls(void);
+/* Before something else is printed: takes the line off the terminal until it is next shown. */
+void progress_hide(void);
 void progress_end(void);
+bool progress_wanted(void);	/* is it asked for? */
 
 #endif

@@ -5,6 +5,7 @@
 #include "durable/blocksum.h"
 #include "make/replace.h"
 #include "keys/extend.h"
+#include "base/phase.h"
 
 enum { STEP = 4 << 10 };	/* bytes that are changed at once: they stay in the first cache */
 
@@ -94,6 +95,7 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 
 	if (!tally)
 		return blm_fail(-ENOMEM, "%s: out of memory", c->display);
+	BLM_PHASE("combining", blm_scan_bytes(new));
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = check_holes(c, 0, i);
 		if (r == 0)
@@ -175,6 +177,7 @@ static int judge_union(const struct combining *c, struct blm_tally *tally)
 
 	if (!c->max_rate)
 		return 0;
+	BLM_PHASE("counting", blm_scan_bytes(first));
 	for (unsigned i = 0; r == 0 && i < first->parts; i++)
 		r = blm_union_tally(c->view, operands_having(c, i), i, &tally[i]);
 	if (r == 0)
@@ -230,6 +233,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	begun = r == 0;
 	if (begun)
 		was_torn = blm_tear(view);
+	BLM_PHASE("combining", blm_scan_bytes(view));
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		r = blm_scan(&(struct blm_scan){ .views = c->view, .count = operands_having(c, i),
 						 .part = i, .tallies = 1,

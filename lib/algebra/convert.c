@@ -2,6 +2,7 @@
 #include "durable/blocksum.h"
 #include "make/new_filter.h"
 #include "view/scan.h"
+#include "base/phase.h"
 
 #include <stdio.h>
 
@@ -59,11 +60,13 @@ static int fill(struct blm_view *new, void *context)
 	uint64_t *words = malloc(BLM_BLOCK);
 	int r = words ? 0 : blm_fail(-ENOMEM, "out of memory");
 
+	BLM_PHASE("converting", bytes);
 	for (uint64_t at = 0; r == 0 && at < bytes; at += BLM_BLOCK) {
 		size_t count = bytes - at < BLM_BLOCK ? (size_t)(bytes - at) : BLM_BLOCK;
 
 		part->kind->become(part, at / 8, words, count / 8);
 		r = blm_blocksum_put(new, 0, at, words, count);
+		blm_phase_at(at + count);
 	}
 	free(words);
 	if (r == 0) {

@@ -8,6 +8,7 @@
 #include "durable/blocksum.h"
 #include "make/new_filter.h"
 #include "view/scan.h"
+#include "base/phase.h"
 
 struct folding {
 	const struct blm_filter *f;
@@ -48,9 +49,11 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	uint64_t *room = aligned_alloc(64, BLM_PIECE);
 	int r = room ? 0 : blm_fail(-ENOMEM, "out of memory");
 
+	BLM_PHASE("folding", s->bytes);
 	for (uint64_t first = 0; r == 0 && first < blocks; first += some) {
 		uint64_t count = blocks - first < some ? blocks - first : some;
 
+		blm_phase_at(first * block_bytes);
 		if (!has_data(f->from, first * f->by * block_bytes, count * f->by * block_bytes))
 			continue;
 		memset(room, 0, BLM_PIECE);
@@ -58,6 +61,8 @@ static int fill_with_fold(struct blm_view *new, void *context)
 		r = blm_blocksum_put(new, 0, first * block_bytes, room, count * block_bytes);
 	}
 	free(room);
+	if (r == 0)
+		blm_phase_at(s->bytes);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));
 	live_of(new)->inexact.word = live_of(f->from)->inexact.word;
 	return r < 0 ? r : blm_check_sigbus(f->from, f->f->place.display);

@@ -10,6 +10,7 @@
 #include "make/new_filter.h"
 #include "stats/tally.h"
 #include "view/scan.h"
+#include "base/phase.h"
 
 /* ---- Ranges of data ---- */
 
@@ -34,7 +35,8 @@ static int put(struct blm_view *new, uint64_t at, const uint8_t *bytes, size_t c
 static int copy_range(struct blm_view *new, const struct blm_view *from,
 		      const struct blm_split *range, uint8_t *room, const char *display)
 {
-	uint64_t unit = blm_split_unit(from->part[0].shape.bytes, range->parts), begin, end;
+	uint64_t unit = blm_split_unit(from->part[0].shape.bytes, range->parts), begin, end,
+		before = blm_phase_done();
 	int r = 0;
 
 	for (uint64_t at = range->from; r == 0 && at < range->to
@@ -48,8 +50,11 @@ static int copy_range(struct blm_view *new, const struct blm_view *from,
 				break;
 			memcpy(room, from->part[0].bytes + begin, some);
 			r = put(new, begin, room, some, unit == BLM_BLOCK);
+			blm_phase_at(before + begin + some - range->from);
 		}
 	}
+	if (r == 0)
+		blm_phase_at(before + range->to - range->from);
 	return r;
 }
 
@@ -106,6 +111,7 @@ static int make_parts(struct splitting *s, struct blm_spec *spec, struct blm_sto
 {
 	int r = 0;
 
+	BLM_PHASE("splitting", s->view->part[0].shape.bytes);
 	for (s->part = 0; r == 0 && s->part < s->parts; s->part++) {
 		spec->split_part = s->part;
 		r = blm_make(NULL, store, names[s->part], spec, fill_part, s);
@@ -181,6 +187,7 @@ struct blm_join {
 	char *first;			/* the first part's name, for messages */
 	uint32_t parts, joined;
 	uint8_t *seen;			/* a byte for each part */
+	uint64_t bytes;			/* of the data, joined so far */
 	uint64_t keys;
 	bool inexact;
 };
@@ -317,10 +324,13 @@ BLM_API int blm_join_part(struct blm_join *j, const struct blm_filter *f)
 		r = make_whole(j, part, display);
 	if (r == 0)
 		r = check_part(j, part, display);
-	if (r == 0)
+	if (r == 0) {
+		BLM_PHASE_FROM("joining", j->bytes, part->part[0].shape.bytes);
 		r = take_data(j, part, display);
+	}
 	if (r < 0)
 		return r;
+	j->bytes += part->split.to - part->split.from;
 	j->seen[part->split.part] = 1;
 	j->joined++;
 	j->keys += blm_counted_keys(part);

@@ -6,6 +6,7 @@
  */
 #include "bank/bank.h"
 #include "file/sigbus.h"
+#include "base/phase.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ static void check_blocks(struct report *r)
 		uint64_t at = i * BLM_BLOCK, count = bytes - at < BLM_BLOCK ? bytes - at
 			: BLM_BLOCK;
 
+		blm_phase_at(at);
 		if (blm_check_bytes(b->image.map + b->at.ones + at, count, i)
 		    != bank_words(b, b->at.checks)[i])
 			found(r, "block %llu (64 KiB at %llu) is damaged: its checksum is wrong",
@@ -182,6 +184,7 @@ BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *
 	struct report report = { b, finding, context, 0 };
 	int r;
 
+	BLM_PHASE("checking", b->at.checks - b->at.ones);
 	check_blocks(&report);
 	check_ones(&report);
 	check_ids(&report);

@@ -8,7 +8,9 @@
  */
 #include "catalog/flock.h"
 #include "check/store_check.h"
+#include "base/phase.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -159,6 +161,32 @@ static int without_catalog(struct repair *r, const char *why)
 	return err;
 }
 
+/* What blm_verify_view() goes over; 0: not known. */
+static uint64_t bytes_of_files(const char *dir)
+{
+	uint64_t bytes = 0;
+	struct dirent *entry;
+	struct stat st;
+	char *path;
+	DIR *list;
+	int fd;
+
+	if (asprintf(&path, "%s/filters", dir) < 0)
+		return 0;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(path);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (!list && fd >= 0)
+		close(fd);
+	while (list && (entry = readdir(list)))
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+		    && S_ISREG(st.st_mode))
+			bytes += (uint64_t)st.st_size;
+	if (list)
+		closedir(list);
+	return bytes;
+}
+
 /* Once over all of it. shallow: not the filters' data. */
 static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_findings *to)
 {
@@ -171,6 +199,7 @@ static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_f
 		: blm_store_open(&r.store, dir, (repair ? 0 : BLM_STORE_READ) | BLM_STORE_ANYONE);
 	bool lost = err == -EUCLEAN || (err == -ENOENT && repair);
 
+	BLM_PHASE(shallow ? "checking again" : "checking", shallow ? 0 : bytes_of_files(dir));
 	if (err == 0) {
 		err = with_catalog(&r, &lost);
 		blm_store_close(r.store);

@@ -5,6 +5,7 @@
 #include "file/two_slots.h"
 #include "durable/checkpoint.h"
 #include "check/verify.h"
+#include "base/phase.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -247,6 +248,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 {
 	const int left = to->found - to->repaired;
 	struct blocks blocks = { .view = view, .file = file, .repair = repair, .to = to };
+	const uint64_t end = blm_phase_done() + view->image.bytes;
 	int64_t known;
 	int r = 0;
 
@@ -273,6 +275,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (r == 0 && blocks.filled && to->found - to->repaired == left)
 		r = (int)blm_blocksum_check(view, tell_block, &(struct blocks){ .view = view,
 			.file = file, .to = to }) < 0 ? -ENOMEM : 0;
+	blm_phase_at(end);
 	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
 }
 
@@ -398,6 +401,14 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 	blm_place_clear(&final);
 }
 
+static int verify_data(const struct blm_filter *f, bool repair, struct blm_findings *to)
+{
+	struct blm_view *view = current_view(f);
+
+	BLM_PHASE("checking", view->image.bytes);
+	return blm_verify_view(view, f->place.display, repair, to);
+}
+
 BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags,
 		       void (*finding)(void *context, const struct blm_finding *found),
 		       void *context)
@@ -419,7 +430,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
 	if (r < 0)
 		return r;
 	blm_verify_age(current_view(f), f->place.display, repair, &findings);
-	r = blm_verify_view(current_view(f), f->place.display, repair, &findings);
+	r = verify_data(f, repair, &findings);
 	if (r == 0)
 		r = verify_name(current_view(f), f->place.display, &findings);
 	if (r == 0 && findings.repaired)

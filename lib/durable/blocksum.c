@@ -13,6 +13,7 @@
 #include "file/new_file.h"
 #include "durable/blocksum.h"
 #include "view/scan.h"
+#include "base/phase.h"
 
 struct blm_seen_block {
 	uint64_t block;
@@ -275,6 +276,7 @@ static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, in
 		      int (*tell)(void *context, const struct blm_damage *damage), void *context)
 {
 	const struct blm_part *part = &view->part[i];
+	uint64_t before = blm_phase_done();
 	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
 
 	for (uint64_t b = 0; b < blocks_of_part(part->shape.bytes); b++) {
@@ -283,6 +285,7 @@ static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, in
 		uint32_t hash, ones;
 		int answer = 0;
 
+		blm_phase_at(before + b * BLM_BLOCK);
 		if (!good_record(view, i, b, &r))
 			continue;
 		++*known;

@@ -9,6 +9,7 @@
 #include "file/os.h"
 #include "durable/blocksum.h"
 #include "make/replace.h"
+#include "base/phase.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -188,6 +189,7 @@ static size_t rest_bytes(const struct exporting *out)
 static int give(struct exporting *out, const void *bytes, size_t count)
 {
 	out->at += count;
+	blm_phase_at(out->at);
 	return out->to->write(out->to, bytes, count);
 }
 
@@ -241,8 +243,10 @@ static int pack(struct exporting *out)
 
 static int give_file(struct exporting *out)
 {
-	int r = give(out, out->head, out->outline->head_bytes);
+	int r;
 
+	BLM_PHASE("exporting", out->outline->end);
+	r = give(out, out->head, out->outline->head_bytes);
 	for (unsigned i = 0; r == 0 && i < out->view->parts; i++)
 		r = give_part(out, i);
 	if (r == 0)
@@ -253,16 +257,35 @@ static int give_file(struct exporting *out)
 	return r;
 }
 
-/* For a format that makes its own bytes of the data. */
+/* A writer that reports what passes through it. */
+struct watched {
+	struct blm_writer writer;
+	struct blm_writer *to;
+	uint64_t at;
+};
+
+static int watched_write(struct blm_writer *writer, const void *bytes, size_t count)
+{
+	struct watched *w = (struct watched *)writer;
+
+	w->at += count;
+	blm_phase_at(w->at);
+	return w->to->write(w->to, bytes, count);
+}
+
+/* For a format that makes its own bytes of the data; how many is not known before. */
 static int write_file(struct exporting *out)
 {
 	const char *name = blm_place_name(&out->f->place);
+	struct watched watched = { .writer = { .write = watched_write }, .to = out->to };
 	int r = 0;
+
+	BLM_PHASE("exporting", 0);
 
 	for (unsigned i = 0; r == 0 && i < out->data->parts; i++)
 		r = blm_blocksum_intact(out->data, i, 0, out->data->part[i].shape.bytes,
 					out->f->place.display);
-	return r < 0 ? r : out->format->write(out->outline, &out->data->root, out->to,
+	return r < 0 ? r : out->format->write(out->outline, &out->data->root, &watched.writer,
 					      name ? name : out->f->place.display);
 }
 

@@ -3,6 +3,7 @@
 #include "file/new_file.h"
 #include "file/os.h"
 #include "base/random.h"
+#include "base/phase.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -333,6 +334,7 @@ int blm_new_file_sync(struct blm_new_file *file, const char *path)
 
 	if (r < 0)
 		return blm_fail(r, "%s: cannot set mode %o: %s", path, file->mode, strerror(-r));
+	BLM_PHASE("writing to the disk", 0);
 	return fsync(file->fd) < 0 ? blm_fail(-errno, "%s: cannot put the new file in place: %s",
 					      path, strerror(errno)) : 0;
 }

@@ -3,6 +3,7 @@
 #include "view/scan.h"
 #include "durable/blocksum.h"
 #include "make/replace.h"
+#include "base/phase.h"
 
 #include <time.h>
 
@@ -70,6 +71,7 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	uint64_t own[BLM_OWN];
 	int r = 0;
 
+	BLM_PHASE("copying", blm_scan_bytes(from));
 	blm_own_words(from, own);
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(new)->own[i].word, own[i]);

@@ -1,6 +1,7 @@
 /* scan.c - going over the data of filters once, piece by piece, with several threads */
 #include "file/paging.h"
 #include "view/scan.h"
+#include "base/phase.h"
 #include "base/thread.h"
 
 #include <sched.h>
@@ -32,6 +33,15 @@ static unsigned threads_for(uint64_t bytes)
 	if (wanted > MOST_THREADS)
 		wanted = MOST_THREADS;
 	return ranges < wanted ? (unsigned)ranges + !ranges : wanted;
+}
+
+uint64_t blm_scan_bytes(const struct blm_view *view)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < view->parts; i++)
+		bytes += view->part[i].shape.bytes;
+	return bytes;
 }
 
 /* ---- Holes ---- */
@@ -95,6 +105,7 @@ static uint64_t next_data(const struct blm_scan *scan, uint64_t at, uint64_t end
 struct run {
 	const struct blm_scan *scan;
 	uint64_t bytes;
+	uint64_t before;		/* of the phase, done when this part began */
 	pthread_mutex_t mutex;		/* for what follows */
 	/* the stretch of data that is being given out; at: its first free byte */
 	uint64_t at, to;
@@ -159,6 +170,7 @@ static void *work(void *context)
 	int r = 0;
 
 	while (r == 0 && take(t->run, &from, &to)) {
+		blm_phase_at(t->run->before + from);
 		ask_for(scan, from, to);
 		while (r == 0 && from < to) {
 			size_t bytes = to - from < scan->most ? (size_t)(to - from) : scan->most;
@@ -213,6 +225,7 @@ static void add_census(struct blm_tally *to, const struct blm_tally *from)
 int blm_scan(const struct blm_scan *scan, struct blm_tally *to)
 {
 	struct run run = { .scan = scan, .bytes = scan->views[0]->part[scan->part].shape.bytes,
+			   .before = blm_phase_done(),
 			   .mutex = PTHREAD_MUTEX_INITIALIZER };
 	unsigned wanted = threads_for(run.bytes), count = 1;
 	struct thread thread[MOST_THREADS];
@@ -241,5 +254,7 @@ int blm_scan(const struct blm_scan *scan, struct blm_tally *to)
 		free_worker(&thread[i].worker);
 	}
 	count_zeros(scan, run.zeros, to);
+	if (!run.failed)
+		blm_phase_at(run.before + run.bytes);
 	return run.failed ? blm_fail(run.failed, "%s", run.why) : 0;
 }

@@ -49,6 +49,9 @@ struct blm_scan {
  */
 int blm_scan(const struct blm_scan *scan, struct blm_tally *to);
 
+/* The bytes that passes over all parts of the view go over: for BLM_PHASE(). */
+uint64_t blm_scan_bytes(const struct blm_view *view);
+
 /*
  * Where part i of a view has data that is not a hole, from `at` on: [*ret_from, *ret_to), multiples
  * of 64. False: none.

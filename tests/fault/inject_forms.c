@@ -271,6 +271,7 @@ static int tell_what_there_is(struct world *w)
 	for (size_t i = 0; blm_format_list(i, &format) == 0; i++)
 		;
 	blm_use_threads(1);
+	blm_use_progress(NULL, NULL);
 	blm_stop_waiting_if(NULL);
 	if (blm_rate_asymptotic(10, 7) >= 1 || blm_rate_bound(1000, 7, 100) >= 1 || blm_truncated()
 	    || strcmp(blm_store_dir(w->store), "s"))

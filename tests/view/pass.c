@@ -137,6 +137,149 @@ START_TEST(holes_stay_holes_whatever_is_made_of_a_sparse_filter)
 }
 END_TEST
 
+/* ---- Progress ---- */
+
+static struct told {
+	pthread_t thread;
+	const char *phase;		/* the last one that has a total */
+	uint64_t done, total;
+	int phases, wrong, disk;	/* wrong: in another thread, backwards, or beyond the total */
+} told;
+
+static void tell(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+	struct told *t = context;
+
+	t->wrong += !pthread_equal(pthread_self(), t->thread) || (total && done > total);
+	if (!total) {
+		t->disk += !strcmp(phase, "writing to the disk");
+		return;
+	}
+	t->wrong += t->phase == phase && done < t->done;
+	t->phases += t->phase != phase;
+	t->phase = phase;
+	t->done = done;
+	t->total = total;
+}
+
+static const char *const parts[] = { "1.blm", "2.blm" };
+
+static void copy(const struct blm_filter *f)
+{
+	OK(blm_copy(NULL, NULL, "made.blm", f, 0));
+}
+
+static void unite(const struct blm_filter *f)
+{
+	const struct blm_filter *from[] = { f, f };
+
+	OK(blm_combine(NULL, NULL, "made.blm", BLM_UNION, from, 2, 0, NULL));
+}
+
+static void unite_into(const struct blm_filter *f)
+{
+	struct blm_filter *into;
+
+	OK(blm_template(&into, NULL, NULL, f, 0));
+	OK(blm_combine_into(into, BLM_UNION, &f, 1, 0.5, NULL));
+	blm_close(into);
+}
+
+static void export(const struct blm_filter *f)
+{
+	OK(blm_export_file(f, &BLM_EXCHANGE(.format = "bloomery"), "made.blm"));
+}
+
+static void fold(const struct blm_filter *f)
+{
+	OK(blm_fold(NULL, NULL, "made.blm", f, 2, 0));
+}
+
+static void verify(const struct blm_filter *f)
+{
+	ck_assert_int_ge(blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
+}
+
+static void split(const struct blm_filter *f)
+{
+	OK(blm_split(f, 2, NULL, parts, 0));
+}
+
+static void unlink_made(bool parts_too)
+{
+	unlink("made.blm");
+	if (parts_too)
+		unlink(parts[0]), unlink(parts[1]);
+}
+
+static void join_again(const struct blm_filter *f)
+{
+	struct blm_join *j;
+
+	OK(blm_join_begin(&j, NULL, "made.blm", 0, true));
+	for (int i = 0; i < 2; i++) {
+		struct blm_filter *part;
+
+		OK(blm_open(&part, NULL, parts[i], 0));
+		OK(blm_join_part(j, part));
+		blm_close(part);
+	}
+	OK(blm_join_finish(j, NULL));
+}
+
+static void convert(const struct blm_filter *f)
+{
+	struct blm_filter *counts;
+
+	OK(blm_create(&counts, NULL, NULL, &BLM_PARAMS(.kind = "counting", .capacity = 100000)));
+	OK(blm_convert(NULL, NULL, "made.blm", counts, NULL, 0));
+	blm_close(counts);
+}
+
+static const struct {
+	void (*call)(const struct blm_filter *f);
+	const char *phase;
+	bool to_disk;
+} long_calls[] = {
+	{ copy, "copying", true }, { unite, "combining", true }, { unite_into, "combining", false },
+	{ export, "exporting", true }, { fold, "folding", true }, { verify, "checking", false },
+	{ split, "splitting", true }, { join_again, "joining", true }, { convert, "converting", true },
+};
+
+START_TEST(a_long_call_tells_its_thread_how_far_it_is)
+{
+	struct blm_filter *f = make("blocked", "a.blm", true, 0);
+	bool splits = long_calls[_i].call == split;
+	struct blm_estimate estimate;
+
+	OK(blm_sync(f));
+	split(f);
+	told = (struct told){ .thread = pthread_self() };
+	unlink_made(splits);
+	blm_use_threads(3);
+	blm_use_progress(tell, &told);
+	long_calls[_i].call(f);
+	ck_assert_str_eq(told.phase, long_calls[_i].phase);
+	ck_assert_uint_eq(told.done, told.total);
+	ck_assert_uint_gt(told.total, 0);
+	ck_assert_int_eq(told.wrong, 0);
+	ck_assert_int_eq(told.disk > 0, long_calls[_i].to_disk);
+	/* the phase has ended, so another pass over all data says nothing */
+	told.phase = NULL;
+	OK(blm_estimate(f, true, &estimate));
+	ck_assert_ptr_null(told.phase);
+	blm_use_progress(NULL, NULL);
+	unlink_made(splits);
+	told.phases = told.disk = 0;
+	long_calls[_i].call(f);
+	ck_assert_int_eq(told.phases + told.disk, 0);
+	blm_use_threads(0);
+	blm_close(f);
+	unlink_made(true);
+	unlink("a.blm");
+}
+END_TEST
+
 /* ---- Failures ---- */
 
 static int fail_late(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at,
@@ -239,6 +382,8 @@ int main(void)
 		return EXIT_FAILURE;
 	tcase_add_loop_test(tc, any_number_of_threads_gives_the_same_bits_and_counts, 0, 4);
 	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
+	tcase_add_loop_test(tc, a_long_call_tells_its_thread_how_far_it_is, 0,
+			    ARRAY_LEN(long_calls));
 	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0,
 			    ARRAY_LEN(threads));
 	tcase_add_test(tc, of_two_threads_that_fail_at_once_one_is_told_of);

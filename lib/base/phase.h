@@ -1,0 +1,37 @@
+/*
+ * phase.h - how far a long call is, for the function that the caller's thread chose with
+ * blm_use_progress()
+ *
+ * A call opens a phase for a block of code, and says how much of it is done. A phase that is opened
+ * within another one hides it until its own block ends. Helper threads have no function, so a loop
+ * that they share with the caller's thread reports in that thread alone.
+ */
+#ifndef BLM_PHASE_H
+#define BLM_PHASE_H
+
+#include "base/base.h"
+
+struct blm_phase {
+	const char *name;		/* static */
+	uint64_t done, total;		/* bytes; total 0: not known */
+	struct blm_phase *outer;
+};
+
+void blm_phase_begin(struct blm_phase *phase, const char *name, uint64_t done, uint64_t total);
+void blm_phase_end(struct blm_phase *phase);
+
+/* From here to the end of the block. done: where the phase goes on, after an earlier call. */
+#define BLM_PHASE_FROM(name, done, total) \
+	__attribute__((cleanup(blm_phase_end))) struct blm_phase phase_; \
+	blm_phase_begin(&phase_, name, done, total)
+#define BLM_PHASE(name, total) BLM_PHASE_FROM(name, 0, total)
+
+/*
+ * So much of the innermost phase of this thread is done; less than before changes nothing. Without
+ * a phase or a function this does nothing.
+ */
+void blm_phase_at(uint64_t done);
+/* What was said last; 0: no phase. */
+uint64_t blm_phase_done(void);
+
+#endif

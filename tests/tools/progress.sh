@@ -1,0 +1,64 @@
+#!/bin/bash
+# progress.sh - long calls of the library say how far they are
+. "${0%/*}/tap.sh"
+
+# The phase of a command, and the command; {} is replaced by a name that is new each time.
+calls='copying|copy ./a ./{}
+combining|union ./a ./b -o ./{}
+combining|intersect ./a ./b -o ./{}
+combining|union ./a ./b --in-place
+exporting|export ./a -o ./{}
+exporting|export ./small --format redisbloom -o ./{}
+checking|verify ./a
+checking|verify
+splitting|split ./a --into 2 -o ./{}
+joining|join ./part.part-1-of-2 ./part.part-2-of-2 -o ./{}
+converting|convert ./counts ./{}
+folding|fold ./blocked --by 2 -o ./{}'
+
+filters()
+{
+	bloomery create ./a -m 10000000 -k 3 -n 100000; seq 1000 | bloomery add ./a; bloomery sync ./a
+	bloomery template ./a ./b
+	bloomery split ./a --into 2 -o ./part
+	bloomery create ./counts -n 100000 --kind counting
+	bloomery create ./blocked -m 8388608 -n 100000 --kind blocked
+	bloomery create ./small -n 10000 -p 0.01 --format redisbloom
+	bloomery create stored -n 100000
+}
+
+each_long_command_ends_with_bytes_and_rate() {
+	local phase command n=0
+	filters
+	while IFS='|' read -r phase command; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		bloomery ${command//\{\}/new$n} --progress 2> err > /dev/null || [ $? = 1 ]
+		grep -Eq '^[0-9.]+ ([KM]iB|bytes)(  [0-9.]+ ([KMGT]iB|bytes)/s)?  100 %  0:00 left$' err || { echo "$command"; cat err; return 1; }
+	done <<< "$calls"
+	same $n 12
+}
+
+on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
+	local phase command n=0
+	no_terminal && return
+	filters
+	while IFS='|' read -r phase command; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" ${command//\{\}/new$n} --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep -v '^bloomery: ' > err
+		sed -n '2s/: .*//p' err > first; same "$(< first)" "$phase"
+		grep -Eq '^[0-9.]+ ([KM]iB|bytes), [0-9.]+ s(, [0-9.]+ ([KMGT]iB|bytes)/s)?$' <(sed -n '$p' err) || { echo "$command"; cat err; return 1; }
+		awk 'length > 59 { print; bad = 1 } END { exit bad }' err
+	done <<< "$calls"
+	same $n 12
+}
+
+a_call_that_does_nothing_leaves_no_line() {
+	no_terminal && return
+	filters
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./none ./new --progress > err; same "$(wc -l < err)" 1; grep -q '^bloomery: ./none' err
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./a ./new > err; [ ! -s err ]
+}
+
+prove_all
