@@ -94,6 +94,7 @@ static void show_head(const struct seen *seen)
 
 static void show_long(const struct seen *seen, const struct blm_info *i)
 {
+	bool warns = i->capacity && (double)i->keys >= 0.8 * (double)i->capacity;
 	char full[16] = "-";
 	int column = printf("%-12s %15s ", i->kind, show_keys(i->keys, mark_of(i)));
 
@@ -102,7 +103,12 @@ static void show_long(const struct seen *seen, const struct blm_info *i)
 	if (has_limit(i->can, (double)i->capacity))
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
 			 / (double)i->capacity);
-	column += printf("%5s ", full);
+	if (warns)
+		begin_colour(stdout, i->keys > i->capacity ? ALARM : CAUTION);
+	column += printf("%5s", full);
+	if (warns)
+		end_colour(stdout);
+	column += printf(" ");
 	if (has_bar(seen))
 		column += printf("%-*s ", BAR + 2, full[1] ? show_bar((double)i->keys
 				 / (double)i->capacity, BAR) : "");

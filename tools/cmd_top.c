@@ -54,6 +54,16 @@ static int write_raw(const char *bytes, size_t count)
 	return DONE;
 }
 
+/* The bytes of the colours in a line, which take no columns. Names in it are escaped. */
+static size_t colour_bytes(const char *line)
+{
+	size_t bytes = 0;
+
+	for (const char *at = line; (at = strchr(at, '\033')); at++)
+		bytes += strcspn(at, "m") + 1;
+	return bytes;
+}
+
 /* Each line is cleared behind its text, and the screen below the last one: nothing flickers. */
 static int draw(const struct looks *looks)
 {
@@ -72,7 +82,7 @@ static int draw(const struct looks *looks)
 		size_t fits;
 
 		*end = '\0';
-		fits = fitting_bytes(line, window.ws_col);
+		fits = fitting_bytes(line, window.ws_col + colour_bytes(line));
 		code = write_raw(line, fits);
 		if (code == DONE)
 			code = write_raw("\033[K\n", 4);

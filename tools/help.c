@@ -9,6 +9,7 @@
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
+#include "output.h"
 #include "wrap.h"
 
 #include <ctype.h>
@@ -38,6 +39,15 @@ static const char *const titles[GROUPS] = {
 static const char *const first_commands[] = {
 	"claim", "test", "info", "ls", "create", "add", "build", "plan",
 };
+
+static void heading(FILE *out, const char *text)
+{
+	fputc('\n', out);
+	begin_colour(out, STRONG);
+	fputs(text, out);
+	end_colour(out);
+	fputc('\n', out);
+}
 
 static void paragraph(FILE *out, const char *text)
 {
@@ -77,7 +87,7 @@ void help_overview(FILE *out)
 		      "many processes share", 0, 0, "");
 	fputs("\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n", out);
 	for (int group = 0; group < GROUPS; group++) {
-		fprintf(out, "\n%s\n", titles[group]);
+		heading(out, titles[group]);
 		for (size_t i = 0; command_at(i); i++) {
 			if ((int)command_at(i)->group != group)
 				continue;
@@ -157,7 +167,7 @@ static void print_group(const struct command *command, const struct shared *grou
 			if (is_hidden(command, i, opt))
 				continue;
 			if (!any && group)
-				printf("\n%s\n", group->title);
+				heading(stdout, group->title);
 			any = true;
 			print_option(opt->letter, opt->name, opt->value, opt->help);
 		}
@@ -174,12 +184,13 @@ void help_command(const struct command *command)
 	paragraph(stdout, command->summary);
 	if (command->notes)
 		paragraph(stdout, command->notes);
-	fputs("\nOptions\n", stdout);
+	heading(stdout, "Options");
 	print_group(command, NULL);
 	print_option('h', "help", NULL, "show this");
 	for (size_t i = 0; i < ARRAY_LEN(shared); i++)
 		print_group(command, &shared[i]);
-	fputs("\nExample\n  ", stdout);
+	heading(stdout, "Example");
+	fputs("  ", stdout);
 	print_wrapped(stdout, command->example, 2, 4, " \\");
 }
 

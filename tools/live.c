@@ -107,13 +107,19 @@ static void print_row(FILE *out, const struct looks *looks, const struct look *l
 {
 	char name[BLM_ESCAPED_MOST * sizeof(look->name) + 1];
 	const char *count = look->keys < 0x1p63 ? show_count((uint64_t)look->keys) : "-";
-	int column = fprintf(out, "%14s %5s %s %8s %8s %8.3g %5d %7s  ", count,
-			     show_share(look->keys, look->has_limit ? look->capacity : 0),
-			     mark(look), show_rate(look->predicted),
-			     show_rate(look->rate), look->pace, look->processes,
-			     look->unread ? "?" : show_ago(look->synced));
+	bool warns = full(look) >= 0.8;
+	int column = fprintf(out, "%14s ", count);
 	size_t room, bytes;
 
+	if (warns)
+		begin_colour(out, full(look) > 1 ? ALARM : CAUTION);
+	column += fprintf(out, "%5s %s",
+			  show_share(look->keys, look->has_limit ? look->capacity : 0), mark(look));
+	if (warns)
+		end_colour(out);
+	column += fprintf(out, " %8s %8s %8.3g %5d %7s  ", show_rate(look->predicted),
+			  show_rate(look->rate), look->pace, look->processes,
+			  look->unread ? "?" : show_ago(look->synced));
 	if (width >= LIVE_PAGES)
 		column += fprintf(out, "%6s  ", show_share(look->resident, look->bytes));
 	if (width >= LIVE_WHO)

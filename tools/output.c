@@ -122,6 +122,25 @@ void end_output(void)
 	pending_bytes = 0;
 }
 
+/* To a terminal it is written around the stream, which escapes what it gets. */
+static void write_code(FILE *out, const char *code)
+{
+	if (*code && out != stdout && out != stderr)
+		fputs(code, out);
+	else if (*code && out == terminal && fflush(out) == 0)
+		write_all(code, strlen(code));
+}
+
+void begin_colour(FILE *out, enum colour colour)
+{
+	write_code(out, colour_begin(STDOUT_FILENO, colour));
+}
+
+void end_colour(FILE *out)
+{
+	write_code(out, colour_end(STDOUT_FILENO));
+}
+
 int print_bytes(const char *bytes, size_t count)
 {
 	return terminal ? write_escaped(bytes, count) : write_all(bytes, count);

@@ -10,6 +10,7 @@
 #define BLOOMERY_OUTPUT_H
 
 #include "../lib/base/escape.h"
+#include "colour.h"
 #include "lines.h"
 
 #include <stdio.h>
@@ -23,6 +24,13 @@ void gather_lines(struct batch *batch, bool wanted);
 /* If stdout is a terminal. At the end of the program, before stdout is looked at. */
 int begin_output(void);		/* Return: DONE, or FAILED with a message */
 void end_output(void);
+
+/*
+ * What is written to `out` from here on, until end_colour(). `out` is stdout, or memory whose bytes
+ * go to stdout unescaped. Nothing where stdout has no colours (colour.h).
+ */
+void begin_colour(FILE *out, enum colour colour);
+void end_colour(FILE *out);
 
 void print_text(const char *text);	/* to stdout, escaped, also its ends of lines */
 /* to stdout: on a terminal like print_text(), else as it is */

@@ -1,5 +1,6 @@
 /* say.c - messages, each of one line on stderr */
 #include "command.h"
+#include "colour.h"
 #include "output.h"
 #include "terms.h"
 
@@ -22,11 +23,14 @@ void hold_messages(char room[MESSAGE])
 }
 
 /* One write, so that lines of several processes do not mix. */
-static void line(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
-static void line(const char *format, va_list ap)
+static void line(enum colour colour, const char *format, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+static void line(enum colour colour, const char *format, va_list ap)
 {
 	char raw[MESSAGE], text[2 * MESSAGE];
-	size_t at = (size_t)snprintf(text, sizeof(text), "%s: ", begins);
+	size_t at = (size_t)snprintf(text, sizeof(text), "%s%s:%s ",
+				     colour_begin(STDERR_FILENO, colour), begins,
+				     colour_end(STDERR_FILENO));
 	ssize_t ignored;
 
 	vsnprintf(raw, sizeof(raw), format, ap);
@@ -42,37 +46,38 @@ static bool told;	/* that a file was cut */
  * Where a file was cut under its map most else comes of that, and numbers in it are none: nothing
  * is said before tell_if_cut() says so.
  */
-static void line_unless_cut(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
-static void line_unless_cut(const char *format, va_list ap)
+static void line_unless_cut(enum colour colour, const char *format, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+static void line_unless_cut(enum colour colour, const char *format, va_list ap)
 {
 	if (held && !*held)
 		vsnprintf(held, MESSAGE, format, ap);
 	else if (!held && (told || !blm_truncated()))
-		line(format, ap);
+		line(colour, format, ap);
 }
 
-#define LINE(format) \
+#define LINE(colour, format) \
 	do { \
 		va_list ap; \
 		va_start(ap, format); \
-		line_unless_cut(format, ap); \
+		line_unless_cut(colour, format, ap); \
 		va_end(ap); \
 	} while (0)
 
 void say(const char *format, ...)
 {
-	LINE(format);
+	LINE(CAUTION, format);
 }
 
 int misuse(const char *format, ...)
 {
-	LINE(format);
+	LINE(ALARM, format);
 	return USAGE;
 }
 
 int broken(const char *format, ...)
 {
-	LINE(format);
+	LINE(ALARM, format);
 	return FAILED;
 }
 

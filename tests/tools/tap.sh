@@ -56,7 +56,7 @@ grep()
 }
 
 : "${BLOOMERY:?must be the path of the program under test}"
-export LC_ALL=C.UTF-8
+export LC_ALL=C.UTF-8 NO_COLOR=1
 
 # The tests are in memory where there is room for 2 GiB, because most of them are not about disks. A script that
 # needs a real disk (for its syncs, or for a file system that keeps what it is told to keep) says TAP_DISK=1 before
