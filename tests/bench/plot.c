@@ -247,8 +247,9 @@ static void draw(const struct frame *f, const struct curve *c, size_t number, FI
 	for (size_t i = 0; i < c->count; i++) {
 		double x = place_x(f, c->at[i].bytes);
 
-		fprintf(to, "<path class=\"error\" stroke=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n",
-			colour, x, place_y(f, c->at[i].q1), place_y(f, c->at[i].q3));
+		fprintf(to, "<path class=\"error\" fill=\"none\" stroke=\"%s\" d=\"M%.1f %.1fh6m-3 "
+			"0V%.1fm-3 0h6\"/>\n",
+			colour, x - 3, place_y(f, c->at[i].q1), place_y(f, c->at[i].q3));
 		mark(x, place_y(f, c->at[i].ns), number, colour, to);
 	}
 	fprintf(to,
