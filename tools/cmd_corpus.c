@@ -106,8 +106,9 @@ static const struct opt own_options[] = {
 	  "given again", set_against, NULL },
 	{ 0, "by", "document|paragraph|ngram", "what to compare (default: document)", set_by,
 	  NULL },
-	{ 0, "key", "POINTER", "the JSON Pointer of a document's key (default: that of its text)",
-	  set_text, &corpus.key },
+	{ 0, "json-key", "POINTER", "the JSON Pointer of a document's key (default: that of its "
+	  "text)", set_text, &corpus.key },
+	{ 0, "key", "POINTER", NULL, set_text, &corpus.key },	/* an earlier name */
 	{ 0, "text", "POINTER", "... of its text (default: /text)", set_text, &corpus.text },
 	{ 0, "document-id", "POINTER", "... of its id, for --attributes (default: /id)", set_text,
 	  &corpus.id },
@@ -321,7 +322,8 @@ static int check(const struct verb *verb)
 	if (corpus.annotate && corpus.attributes)
 		return misuse("corpus: --annotate and --attributes exclude each other");
 	if (corpus.key && corpus.by != BY_DOCUMENT)
-		return misuse("corpus: --key is for --by document; --text names the text");
+		return misuse("corpus: --json-key (or --key) is for --by document; --text names "
+			      "the text");
 	if (!create && !plans && params_given())
 		return misuse("corpus: the size and kind of a filter are given with --create only");
 	if (!corpus.key)

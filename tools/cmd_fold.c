@@ -7,8 +7,9 @@
 static uint64_t by;
 static const char *output;
 static const struct opt own_options[] = {
-	{ 0, "by", "N", "to 1/N of the size; N divides the number of its blocks", set_number, &by,
-	  2, BLM_CELLS_MAX },
+	{ 0, "factor", "N", "to 1/N of the size; N divides the number of its blocks", set_number,
+	  &by, 2, BLM_CELLS_MAX },
+	{ 0, "by", "N", NULL, set_number, &by, 2, BLM_CELLS_MAX },	/* an earlier name */
 	{ 'o', "output", "G", "the new filter", set_text, &output },
 	{ 0 }
 };
@@ -22,8 +23,8 @@ static int fold(struct blm_filter **ret, struct blm_store *store, const char *na
 static int run(int count, char **operands)
 {
 	if (!by || !output)
-		return misuse("fold: how small, and where to? Give --by N and -o G, the new "
-			      "filter");
+		return misuse("fold: how small, and where to? Give --factor N and -o G, the "
+			      "new filter");
 	return after(operands[0], output, params.mode, fold);
 }
 
@@ -34,12 +35,12 @@ const struct command cmd_fold = {
 	.name = "fold",
 	.group = ON_SETS,
 	.summary = "make G with 1/N of the bits of F, as if it had been given the same keys",
-	.operands = "F --by N -o G",
+	.operands = "F --factor N -o G",
 	.least = 1, .most = 1,
 	.notes = "For a filter that was made too large, of a kind that folds; see 'bloomery "
 	"kinds'. G is the filter that the same keys\nwould have made at that size. 'bloomery info "
 	"G' prints its rate.",
-	.example = "bloomery fold seen --by 4 -o ./smaller.blm",
+	.example = "bloomery fold seen --factor 4 -o ./smaller.blm",
 	.options = options,
 	.run = run,
 };

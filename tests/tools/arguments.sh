@@ -2,6 +2,18 @@
 # arguments.sh - whatever stands on the command line gives an answer or one clear line
 . "${0%/*}/tap.sh"
 
+# Results go to a filter, a file or a folder, so the value of -o has several names.
+an_option_has_one_letter_and_one_sort_of_value() {
+	local command
+	bloomery help --all | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' > commands; [ "$(wc -l < commands)" -gt 50 ]
+	while read -r command; do
+		COLUMNS=100 bloomery help "$command" | sed -nE 's/^  (-(.), |    )--([a-z0-9-]+) ?([^ ]*).*/\3 \2 \4/p' | sed 's/  / - /'
+	done < commands | sort -u > options; [ "$(wc -l < options)" -gt 100 ]
+	awk '$1 != "output" && $1 in letter && (letter[$1] != $2 || value[$1] != $3) { print $1 ": " letter[$1], value[$1] " and " $2, $3; bad = 1 }
+		$2 != "-" && $2 in name && name[$2] != $1 { print "-" $2 ": " name[$2] " and " $1; bad = 1 }
+		{ letter[$1] = $2; value[$1] = $3; name[$2] = $1 } END { exit bad }' options
+}
+
 impossible_numbers_name_the_option_and_the_value() {
 	while read -r option value; do
 		exits 64 bloomery create ./f "$option" "$value"; says "$option $value"

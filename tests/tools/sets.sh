@@ -65,7 +65,7 @@ a_folded_filter_is_the_one_made_small() {
 		bloomery create ./$kind --kind $kind -m 122880 -k $([ $kind = blocked ] && echo 6 || echo 8) $([ $kind = blocked ] && echo --seed 5)
 		seq 3000 | bloomery add ./$kind
 		for n in 2 3 4 5 8; do
-			bloomery fold ./$kind --by $n -o ./$kind.$n
+			bloomery fold ./$kind --factor $n -o ./$kind.$n
 			bloomery create ./$kind.small.$n --kind $kind -m $((122880 / n)) -k $([ $kind = blocked ] && echo 6 || echo 8) \
 				$([ $kind = blocked ] && echo --seed 5)
 			seq 3000 | bloomery add ./$kind.small.$n -q

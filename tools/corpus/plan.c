@@ -343,8 +343,8 @@ int plan_corpus(struct cutter *cutter, char **names, size_t count, const struct 
 			   wishes->sample);
 	progress_end();
 	if (code == DONE && !stopping() && !s.keys)
-		code = broken("corpus plan: the sample has no keys; see --text, --key and "
-			      "--min-tokens");
+		code = broken("corpus plan: the sample has no keys; see --text, --json-key "
+			      "and --min-tokens");
 	if (code == DONE && !stopping())
 		code = forecast(&f, &s, wishes);
 	if (code == DONE && !stopping()) {

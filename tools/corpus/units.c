@@ -347,7 +347,7 @@ int cutter_open(struct cutter *ret)
 	if (why)
 		code = broken("words cannot be found: %s", why);
 	if (code == DONE)
-		code = corpus.by == BY_DOCUMENT ? take_pointer(ret, "--key", corpus.key)
+		code = corpus.by == BY_DOCUMENT ? take_pointer(ret, "--json-key", corpus.key)
 			: take_pointer(ret, "--text", corpus.text);
 	if (code == DONE)
 		code = take_pointer(ret, "--document-id", corpus.id);
