@@ -10,8 +10,8 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { mode_option, foreign_option, maker_options,
-					     progress_option, quiet_option, key_option, store_option,
-					     NULL };
+					     progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_copy = {
 	.name = "copy",

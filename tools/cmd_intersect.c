@@ -10,8 +10,8 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { combine_options, json_option, progress_option,
-					     quiet_option, foreign_option, maker_options, key_option,
-					     store_option, NULL };
+					     quiet_option, foreign_option, maker_options,
+					     key_option, store_option, NULL };
 
 const struct command cmd_intersect = {
 	.name = "intersect",

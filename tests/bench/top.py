@@ -1,4 +1,4 @@
-"""top.py - keys claimed per second by four writers, with `bloomery top` beside them and without it, and what top costs
+"""top.py - keys claimed per second by four writers, while `bloomery top` runs and without it, and what top costs
 
 usage: python3 top.py PROGRAM [FOLDER [KEYS [ROUNDS]]]
 
@@ -61,7 +61,7 @@ def claim(files, keys):
 
 
 def measure_round(number, files, keys):
-    """the two figures of claim() without top, the two beside it, and top's share of a processor"""
+    """the two figures of claim() without top, the two while it runs, and top's share of a processor"""
     rate = {}
     for with_top in (True, False) if number % 2 else (False, True):
         if with_top:
@@ -79,10 +79,10 @@ def main(keys, rounds):
         with open(files[i], 'w') as out:
             out.writelines(f'https://example.org/{i}/{k:08d}\n' for k in range(keys // WRITERS))
     table = [measure_round(number, files, keys) for number in range(rounds)]
-    without, of_processor, beside, of_processor_beside, share = map(statistics.median, zip(*table))
+    without, of_processor, with_top, of_processor_with_top, share = map(statistics.median, zip(*table))
     print(f'keys claimed, {WRITERS} writers             without top       with top  with / without in one round')
-    for words, o, w, ratio in (('per second', without, beside, (row[2] / row[0] for row in table)),
-                               ('per second of processor', of_processor, of_processor_beside, (row[3] / row[1] for row in table))):
+    for words, o, w, ratio in (('per second', without, with_top, (row[2] / row[0] for row in table)),
+                               ('per second of processor', of_processor, of_processor_with_top, (row[3] / row[1] for row in table))):
         print(f'{words:32}{o:14,.0f} {w:14,.0f} {statistics.median(ratio):16.3f}')
     print(f'top takes {100 * share:.2f} % of a processor; the load of the machine is {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors')
 

@@ -143,7 +143,8 @@ static struct told {
 	pthread_t thread;
 	const char *phase;		/* the last one that has a total */
 	uint64_t done, total;
-	int phases, wrong, disk;	/* wrong: in another thread, backwards, or beyond the total */
+	int phases, disk;
+	int wrong;			/* in another thread, backwards, or beyond the total */
 } told;
 
 static void tell(void *context, const char *phase, uint64_t done, uint64_t total)
@@ -243,7 +244,8 @@ static const struct {
 } long_calls[] = {
 	{ copy, "copying", true }, { unite, "combining", true }, { unite_into, "combining", false },
 	{ export, "exporting", true }, { fold, "folding", true }, { verify, "checking", false },
-	{ split, "splitting", true }, { join_again, "joining", true }, { convert, "converting", true },
+	{ split, "splitting", true }, { join_again, "joining", true },
+	{ convert, "converting", true },
 };
 
 START_TEST(a_long_call_tells_its_thread_how_far_it_is)
