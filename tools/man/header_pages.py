@@ -219,10 +219,18 @@ def arguments(text):
     yield part.strip()
 
 
+def fitting(argument):
+    """the argument in pieces that a line has room for; Fo puts the commas back between them, and only the first piece may have some"""
+    pieces = argument.split(", ")
+    while len(pieces) > 1 and len(pieces[0]) + len(pieces[1]) < 54:
+        pieces[:2] = [", ".join(pieces[:2])]
+    return pieces
+
+
 def prototype(text, name):
     before, _, after = text.partition(name + "(")
     return [".Ft " + f'"{" ".join(before.split())}"', f".Fo {name}",
-            *(f'.Fa "{a}"' for a in arguments(after[:-1])), ".Fc"]
+            *(f'.Fa "{piece}"' for a in arguments(after[:-1]) for piece in fitting(a)), ".Fc"]
 
 
 def title(name, about, names):
