@@ -1,99 +1,40 @@
 /*
- * cuckoo.c - fingerprints in buckets of four, each in one of two buckets that follow from its bits
+ * cuckoo.c - fingerprints in places of a few cells, each in one of two places that follow from its
+ * bits
  *
  * Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", CoNEXT
- * 2014. The second bucket is the first one subtracted from a number that the fingerprint tells,
- *       modulo the buckets: its own inverse, as the paper's exclusive or, but
- * for any number of buckets (Lang, Neumann, Kemper and Boncz, "Performance-Optimal Filtering",
- * PVLDB 12(5), 2019).
+ * 2014. The second place is the first one subtracted from a number that the fingerprint gives,
+ * modulo the places: its own inverse, as the paper's exclusive or, but for any number of places
+ * (Lang, Neumann, Kemper and Boncz, "Performance-Optimal Filtering", PVLDB 12(5), 2019). Places are
+ * windows of two cells that overlap (Zentgraf, Schmitz and Rahmann, "Smaller and More Flexible
+ * Cuckoo Filters", 2025), which take a bit less for the same rate. In files made before they are
+ * buckets of four; cuckoo.h has both layouts.
  *
- * One writer at a time; readers take no lock (relocation.h). A full pair of buckets is made room in
- * by a path of moves, found beforehand and taken from its end.
+ * One writer at a time; readers take no lock (relocation.h). Where both places of a key are full,
+ * room is made by a path of moves, found beforehand and taken from its end.
  */
 #include "kind/common/swar.h"
 #include "kind/common/relocation.h"
 #include "kind/common/prefetch.h"
 #include "kind/common/sizing.h"
+#include "kind/cuckoo.h"
 
 #include <math.h>
 #include <stdio.h>
 
 enum {
-	SLOTS = 4,			/* in a bucket */
-	ALL_SLOTS = (1 << SLOTS) - 1,	/* as find() tells them */
-	BITS_LEAST = 4, BITS_MOST = 32,
-	/* with fewer the other buckets are too few to fill a large table */
-	BITS_PLANNED = 8,
-	SEARCHED = 4096,		/* buckets, for an empty cell: then it is full */
+	SLOTS_MOST = 4,			/* in a place */
+	SEARCHED = 8192,		/* places, for an empty cell: then it is full */
 };
 
-/* ---- Sizes ---- */
+static const char *const layouts[] = { [CUCKOO_BUCKETS] = "buckets", [CUCKOO_WINDOWS] = "windows" };
 
-static double rate_at(const struct blm_shape *s, uint64_t keys)
-{
-	double load = fmin((double)keys / (double)s->cells, 1);
-
-	return -expm1(2 * SLOTS * load * log1p(-1 / (ldexp(1, (int)s->cell_bits) - 1)));
-}
-
-/*
- * The first key finds no room at a load of 0.97, where fingerprints have 8 bits or more. For a
- * small table that is a matter of chance, so it gets some more cells.
- */
-static uint64_t cells_for(uint64_t keys)
-{
-	return round_up((uint64_t)ceil((double)keys / 0.955 + 3 * sqrt((double)keys) + 48), SLOTS);
-}
-
-static uint64_t bytes_for(const struct blm_shape *s)
-{
-	return round_up((s->cells * s->cell_bits + 7) / 8, 64);
-}
-
-static int plan(struct blm_shape *ret, const struct blm_params *params)
-{
-	struct blm_shape s = { .cells = params->cells, .probes = 2, .capacity = params->capacity,
-			       .rate = params->rate };
-	uint64_t most = (uint64_t)fmax(1, floor(0.95 * (double)s.cells));
-
-	if (params->probes && params->probes != 2)
-		return blm_fail(-EINVAL, "a cuckoo filter looks into 2 buckets, not %u",
-				params->probes);
-	if (s.cells % SLOTS)
-		return blm_fail(-EINVAL, "a cuckoo filter has a multiple of %d cells, not %llu",
-				SLOTS, (unsigned long long)s.cells);
-	if (s.cells && s.capacity > most)
-		return blm_fail(-EINVAL, "a cuckoo filter of %llu cells holds %llu keys, not %llu",
-				(unsigned long long)s.cells, (unsigned long long)most,
-				(unsigned long long)s.capacity);
-	if (!s.capacity)
-		s.capacity = most;
-	if (!s.cells)
-		s.cells = cells_for(s.capacity);
-	if (s.cells > BLM_CELLS_MAX)
-		return blm_fail(-EFBIG, "a cuckoo filter has at most 2^47 cells, too few for %llu "
-				"keys", (unsigned long long)s.capacity);
-	if (!s.rate)
-		s.rate = BLM_DEFAULT_RATE;
-	for (s.cell_bits = params->cells ? BITS_LEAST : BITS_PLANNED; s.cell_bits < BITS_MOST
-	     && rate_at(&s, s.capacity) > s.rate; s.cell_bits++)
-		;
-	if (rate_at(&s, s.capacity) > s.rate)
-		return blm_fail(-EFBIG, "a cuckoo filter has fingerprints of up to %d bits, for a "
-				"rate of %g; %g takes more; the kind classic has any rate",
-				BITS_MOST, rate_at(&s, s.capacity), s.rate);
-	s.bytes = bytes_for(&s);
-	memcpy(s.args, ret->args, sizeof(s.args));
-	*ret = s;
-	return 0;
-}
-
-static bool valid(const struct blm_shape *s)
-{
-	return s->cells >= SLOTS && s->cells <= BLM_CELLS_MAX && s->cells % SLOTS == 0
-		&& s->probes == 2
-	    && s->cell_bits >= BITS_LEAST && s->cell_bits <= BITS_MOST && s->bytes == bytes_for(s);
-}
+static const struct blm_option options[] = {
+	[CUCKOO_LAYOUT] = { "layout", "where fingerprints are; buckets take a bit more per key, "
+			    "and hold a key 8 times, windows 4 times", BLM_OPTION_NAME, 0,
+			    CUCKOO_WINDOWS, CUCKOO_WINDOWS, layouts },
+	{ NULL }
+};
 
 static unsigned padding_bits(const struct blm_shape *s)
 {
@@ -102,89 +43,103 @@ static unsigned padding_bits(const struct blm_shape *s)
 
 /* ---- Cells ---- */
 
-/* The four cells of a bucket: which of them, as bits, hold this fingerprint? 0 is an empty cell. */
-static unsigned find(const struct blm_part *part, uint64_t bucket, uint64_t print)
+/* What the i-th cell of a place holds where it has this fingerprint; 0: an empty one. */
+static uint64_t cell_of(struct cuckoo_places places, uint64_t print, unsigned i)
 {
+	return print ? print << places.tag | (i & places.tag) : 0;
+}
+
+/* The cells of a place: which of them, as bits, hold this fingerprint? 0 is an empty cell. */
+static unsigned find(const struct blm_part *part, uint64_t place, uint64_t print)
+{
+	struct cuckoo_places places = cuckoo_places_of(&part->shape);
 	unsigned bits = part->shape.cell_bits, found = 0;
-	uint64_t bit = bucket * SLOTS * bits, mask = mask_of(part);
+	uint64_t bit = place * places.step * bits, mask = mask_of(part);
 	const uint64_t *word = (const uint64_t *)part->bytes + bit / 64;
 	unsigned __int128 cells = load_acquire(word);
-	unsigned shift = bit % 64, all = SLOTS * bits;
+	unsigned shift = bit % 64, all = places.slots * bits;
 
 	if (shift + all > 64)
 		cells |= (unsigned __int128)load_acquire(word + 1) << 64;
 	cells >>= shift;
 	if (shift + all > 128)
 		cells |= (unsigned __int128)load_acquire(word + 2) << (128 - shift);
-	for (unsigned i = 0; i < SLOTS; i++, cells >>= bits)
-		found |= (unsigned)(((uint64_t)cells & mask) == print) << i;
+	for (unsigned i = 0; i < places.slots; i++, cells >>= bits)
+		found |= (unsigned)(((uint64_t)cells & mask) == cell_of(places, print, i)) << i;
 	return found;
 }
 
 /* ---- Where a key is ---- */
 
 struct spot {
-	uint64_t bucket, print;
+	uint64_t place, print;
 };
-
-static uint64_t buckets_of(const struct blm_part *part)
-{
-	return part->shape.cells / SLOTS;
-}
 
 static struct spot spot_of(const struct blm_part *part, const struct blm_hash *hash)
 {
-	return (struct spot){ scale(hash->hi, buckets_of(part)),
-			      1 + scale(hash->lo, mask_of(part)) };
+	return (struct spot){ scale(hash->hi, cuckoo_place_count(&part->shape)),
+			      1 + scale(hash->lo, cuckoo_prints(&part->shape)) };
 }
 
-/* The other bucket of a fingerprint that is in this one. */
-static uint64_t other(const struct blm_part *part, uint64_t bucket, uint64_t print)
+/* The other place of a fingerprint that is in this one. */
+static uint64_t other(const struct blm_part *part, uint64_t place, uint64_t print)
 {
-	uint64_t buckets = buckets_of(part), sum = scale(unfold(print, 0, 0), buckets);
+	uint64_t places = cuckoo_place_count(&part->shape),
+		 sum = scale(unfold(print, 0, 0), places);
 
-	return sum >= bucket ? sum - bucket : sum + buckets - bucket;
+	return sum >= place ? sum - place : sum + places - place;
 }
 
 /*
- * The values that are the same for all questions. With fingerprints of up to 16 bits a bucket is no
- * more than a word.
+ * The values that are the same for all questions. A window is no more than a word, and so is a
+ * bucket with fingerprints of up to 16 bits.
  */
 struct reader {
 	const struct blm_part *part;
-	struct blm_lanes cells;		/* of a bucket */
-	unsigned bits;			/* of them all */
+	struct blm_lanes cells;		/* of a place */
+	unsigned bits, step;		/* of them all; from one place to the next */
+	unsigned tag;
+	uint64_t numbers;		/* of the cells in their window, as they hold them */
 };
 
 static struct reader reader_of(const struct blm_part *part)
 {
-	unsigned bits = SLOTS * part->shape.cell_bits;
+	struct cuckoo_places places = cuckoo_places_of(&part->shape);
+	unsigned each = part->shape.cell_bits, bits = places.slots * each;
 
-	return (struct reader){ part, bits <= 64 ? lanes_of(SLOTS, part->shape.cell_bits)
-				: (struct blm_lanes){ 0 }, bits };
+	return (struct reader){ part, bits <= 64 ? lanes_of(places.slots, each)
+				: (struct blm_lanes){ 0 }, bits, places.step * each, places.tag,
+				places.tag ? UINT64_C(1) << each : 0 };
+}
+
+/* All cells of a place that has this fingerprint in each. */
+static uint64_t all_of(const struct reader *r, uint64_t print)
+{
+	return (print << r->tag) * r->cells.low | r->numbers;
 }
 
 /* Not 0: yes. */
-static uint64_t has(const struct reader *r, uint64_t bucket, uint64_t print)
+static uint64_t has(const struct reader *r, uint64_t place, uint64_t wanted)
 {
-	uint64_t cells = lanes_load((const uint64_t *)r->part->bytes, bucket * r->bits, r->bits);
+	uint64_t cells = lanes_load((const uint64_t *)r->part->bytes, place * r->step, r->bits);
 
-	return lanes_any_zero(cells ^ print * r->cells.low, r->cells);
+	return lanes_any_zero(cells ^ wanted, r->cells);
 }
 
 static bool look(const struct reader *r, const struct blm_hash *hash)
 {
 	struct spot at = spot_of(r->part, hash);
+	uint64_t wanted = all_of(r, at.print);
 
-	return has(r, at.bucket, at.print) | has(r, other(r->part, at.bucket, at.print), at.print);
+	return has(r, at.place, wanted) | has(r, other(r->part, at.place, at.print), wanted);
 }
 
 static bool look_plainly(const struct blm_part *part, const struct blm_hash *hash)
 {
 	struct spot at = spot_of(part, hash);
 
-	return find(part, at.bucket, at.print)
-		|| find(part, other(part, at.bucket, at.print), at.print);
+	return find(part, at.place, at.print)
+		|| find(part, other(part, at.place, at.print), at.print);
 }
 
 /*
@@ -210,32 +165,33 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return contains_hash(part, &key->hash);
 }
 
-static void fetch(const struct blm_part *part, uint64_t bucket)
+static void fetch(const struct blm_part *part, uint64_t place)
 {
-	const uint8_t *at = part->bytes + bucket * SLOTS * part->shape.cell_bits / 8;
+	struct cuckoo_places places = cuckoo_places_of(&part->shape);
+	const uint8_t *at = part->bytes + place * places.step * part->shape.cell_bits / 8;
 
 	blm_fetch(at);
-	blm_fetch(at + SLOTS * part->shape.cell_bits / 8);
+	blm_fetch(at + places.slots * part->shape.cell_bits / 8);
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
 	struct spot at = spot_of(part, &key->hash);
 
-	fetch(part, at.bucket);
-	fetch(part, other(part, at.bucket, at.print));
+	fetch(part, at.place);
+	fetch(part, other(part, at.place, at.print));
 }
 
 static void locate(const void *how, const struct blm_hash *hash, uint64_t ret[BLM_PLACES])
 {
-	const struct blm_part *part = ((const struct reader *)how)->part;
-	struct spot at = spot_of(part, hash);
+	const struct reader *r = how;
+	struct spot at = spot_of(r->part, hash);
 
-	ret[0] = at.bucket;
-	ret[1] = other(part, at.bucket, at.print);
-	ret[2] = at.print;
-	fetch(part, ret[0]);
-	fetch(part, ret[1]);
+	ret[0] = at.place;
+	ret[1] = other(r->part, at.place, at.print);
+	ret[2] = all_of(r, at.print);
+	fetch(r->part, ret[0]);
+	fetch(r->part, ret[1]);
 }
 
 static bool ask(const void *how, const struct blm_hash *hash, const uint64_t places[BLM_PLACES])
@@ -270,11 +226,11 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 			     uint64_t *ret_mask)
 {
 	struct spot at = spot_of(part, &key->hash);
-	uint64_t bucket = i == 0 ? at.bucket : other(part, at.bucket, at.print);
+	uint64_t place = i == 0 ? at.place : other(part, at.place, at.print);
+	unsigned step = cuckoo_places_of(&part->shape).step * part->shape.cell_bits;
 
 	*ret_mask = 0;
-	return i < 2 ? (const uint64_t *)part->bytes + bucket * SLOTS * part->shape.cell_bits / 64
-		: NULL;
+	return i < 2 ? (const uint64_t *)part->bytes + place * step / 64 : NULL;
 }
 
 /* The share of cells that are taken. Fingerprints are anywhere, so a part is a sample of all. */
@@ -296,8 +252,9 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 		snprintf(ret->text, sizeof(ret->text),
 			 "%.4g of the cells are taken; full, it refuses keys", load);
 	} else if (i == 1) {
-		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape,
-			(uint64_t)llround(load * (double)part->shape.cells)) };
+		*ret = (struct blm_fact){ .name = "rate now" };
+		ret->value = blm_cuckoo_rate_at(&part->shape, (uint64_t)llround(load
+						* (double)part->shape.cells));
 		snprintf(ret->text, sizeof(ret->text), "%.4g, by the load", ret->value);
 	}
 	return i < 2;
@@ -305,48 +262,108 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 
 /* ---- Changes ---- */
 
-static bool place_in(struct blm_part *part, uint64_t bucket, uint64_t print)
+/* The first cell of a place. */
+static uint64_t first_cell(const struct blm_part *part, uint64_t place)
 {
-	unsigned empty = find(part, bucket, 0);
+	return place * cuckoo_places_of(&part->shape).step;
+}
+
+/* What a cell holds that has this fingerprint in this place. */
+static uint64_t held(const struct blm_part *part, uint64_t place, uint64_t cell, uint64_t print)
+{
+	return cell_of(cuckoo_places_of(&part->shape), print,
+		       (unsigned)(cell - first_cell(part, place)));
+}
+
+/* The place of what a cell holds, and its fingerprint. */
+static struct spot spot_in(const struct blm_part *part, uint64_t cell)
+{
+	struct cuckoo_places places = cuckoo_places_of(&part->shape);
+	uint64_t value = get_cell(part, cell);
+
+	return (struct spot){ (cell - (value & places.tag)) / places.step, value >> places.tag };
+}
+
+static bool place_in(struct blm_part *part, uint64_t at, uint64_t print)
+{
+	unsigned empty = find(part, at, 0), i = (unsigned)__builtin_ctz(empty | 1U << SLOTS_MOST);
 
 	if (empty)
-		place(part, SLOTS * bucket + (unsigned)__builtin_ctz(empty), print);
+		place(part, first_cell(part, at) + i,
+		      cell_of(cuckoo_places_of(&part->shape), print, i));
 	return empty;
 }
 
 /*
- * Buckets that can be reached, each as many moves away as it takes: the first two, then the four
- * that the fingerprints of steps[0] can go to, then those of steps[1], and so on. All are asked for
- * as soon as they are known, so that they come in while others are looked at.
+ * Places that can be reached, each as many moves away as it takes: the two of the key, then those
+ * that the fingerprints of step 0 can go to, then those of step 1, and so on. A fingerprint can go
+ * to its other place, and in a window to the other cell of its own place. All are asked for as soon
+ * as they are known, so that they come in while others are looked at.
+ *
+ * A step is a place, below 2^47. From bit 48 on it has the number of the step that it was reached
+ * from, and the cell there. The first two were reached from none.
  */
-/* whose fingerprint can go to steps[s]; of the first two there is none */
-static uint64_t cell_before(const uint64_t *steps, unsigned s)
+enum { FROM = 48, CELL_BITS = 2 };
+static_assert(SEARCHED << CELL_BITS <= 1 << (64 - FROM), "a step has 16 bits for where it is from");
+
+static uint64_t place_at(const uint64_t *steps, unsigned s)
 {
-	return SLOTS * steps[(s - 2) / SLOTS] + (s - 2) % SLOTS;
+	return steps[s] & ((UINT64_C(1) << FROM) - 1);
+}
+
+static unsigned before(const uint64_t *steps, unsigned s)
+{
+	return (unsigned)(steps[s] >> FROM >> CELL_BITS);
+}
+
+/* The cell whose fingerprint can go to step s. */
+static uint64_t cell_before(const struct blm_part *part, const uint64_t *steps, unsigned s)
+{
+	return first_cell(part, place_at(steps, before(steps, s)))
+		+ (steps[s] >> FROM & ((1 << CELL_BITS) - 1));
 }
 
 /*
- * The first of the shortest paths to an empty cell: no bucket is on it twice. Returns its last
- * step; -EXFULL: none.
+ * The place that step s came from is known to be full. In a damaged file a cell can name a place
+ * that does not exist.
+ */
+static unsigned add_step(const struct blm_part *part, uint64_t *steps, unsigned count, unsigned s,
+			 unsigned i, uint64_t to)
+{
+	if (count == SEARCHED || to >= cuckoo_place_count(&part->shape)
+	    || to == place_at(steps, s)
+	    || (s >= 2 && to == place_at(steps, before(steps, s))))
+		return count;
+	steps[count] = to | (uint64_t)(s << CELL_BITS | i) << FROM;
+	fetch(part, to);
+	return count + 1;
+}
+
+/*
+ * The first of the shortest paths to an empty cell: no cell is on it twice. Returns its last step;
+ * -EXFULL: none.
  */
 static int search(const struct blm_part *part, const struct spot *at, uint64_t *steps,
 		  uint64_t *ret_empty)
 {
-	unsigned count = 2;
+	unsigned count = 2, slots = cuckoo_places_of(&part->shape).slots;
 
-	steps[0] = at->bucket;
-	steps[1] = other(part, at->bucket, at->print);
+	steps[0] = at->place;
+	steps[1] = other(part, at->place, at->print);
 	for (unsigned s = 0; s < count; s++) {
-		unsigned empty = find(part, steps[s], 0);
+		uint64_t first = first_cell(part, place_at(steps, s));
+		unsigned empty = find(part, place_at(steps, s), 0);
 
 		if (empty) {
-			*ret_empty = SLOTS * steps[s] + (unsigned)__builtin_ctz(empty);
+			*ret_empty = first + (unsigned)__builtin_ctz(empty);
 			return (int)s;
 		}
-		for (unsigned i = 0; i < SLOTS && count < SEARCHED; i++, count++) {
-			steps[count] = other(part, steps[s],
-					     get_cell(part, cell_before(steps, count)));
-			fetch(part, steps[count]);
+		for (unsigned i = 0; i < slots; i++) {
+			struct spot in = spot_in(part, first + i);
+
+			count = add_step(part, steps, count, s, i,
+					 other(part, in.place, in.print));
+			count = add_step(part, steps, count, s, i, in.place);
 		}
 	}
 	return -EXFULL;
@@ -355,35 +372,51 @@ static int search(const struct blm_part *part, const struct spot *at, uint64_t *
 static int make_room_for(struct blm_part *part, const struct spot *at)
 {
 	uint64_t steps[SEARCHED], empty = 0;
-	int s = search(part, at, steps, &empty);
+	int found = search(part, at, steps, &empty);
+	unsigned s = (unsigned)found;
 
-	for (; s >= 2; s = (s - 2) / SLOTS) {
-		uint64_t from = cell_before(steps, (unsigned)s);
+	if (found < 0)
+		return blm_fail(found, "the filter is full");
+	for (; s >= 2; s = before(steps, s)) {
+		uint64_t from = cell_before(part, steps, s);
 
-		move(part, from, empty);
+		move_as(part, from, empty, held(part, place_at(steps, s), empty,
+						spot_in(part, from).print));
 		empty = from;
 	}
-	if (s < 0)
-		return blm_fail(s, "the filter is full");
-	place(part, empty, at->print);
+	place(part, empty, held(part, place_at(steps, s), empty, at->print));
 	return 1;
+}
+
+/* Is this place full of the fingerprint, in this place or in the other one? */
+static bool is_full_of(const struct blm_part *part, uint64_t place, uint64_t other,
+		       uint64_t print)
+{
+	uint64_t first = first_cell(part, place);
+	unsigned same = 0, slots = cuckoo_places_of(&part->shape).slots;
+
+	for (unsigned i = 0; i < slots; i++) {
+		struct spot in = spot_in(part, first + i);
+
+		same += in.print == print && (in.place == place || in.place == other);
+	}
+	return same == slots;
 }
 
 static int add_hash(struct blm_part *part, const struct blm_hash *hash)
 {
 	struct spot at = spot_of(part, hash);
+	uint64_t second = other(part, at.place, at.print);
 
-	uint64_t second = other(part, at.bucket, at.print);
-
-	if (place_in(part, at.bucket, at.print) || place_in(part, second, at.print))
+	if (place_in(part, at.place, at.print) || place_in(part, second, at.print))
 		return 1;
 	/*
-	 * a fingerprint moves only between the two buckets that both are full of it, so no path
+	 * a fingerprint moves only between its two places that both are full of it, so no path
 	 * leads to an empty cell
 	 */
-	if (find(part, at.bucket, at.print) == ALL_SLOTS
-	    && find(part, second, at.print) == ALL_SLOTS)
-		return blm_fail(-EMLINK, "the two buckets of a key are full of it");
+	if (is_full_of(part, at.place, second, at.print)
+	    && is_full_of(part, second, at.place, at.print))
+		return blm_fail(-EMLINK, "the two places of a key are full of it");
 	return make_room_for(part, &at);
 }
 
@@ -397,12 +430,12 @@ static int claim(struct blm_part *part, const struct blm_hashed *key)
 	return contains_hash(part, &key->hash) ? 0 : add_hash(part, &key->hash);
 }
 
-static bool clear_in(struct blm_part *part, uint64_t bucket, uint64_t print)
+static bool clear_in(struct blm_part *part, uint64_t at, uint64_t print)
 {
-	unsigned found = find(part, bucket, print);
+	unsigned found = find(part, at, print);
 
 	if (found)
-		place(part, SLOTS * bucket + (unsigned)__builtin_ctz(found), 0);
+		place(part, first_cell(part, at) + (unsigned)__builtin_ctz(found), 0);
 	return found;
 }
 
@@ -410,8 +443,8 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 {
 	struct spot at = spot_of(part, &key->hash);
 
-	return clear_in(part, at.bucket, at.print)
-		|| clear_in(part, other(part, at.bucket, at.print), at.print);
+	return clear_in(part, at.place, at.print)
+		|| clear_in(part, other(part, at.place, at.print), at.print);
 }
 
 const struct blm_kind blm_kind_cuckoo = {
@@ -419,12 +452,14 @@ const struct blm_kind blm_kind_cuckoo = {
 	.name = "cuckoo",
 	.protocol = BLM_SINGLE_WRITER_CHECKPOINT,
 	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a "
-	"rate of 0.0008, and three times that on disk",
+	"rate of 0.0033, and three times that on disk",
 	.caveat = "removing a key that was never added can take out another: it seems to be there "
-	"with the false-positive rate; a key is in it up to 8 times, so add what may come more "
+	"with the false-positive rate; a key is in it up to 4 times, so add what may come more "
 	"often by claim; a copy by `cp` while it is changed can lack keys that are moved: use "
 	"blm_copy()",
-	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.options = options,
+	.plan = blm_cuckoo_plan, .valid = blm_cuckoo_valid, .contains = contains,
+	.rate_at = blm_cuckoo_rate_at,
 	.add = add, .remove = remove_key, .claim = claim, .recover = recover,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
 	.contains_many = contains_many, .describe = describe,

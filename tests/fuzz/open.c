@@ -67,6 +67,7 @@ static const struct blm_params bases[] = {
 	BLM_PARAMS(.kind = "approximator", .cells = 100, .probes = 3,
 		   .options = "bits=21,lattice=min"),
 	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01),
+	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01, .options = "layout=buckets"),
 	BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true),
 	BLM_PARAMS(.kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1"),
 	BLM_PARAMS(.kind = "recent", .capacity = 100, .rate = 0.01, .options = "spare=1"),

@@ -84,12 +84,14 @@ static void take_out_and_ask(struct blm_filter *f, uint64_t keys)
 
 START_TEST(fingerprints_of_every_width)
 {
-	static const char *const kinds[] = { "cuckoo", "d-left" };
+	static const struct { const char *kind, *options;
+	} kinds[] = { { "cuckoo", NULL }, { "d-left", NULL }, { "cuckoo", "layout=buckets" } };
 
 	for (double rate = 0.4; rate > 1e-8; rate /= SANITIZED ? 9 : 3)
 		for (uint64_t cells = 32; cells <= 2048; cells *= 8) {
-			struct blm_params p = BLM_PARAMS(.kind = kinds[_i], .cells = cells,
-							 .rate = rate);
+			struct blm_params p = BLM_PARAMS(.kind = kinds[_i].kind, .cells = cells,
+							 .rate = rate,
+							 .options = kinds[_i].options);
 			struct blm_filter *f = make(p);
 
 			fill_and_ask(f, cells, blm_add);
@@ -278,7 +280,7 @@ int main(void)
 	Suite *s = begin_suite("many");
 	TCase *tc = tcase_create("many says what each says, of");
 
-	tcase_add_loop_test(tc, fingerprints_of_every_width, 0, 2);
+	tcase_add_loop_test(tc, fingerprints_of_every_width, 0, 3);
 	tcase_add_test(tc, signatures_of_every_width_in_tables_up_to_full);
 	tcase_add_test(tc, counters_and_fading_cells_of_every_width);
 	tcase_add_loop_test(tc, values_of_every_width_on_every_lattice, 0, 3);

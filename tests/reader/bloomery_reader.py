@@ -749,26 +749,31 @@ class Fingerprints:
 
 class Cuckoo(Fingerprints):
 	"""Kind 8."""
+	WINDOWS = 1
+
 	@staticmethod
 	def args_valid(args):
-		return not any(args)
+		return args[0] <= 1 and not any(args[1:])
 
-	@staticmethod
-	def valid(part, args):
-		return (4 <= part.cells <= TWO_47 and part.cells % 4 == 0 and part.probes == 2 and 4 <= part.cell_bits <= 32
+	@classmethod
+	def shape(kind, args):
+		"""Cells of a place, cells to the next, and bits that say which of a place's a cell is."""
+		return (2, 1, 1) if args[0] == kind.WINDOWS else (4, 4, 0)
+
+	@classmethod
+	def valid(kind, part, args):
+		slots, step, _ = kind.shape(args)
+		return (slots <= part.cells <= TWO_47 and part.cells % step == 0 and part.probes == 2 and 4 <= part.cell_bits <= 32
 			and part.bytes == ((part.cells * part.cell_bits + 7) // 8 + 63) // 64 * 64)
-
-	@staticmethod
-	def places(family, key, part):
-		lo, hi = family.hash(key)
-		buckets = part.cells // 4
-		mark, first = 1 + scale(lo, (1 << part.cell_bits) - 1), scale(hi, buckets)
-		return mark, (first, (scale(unfold(mark, 0, 0), buckets) - first) % buckets)
 
 	@classmethod
 	def holds(kind, image, family, key, part, args):
-		mark, buckets = kind.places(family, key, part)
-		return any(bits_at(image, part.offset, (4 * b + i) * part.cell_bits, part.cell_bits) == mark for b in buckets for i in range(4))
+		slots, step, tag = kind.shape(args)
+		lo, hi = family.hash(key)
+		places = (part.cells - slots) // step + 1
+		mark, first = 1 + scale(lo, (1 << part.cell_bits - tag) - 1), scale(hi, places)
+		return any(bits_at(image, part.offset, (step * place + i) * part.cell_bits, part.cell_bits) == (mark << tag) + i * tag
+			for place in (first, (scale(unfold(mark, 0, 0), places) - first) % places) for i in range(slots))
 
 
 class DLeft(Fingerprints):

@@ -84,10 +84,10 @@ the_bound_is_told_only_where_it_is_one() {
 the_kinds_are_as_small_as_their_summaries_say() {
 	bits() { bloomery plan -n $1 -p $2 --kind $3 --json | json 'j["bits_per_key"]'; }
 	summary() { bloomery kinds --json | json "[x['summary'] for x in all if x['name'] == '$1'][0]"; }
-	summary cuckoo | grep -q 'below a rate of 0.0008, and three times that on disk'; summary d-left | grep -q 'below a rate of 0.01 in less than half'
+	summary cuckoo | grep -q 'below a rate of 0.0033, and three times that on disk'; summary d-left | grep -q 'below a rate of 0.01 in less than half'
 	for n in 100k 1m 10m; do
-		for p in 0.000799 0.0005 0.0003 0.0001 0.00001; do same "$(python3 -c "print($(bits $n $p cuckoo) < $(bits $n $p classic))")" True; done
-		same "$(python3 -c "print($(bits $n 0.0009 cuckoo) > $(bits $n 0.0009 classic))")" True
+		for p in 0.0033 0.0025 0.0018 0.0009 0.0005 0.0003 0.0001 0.00001; do same "$(python3 -c "print($(bits $n $p cuckoo) < $(bits $n $p classic))")" True; done
+		same "$(python3 -c "print($(bits $n 0.00355 cuckoo) > $(bits $n 0.00355 classic))")" True
 		for p in 0.00999 0.005 0.001 0.0001; do same "$(python3 -c "print($(bits $n $p d-left) < $(bits $n $p counting) / 2)")" True; done
 	done
 	bloomery plan -n 1m -p 0.001 --kind cuckoo --json | holds 'j["bytes"] > 1.9 * j["data_bytes"]'

@@ -79,14 +79,20 @@ static inline void place(struct blm_part *part, uint64_t cell, uint64_t print)
 	in_limbo(part, 0);
 }
 
-static inline void move(struct blm_part *part, uint64_t from, uint64_t to)
+/* What is moved is `value` at the new cell. */
+static inline void move_as(struct blm_part *part, uint64_t from, uint64_t to, uint64_t value)
 {
 	in_limbo(part, to + 1);
-	set_cell(part, to, get_cell(part, from));
+	set_cell(part, to, value);
 	store_release(own_word(part, MOVES), load_relaxed(own_word(part, MOVES)) + 1);
 	in_limbo(part, from + 1);
 	set_cell(part, from, 0);
 	in_limbo(part, 0);
+}
+
+static inline void move(struct blm_part *part, uint64_t from, uint64_t to)
+{
+	move_as(part, from, to, get_cell(part, from));
 }
 
 #endif
