@@ -53,18 +53,14 @@ static uint64_t cell_of(struct cuckoo_places places, uint64_t print, unsigned i)
 static unsigned find(const struct blm_part *part, uint64_t place, uint64_t print)
 {
 	struct cuckoo_places places = cuckoo_places_of(&part->shape);
-	unsigned bits = part->shape.cell_bits, found = 0;
-	uint64_t bit = place * places.step * bits, mask = mask_of(part);
-	const uint64_t *word = (const uint64_t *)part->bytes + bit / 64;
-	unsigned __int128 cells = load_acquire(word);
-	unsigned shift = bit % 64, all = places.slots * bits;
+	unsigned each = part->shape.cell_bits, bits = places.slots * each, found = 0;
+	uint64_t at = place * places.step * each, mask = mask_of(part);
+	const uint64_t *words = (const uint64_t *)part->bytes;
+	unsigned __int128 cells = lanes_load(words, at, bits <= 64 ? bits : 64);
 
-	if (shift + all > 64)
-		cells |= (unsigned __int128)load_acquire(word + 1) << 64;
-	cells >>= shift;
-	if (shift + all > 128)
-		cells |= (unsigned __int128)load_acquire(word + 2) << (128 - shift);
-	for (unsigned i = 0; i < places.slots; i++, cells >>= bits)
+	if (bits > 64)
+		cells |= (unsigned __int128)lanes_load(words, at + 64, bits - 64) << 64;
+	for (unsigned i = 0; i < places.slots; i++, cells >>= each)
 		found |= (unsigned)(((uint64_t)cells & mask) == cell_of(places, print, i)) << i;
 	return found;
 }
@@ -75,19 +71,23 @@ struct spot {
 	uint64_t place, print;
 };
 
+/* The other place of a fingerprint that is in this one, of so many. */
+static uint64_t other_of(uint64_t places, uint64_t place, uint64_t print)
+{
+	uint64_t sum = scale(unfold(print, 0, 0), places);
+
+	return sum >= place ? sum - place : sum + places - place;
+}
+
 static struct spot spot_of(const struct blm_part *part, const struct blm_hash *hash)
 {
 	return (struct spot){ scale(hash->hi, cuckoo_place_count(&part->shape)),
 			      1 + scale(hash->lo, cuckoo_prints(&part->shape)) };
 }
 
-/* The other place of a fingerprint that is in this one. */
 static uint64_t other(const struct blm_part *part, uint64_t place, uint64_t print)
 {
-	uint64_t places = cuckoo_place_count(&part->shape),
-		 sum = scale(unfold(print, 0, 0), places);
-
-	return sum >= place ? sum - place : sum + places - place;
+	return other_of(cuckoo_place_count(&part->shape), place, print);
 }
 
 /*
@@ -96,26 +96,39 @@ static uint64_t other(const struct blm_part *part, uint64_t place, uint64_t prin
  */
 struct reader {
 	const struct blm_part *part;
+	uint64_t places, prints;	/* how many */
+	uint64_t numbers;		/* of the cells in their window, as they hold them */
 	struct blm_lanes cells;		/* of a place */
 	unsigned bits, step;		/* of them all; from one place to the next */
 	unsigned tag;
-	uint64_t numbers;		/* of the cells in their window, as they hold them */
 };
 
 static struct reader reader_of(const struct blm_part *part)
 {
 	struct cuckoo_places places = cuckoo_places_of(&part->shape);
-	unsigned each = part->shape.cell_bits, bits = places.slots * each;
+	unsigned each = part->shape.cell_bits;
+	struct reader r = { .part = part, .places = cuckoo_place_count(&part->shape),
+			    .prints = cuckoo_prints(&part->shape), .bits = places.slots * each,
+			    .step = places.step * each, .tag = places.tag };
 
-	return (struct reader){ part, bits <= 64 ? lanes_of(places.slots, each)
-				: (struct blm_lanes){ 0 }, bits, places.step * each, places.tag,
-				places.tag ? UINT64_C(1) << each : 0 };
+	if (places.tag) {
+		r.numbers = UINT64_C(1) << each;
+		r.cells = (struct blm_lanes){ 1 | r.numbers, (1 | r.numbers) << (each - 1) };
+	} else if (r.bits <= 64) {
+		r.cells = lanes_of(places.slots, each);
+	}
+	return r;
 }
 
-/* All cells of a place that has this fingerprint in each. */
-static uint64_t all_of(const struct reader *r, uint64_t print)
+/* Where a key is, and all cells of a place that has its fingerprint in each. */
+static inline void find_places(const struct reader *r, const struct blm_hash *hash,
+			       uint64_t ret[BLM_PLACES])
 {
-	return (print << r->tag) * r->cells.low | r->numbers;
+	uint64_t print = 1 + scale(hash->lo, r->prints);
+
+	ret[0] = scale(hash->hi, r->places);
+	ret[1] = other_of(r->places, ret[0], print);
+	ret[2] = (print << r->tag) * r->cells.low | r->numbers;
 }
 
 /* Not 0: yes. */
@@ -128,10 +141,10 @@ static uint64_t has(const struct reader *r, uint64_t place, uint64_t wanted)
 
 static bool look(const struct reader *r, const struct blm_hash *hash)
 {
-	struct spot at = spot_of(r->part, hash);
-	uint64_t wanted = all_of(r, at.print);
+	uint64_t at[BLM_PLACES];
 
-	return has(r, at.place, wanted) | has(r, other(r->part, at.place, at.print), wanted);
+	find_places(r, hash, at);
+	return has(r, at[0], at[2]) | has(r, at[1], at[2]);
 }
 
 static bool look_plainly(const struct blm_part *part, const struct blm_hash *hash)
@@ -165,13 +178,19 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return contains_hash(part, &key->hash);
 }
 
+/* The first and the last byte of a place that begins at this bit. */
+static void fetch_bits(const struct blm_part *part, uint64_t at, unsigned bits)
+{
+	blm_fetch(part->bytes + at / 8);
+	blm_fetch(part->bytes + (at + bits) / 8);
+}
+
 static void fetch(const struct blm_part *part, uint64_t place)
 {
 	struct cuckoo_places places = cuckoo_places_of(&part->shape);
-	const uint8_t *at = part->bytes + place * places.step * part->shape.cell_bits / 8;
+	unsigned each = part->shape.cell_bits;
 
-	blm_fetch(at);
-	blm_fetch(at + places.slots * part->shape.cell_bits / 8);
+	fetch_bits(part, place * places.step * each, places.slots * each);
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
@@ -185,13 +204,10 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 static void locate(const void *how, const struct blm_hash *hash, uint64_t ret[BLM_PLACES])
 {
 	const struct reader *r = how;
-	struct spot at = spot_of(r->part, hash);
 
-	ret[0] = at.place;
-	ret[1] = other(r->part, at.place, at.print);
-	ret[2] = all_of(r, at.print);
-	fetch(r->part, ret[0]);
-	fetch(r->part, ret[1]);
+	find_places(r, hash, ret);
+	fetch_bits(r->part, ret[0] * r->step, r->bits);
+	fetch_bits(r->part, ret[1] * r->step, r->bits);
 }
 
 static bool ask(const void *how, const struct blm_hash *hash, const uint64_t places[BLM_PLACES])
