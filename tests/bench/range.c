@@ -8,6 +8,7 @@
  * key are not counted.
  */
 #include "../info.h"
+#include "range_keys.h"
 #include <bloomery.h>
 
 #include <endian.h>
@@ -55,49 +56,12 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static uint64_t random_word(uint64_t *state)
-{
-	uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-	return x ^ x >> 31;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double times[ROUNDS])
-{
-	for (int i = 1; i < ROUNDS; i++)
-		for (int j = i; j && times[j] < times[j - 1]; j--) {
-			double t = times[j];
-
-			times[j] = times[j - 1];
-			times[j - 1] = t;
-		}
-	return times[ROUNDS / 2];
-}
-
 /* ---- Keys: first and last place of each, in order ---- */
 
 struct keys {
 	uint64_t *first, *last;
 	size_t count;
 };
-
-/* Lengths from 16 to 24, more than half of them 24. */
-static unsigned length_of(uint64_t x)
-{
-	static const uint8_t lengths[] = { 24, 24, 24, 24, 24, 24, 24, 24,
-					   24, 23, 22, 22, 21, 20, 19, 16 };
-
-	return lengths[x % sizeof(lengths)];
-}
 
 static struct keys make_keys(const struct set *set, size_t count)
 {
@@ -110,8 +74,8 @@ static struct keys make_keys(const struct set *set, size_t count)
 		uint64_t x = random_word(&state);
 
 		k.first[i] = set->span ? x % set->span
-				       : (x >> 32) >> (32 - length_of(x)) << (32 - length_of(x))
-						 | length_of(x) << 1;
+				       : random_network(x, random_length(x))
+						 | random_length(x) << 1;
 	}
 	qsort(k.first, count, sizeof(uint64_t), by_number);
 	for (size_t i = 0; i < count; i++)	/* each once */
@@ -215,35 +179,19 @@ static void make_questions(const struct set *set, const struct keys *k, uint64_t
 	}
 }
 
-/* The first key not below a place. */
-static size_t key_from(const struct keys *k, uint64_t place)
-{
-	size_t from = 0, to = k->count;
-
-	while (from < to) {
-		size_t half = from + (to - from) / 2;
-
-		if (k->first[half] < place)
-			from = half + 1;
-		else
-			to = half;
-	}
-	return from;
-}
-
 static bool holds(const struct set *set, const struct keys *k, size_t i)
 {
 	uint64_t from = be64toh(number[0][i]), to = be64toh(number[1][i]);
 	size_t at;
 
 	if (set->span) {
-		at = key_from(k, from);
+		at = count_below(k->first, k->count, from);
 		return at < k->count && k->first[at] <= to;
 	}
 	for (unsigned length = 16; length <= 24; length++) {
 		uint64_t network = from >> (32 - length) << (32 - length) | length << 1;
 
-		at = key_from(k, network);
+		at = count_below(k->first, k->count, network);
 		if (at < k->count && k->first[at] == network)
 			return true;
 	}
@@ -301,7 +249,7 @@ static void ask(const struct set *set, const struct keys *k, const struct blm_fi
 		times[2][round] = (now() - begun) / MANY;
 	}
 	for (int i = 0; i < 3; i++)
-		ret[i] = median(times[i]);
+		ret[i] = median_of(times[i], ROUNDS);
 }
 
 /*
