@@ -470,9 +470,9 @@ const struct blm_kind blm_kind_cuckoo = {
 	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a "
 	"rate of 0.0033, and three times that on disk",
 	.caveat = "removing a key that was never added can take out another: it seems to be there "
-	"with the false-positive rate; a key is in it up to 4 times, so add what may come more "
-	"often by claim; a copy by `cp` while it is changed can lack keys that are moved: use "
-	"blm_copy()",
+	"with the false-positive rate; a key is in it up to 4 times (8 times with layout=buckets), "
+	"so add what may come more often by claim; a copy by `cp` while it is changed can lack "
+	"keys that are moved: use blm_copy()",
 	.options = options,
 	.plan = blm_cuckoo_plan, .valid = blm_cuckoo_valid, .contains = contains,
 	.rate_at = blm_cuckoo_rate_at,

@@ -67,7 +67,6 @@ static const struct blm_params bases[] = {
 	BLM_PARAMS(.kind = "approximator", .cells = 100, .probes = 3,
 		   .options = "bits=21,lattice=min"),
 	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01),
-	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01, .options = "layout=buckets"),
 	BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true),
 	BLM_PARAMS(.kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1"),
 	BLM_PARAMS(.kind = "recent", .capacity = 100, .rate = 0.01, .options = "spare=1"),
@@ -83,6 +82,7 @@ static const struct blm_params bases[] = {
 	BLM_PARAMS(.kind = "attenuated", .capacity = 50, .rate = 0.1, .options = "depth=3"),
 	BLM_PARAMS(.kind = "redis-cuckoo", .cells = 96, .options = "bucket-size=3,expansion=2"),
 	BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 100, .rate = 0.05, .no_checkpoint = true),
+	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01, .options = "layout=buckets"),
 };
 static const uint8_t secret[BLM_SECRET_BYTES] = "a fuzzer's own";
 static uint8_t *base[BASES_MAX];

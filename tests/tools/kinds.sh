@@ -196,6 +196,17 @@ the_sizes_of_a_filter_hold_what_it_was_made_for() {
 	done
 }
 
+a_cuckoo_filter_has_whole_places() {
+	exits 64 bloomery create ./f -m 1 --kind cuckoo; says 'at least 2 cells, not 1'
+	exits 64 bloomery create ./f -m 1001 --kind cuckoo --with layout=buckets; says 'a multiple of 4 cells, not 1001'
+	bloomery create ./f -m 1001 --kind cuckoo
+	bloomery create ./g -m 1000 --kind cuckoo --with layout=buckets
+	seq 900 | bloomery add ./f; seq 900 | bloomery add ./g
+	same "$(seq 900 | bloomery test -c ./f)" 900; same "$(seq 900 | bloomery test -c ./g)" 900
+	seq 900 > keys; bloomery rebuild ./g --from keys
+	[[ $(bloomery info ./f) == *'k 2; layout=windows'* ]]; [[ $(bloomery info ./g) == *'k 2; layout=buckets'* ]]
+}
+
 a_rate_that_is_out_of_reach_is_told_from_the_one_that_is_not() {
 	exits 64 bloomery create ./f -n 100t -p 1e-9 --kind blocked; not grep -q classic exits.err
 	exits 64 bloomery create ./f -n 3t -p 1e-9 --kind blocked; says 'the kind classic can'
