@@ -71,10 +71,15 @@ struct spot {
 	uint64_t place, print;
 };
 
-/* The other place of a fingerprint that is in this one, of so many. */
-static uint64_t other_of(uint64_t places, uint64_t place, uint64_t print)
+/*
+ * The other place of a fingerprint that is in this one, of so many. In buckets two places that are
+ * two moves apart differ by the difference of two fingerprints, times a constant. So many moves
+ * reach few places, which windows, of fewer cells, could not bear: there the word is mixed again.
+ */
+static uint64_t other_of(uint64_t places, unsigned tag, uint64_t place, uint64_t print)
 {
-	uint64_t sum = scale(unfold(print, 0, 0), places);
+	uint64_t word = unfold(print, 0, 0),
+		 sum = scale(tag ? unfold(word, word, 0) : word, places);
 
 	return sum >= place ? sum - place : sum + places - place;
 }
@@ -87,7 +92,8 @@ static struct spot spot_of(const struct blm_part *part, const struct blm_hash *h
 
 static uint64_t other(const struct blm_part *part, uint64_t place, uint64_t print)
 {
-	return other_of(cuckoo_place_count(&part->shape), place, print);
+	return other_of(cuckoo_place_count(&part->shape), cuckoo_places_of(&part->shape).tag,
+			place, print);
 }
 
 /*
@@ -127,7 +133,7 @@ static inline void find_places(const struct reader *r, const struct blm_hash *ha
 	uint64_t print = 1 + scale(hash->lo, r->prints);
 
 	ret[0] = scale(hash->hi, r->places);
-	ret[1] = other_of(r->places, ret[0], print);
+	ret[1] = other_of(r->places, r->tag, ret[0], print);
 	ret[2] = (print << r->tag) * r->cells.low | r->numbers;
 }
 

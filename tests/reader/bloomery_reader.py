@@ -772,8 +772,11 @@ class Cuckoo(Fingerprints):
 		lo, hi = family.hash(key)
 		places = (part.cells - slots) // step + 1
 		mark, first = 1 + scale(lo, (1 << part.cell_bits - tag) - 1), scale(hi, places)
+		word = unfold(mark, 0, 0)
+		if tag:
+			word = unfold(word, word, 0)
 		return any(bits_at(image, part.offset, (step * place + i) * part.cell_bits, part.cell_bits) == (mark << tag) + i * tag
-			for place in (first, (scale(unfold(mark, 0, 0), places) - first) % places) for i in range(slots))
+			for place in (first, (scale(word, places) - first) % places) for i in range(slots))
 
 
 class DLeft(Fingerprints):
