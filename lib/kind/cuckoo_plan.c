@@ -11,7 +11,7 @@ enum {
 };
 
 /*
- * The first key finds no room when buckets are 0.97 full, and windows 0.945. That is so where cells
+ * The first key finds no room when buckets are 0.97 full, and windows 0.95. That is so where cells
  * have 8 bits or more.
  */
 static const struct load {

@@ -87,6 +87,19 @@ START_TEST(it_is_as_full_as_planned_when_the_first_key_finds_no_room)
 }
 END_TEST
 
+/* There the moves must not lead to the same places again and again. */
+START_TEST(windows_fill_with_cells_of_8_bits_too)
+{
+	struct blm_filter *f = make_as(&layouts[1], 200000, 0.03, 1);
+	uint64_t keys = fill(f, 0);
+
+	ck_assert_uint_eq(info(f).cell_bits, 8);
+	ck_assert_double_ge((double)keys / (double)info(f).cells, 0.945);
+	ck_assert_uint_eq(found(f, 0, keys), keys);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(small_ones_take_their_capacity)
 {
 	for (uint64_t capacity = 1; capacity < 3000; capacity = capacity * 5 / 3 + 1)
@@ -1394,6 +1407,7 @@ int main(void)
 	TCase *tc = tcase_create("cuckoo"), *threads = tcase_create("threads");
 
 	tcase_add_loop_test(tc, it_is_as_full_as_planned_when_the_first_key_finds_no_room, 0, 2);
+	tcase_add_test(tc, windows_fill_with_cells_of_8_bits_too);
 	tcase_add_loop_test(tc, small_ones_take_their_capacity, 0, 2);
 	tcase_add_loop_test(tc, as_full_as_planned_its_rate_is_the_formulas_within_3_sigma, 0, 2);
 	tcase_add_test(tc, what_is_removed_is_gone_what_is_not_stays_and_room_is_made);
