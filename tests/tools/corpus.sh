@@ -189,6 +189,31 @@ a_document_passes_through_byte_for_byte() {
 	same "$(< out)" '{"a":1,"text":"b\nnew \"q\" \\ \u0001é\n","c":2}'
 }
 
+# A text without escapes but the shortest is copied as it was written, another one is written anew.
+a_shorter_text_is_escaped_as_short_as_it_can_be() {
+	no_json && return
+	printf '%s\n' '{"text":"gone"}' '{"text":"\"\\ \b\f\r\t/\ngone\nthe \"end\"\n\u007f"}' '{"text":"\/ \u0022\ngone\nend"}' \
+		'{"text":"gone\nof more than sixteen bytes, \"quoted\" and \\, with a line of \u0000 and é\ngone"}' '{"text":"gone\n\"a\"\ngone\n\"b\"\ngone"}' > in
+	bloomery corpus dedup -F ./f $new --by paragraph in > out
+	printf '%s\n' '{"text":"gone"}' "$(printf '{"text":"\\"\\\\ \\b\\f\\r\\t/\\nthe \\"end\\"\\n\x7f"}')" '{"text":"/ \"\nend"}' \
+		'{"text":"of more than sixteen bytes, \"quoted\" and \\, with a line of \u0000 and é\n"}' '{"text":"\"a\"\n\"b\"\n"}' | cmp - out
+}
+
+# To standard output a filter is asked and changed in one step, unless its kind forgets or cannot claim.
+standard_output_gets_what_a_file_gets_with_each_kind() {
+	no_json && return
+	python3 "$reference" make 60 a.jsonl
+	for kind in $(bloomery kinds --json | python3 -c 'import json, sys; print(*(k["name"] for k in map(json.loads, sys.stdin) if "add" in k["can"]))'); do
+		options="--by paragraph --create -n 10k --kind $kind --seed 7 -q"
+		# shellcheck disable=SC2086
+		bloomery corpus dedup -F ./$kind.1 $options a.jsonl > kept 2> err || { grep -q "takes 0$\|takes none$" err; continue; }	# no seed, no hashes
+		# shellcheck disable=SC2086
+		bloomery corpus dedup -F ./$kind.2 $options -o $kind a.jsonl > log
+		cmp $kind/a.jsonl kept
+	done
+	[ -d blocked ]; [ -d scalable ]; [ -d window ]
+}
+
 packed_files_are_read_and_written() {
 	no_json && return
 	python3 "$reference" make 300 a.jsonl

@@ -42,14 +42,17 @@ static inline bool is_part_of_ngrams(void)
  * n-grams. A unit without keys is kept and has no place in the journal.
  */
 struct unit {
-	size_t begin, end;	/* bytes of the text, the separator behind it included */
-	size_t body_end;	/* ... without the separator */
-	size_t first;		/* of its keys */
+	uint32_t begin, end;	/* bytes of the text, the separator behind it included */
+	uint32_t body_end;	/* ... without the separator */
+	uint32_t first;		/* of its keys */
 	uint32_t asked, added;	/* keys: that are asked, of those that are added */
 	uint32_t seen;		/* of those that are asked */
 	bool blank;		/* has no token */
 	bool removed;
 };
+
+/* A batch has many, and each step reads all of them. */
+_Static_assert(sizeof(struct unit) == 32, "two units are one cache line");
 
 struct document {
 	const char *line;	/* without its end */
@@ -58,6 +61,8 @@ struct document {
 	size_t id_begin, id_end;	/* ... the id; equal: it has none */
 	size_t text, text_length;	/* in the arena, decoded */
 	size_t first, count;	/* units */
+	uint64_t keyed, keys;	/* units that have keys; their keys that are asked */
+	size_t gone;		/* units that are removed */
 	bool removed;
 };
 
@@ -68,6 +73,8 @@ struct span {
 
 struct decision;
 
+enum { ARENA_BEHIND = 16 };
+
 /* The documents of one block of lines, with their units, keys and hashes. */
 struct batch_of_documents {
 	struct document *documents;
@@ -75,7 +82,7 @@ struct batch_of_documents {
 	struct span *keys;
 	struct blm_hash *hashes;	/* of the keys, for one filter */
 	struct decision *decision;	/* of judge.c, for the next batch too */
-	char *arena;
+	char *arena;		/* there are ARENA_BEHIND more bytes behind what is used */
 	size_t document_count, unit_count, key_count, used;
 	size_t document_room, unit_room, key_room, hash_room, arena_room;
 	uint64_t bad;		/* lines that were left out */
@@ -146,7 +153,7 @@ int judge_and_claim(struct batch_of_documents *batch, struct ledger *ledger,
 int judge_only(struct batch_of_documents *batch, const struct blm_filter *f, uint64_t hash_id,
 	       uint64_t *ret_found);
 void decision_free(struct decision *decision);
-/* Sets `removed` of units and documents by their answers. */
+/* Sets `removed` of units and documents by their answers, and the counts of documents. */
 void judge(struct batch_of_documents *batch);
 
 /* ---- write.c: what becomes of the documents ---- */

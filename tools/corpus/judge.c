@@ -25,38 +25,65 @@ static bool adds_all(void)
 	return corpus.dolma || is_part_of_ngrams();
 }
 
-/* Of a part of the n-grams each unit with a seen key has a span. */
+/* By n-grams. Each unit of a part that has a seen key has a span. */
 static bool is_share_reached(uint64_t seen, uint64_t asked)
 {
 	if (!asked || (!seen && !corpus.dolma))
 		return false;
-	if (is_part_of_ngrams())
-		return true;
-	return corpus.by == BY_NGRAM ? (double)seen / (double)asked >= corpus.threshold
-		: seen == asked;
+	return is_part_of_ngrams() || (double)seen / (double)asked >= corpus.threshold;
 }
 
-static void judge_document(struct batch_of_documents *b, struct document *d)
+/* By document and by paragraph a unit has one key, or none. */
+static void judge_single(struct batch_of_documents *b, struct document *d)
 {
-	uint64_t seen = 0, asked = 0;
-	bool any = false, rest = false;
+	uint64_t keyed = 0;
+	size_t gone = 0;
+	bool rest = false;
 
+	for (size_t i = d->first; i < d->first + d->count; i++) {
+		struct unit *unit = &b->units[i];
+
+		unit->removed = unit->seen;
+		keyed += unit->asked;
+		gone += unit->removed;
+		rest |= !unit->removed & !unit->blank;
+	}
+	d->keyed = d->keys = keyed;
+	d->gone = gone;
+	d->removed = gone && !rest;
+}
+
+static void judge_ngrams(struct batch_of_documents *b, struct document *d)
+{
+	uint64_t seen = 0;
+	bool rest = false, all;
+
+	d->keyed = d->keys = d->gone = 0;
 	for (size_t i = d->first; i < d->first + d->count; i++) {
 		struct unit *unit = &b->units[i];
 
 		unit->removed = is_share_reached(unit->seen, unit->asked);
 		seen += unit->seen;
-		asked += unit->asked;
-		any |= unit->removed;
+		d->keyed += unit->asked > 0;
+		d->keys += unit->asked;
+		d->gone += unit->removed;
 		rest |= !unit->removed && !unit->blank;
 	}
-	d->removed = any && !rest;
-	if (corpus.by != BY_NGRAM || corpus.judged != JUDGE_BOTH || is_part_of_ngrams()
-	    || !is_share_reached(seen, asked))
-		return;
-	d->removed = true;
-	for (size_t i = d->first; i < d->first + d->count; i++)
+	all = corpus.judged == JUDGE_BOTH && !is_part_of_ngrams()
+		&& is_share_reached(seen, d->keys);
+	for (size_t i = d->first; all && i < d->first + d->count; i++)
 		b->units[i].removed = b->units[i].asked;
+	if (all)
+		d->gone = d->keyed;
+	d->removed = all || (d->gone && !rest);
+}
+
+static void judge_document(struct batch_of_documents *b, struct document *d)
+{
+	if (corpus.by == BY_NGRAM)
+		judge_ngrams(b, d);
+	else
+		judge_single(b, d);
 }
 
 void judge(struct batch_of_documents *b)
@@ -325,6 +352,49 @@ static bool all_judged(const struct decision *w)
 	return w->journal && w->next + asked <= w->journal->units;
 }
 
+/*
+ * Without a journal and with one key for each unit, a key is asked and added at once. A unit that
+ * repeats one of the same batch finds its key, so no table is needed.
+ */
+static bool claims_at_once(const struct decision *w)
+{
+	return !w->journal && corpus.by != BY_NGRAM && w->ledger->can_claim;
+}
+
+static int claim_units(struct decision *w)
+{
+	struct batch_of_documents *b = w->batch;
+	size_t key = 0;
+	int64_t r;
+
+	if (!more_room(&w->bits, &w->bit_room, b->key_count / 64 + 1, sizeof(*w->bits)))
+		return broken("out of memory");
+	r = b->key_count ? blm_claim_hashes(w->ledger->f, w->ledger->hash_id, b->hashes,
+					    b->key_count, w->bits) : 0;
+	if (r < 0)
+		return fail(r);
+	/* some paragraphs are blank, which no processor predicts: no branch depends on it */
+	for (size_t i = 0; i < b->unit_count; i++) {
+		struct unit *unit = &b->units[i];
+
+		unit->seen = unit->asked & !bit(w->bits, key);
+		key += unit->asked;
+	}
+	w->next += key;
+	return can_be_read();
+}
+
+static int ask_and_add(struct decision *w)
+{
+	int code = ask(w);
+
+	if (code != DONE)
+		return code;
+	judge_in_order(w);
+	return ledger_commit(w->ledger, w->journal, w->seen, w->seen_count, w->kept,
+			     w->kept_count);
+}
+
 static int decide(struct decision *w)
 {
 	int code;
@@ -336,12 +406,7 @@ static int decide(struct decision *w)
 	code = ledger_begin(w->ledger, w->journal);
 	if (code != DONE)
 		return code;
-	code = ask(w);
-	if (code == DONE) {
-		judge_in_order(w);
-		code = ledger_commit(w->ledger, w->journal, w->seen, w->seen_count, w->kept,
-				     w->kept_count);
-	}
+	code = claims_at_once(w) ? claim_units(w) : ask_and_add(w);
 	return ledger_end(w->ledger, code);
 }
 

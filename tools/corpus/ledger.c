@@ -126,6 +126,8 @@ int ledger_open(struct ledger *ret, struct blm_filter *f)
 	if (r < 0)
 		return fail(r);
 	memcpy(l.uuid, info.uuid, sizeof(l.uuid));
+	/* kinds that forget renew the keys that they add, and not those that they are asked for */
+	l.can_claim = (info.can & (BLM_CAN_CLAIM | BLM_FORGETS | BLM_CAN_AGE)) == BLM_CAN_CLAIM;
 	path = intent_place(&info);
 	if (!path)
 		return FAILED;

@@ -60,6 +60,7 @@ struct ledger {
 	struct blm_filter *f;
 	uint64_t hash_id;
 	uint8_t uuid[16];
+	bool can_claim;		/* a claim finds what a question finds, and adds the rest */
 	struct mapped intent;
 };
 
@@ -94,7 +95,10 @@ void journal_delete(const char *path);
 /* The answer of a unit that is decided. */
 uint32_t journal_seen(const struct journal *journal, uint64_t unit);
 
-/* Decisions are made between these. @journal: NULL: of no output that outlives the process */
+/*
+ * Decisions are made between these. @journal: NULL: of no output that outlives the process. Such a
+ * decision may also be a claim of its keys in the filter.
+ */
 int ledger_begin(struct ledger *ledger, struct journal *journal);
 int ledger_end(struct ledger *ledger, int code);	/* Return: the code */
 /* Steps 4 to 8: of each unit how many of its keys were seen; the hashes of those that are kept. */

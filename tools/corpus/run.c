@@ -33,18 +33,12 @@ static void count_batch(struct tally *t, const struct batch_of_documents *b)
 	t->documents += b->document_count;
 	for (size_t i = 0; i < b->document_count; i++) {
 		const struct document *d = &b->documents[i];
-		bool shorter = false;
 
-		for (size_t n = d->first; n < d->first + d->count; n++) {
-			const struct unit *unit = &b->units[n];
-
-			t->units += unit->asked > 0;
-			t->keys += unit->asked;
-			t->removed += unit->removed;
-			shorter |= unit->removed;
-		}
+		t->units += d->keyed;
+		t->keys += d->keys;
+		t->removed += d->gone;
 		t->kept += !d->removed;
-		t->shortened += shorter && !d->removed;
+		t->shortened += d->gone && !d->removed;
 	}
 }
 

@@ -39,7 +39,7 @@ static size_t keep(struct batch_of_documents *b, const char *bytes, size_t count
 {
 	size_t at = b->used;
 
-	if (!more_room(&b->arena, &b->arena_room, at + count + 1, 1))
+	if (!more_room(&b->arena, &b->arena_room, at + count + ARENA_BEHIND, 1))
 		return SIZE_MAX;
 	if (count)
 		memcpy(b->arena + at, bytes, count);
@@ -61,8 +61,8 @@ static struct unit *add_unit(struct batch_of_documents *b, size_t begin, size_t 
 	struct unit *unit = ROOM_FOR(b, unit, 1) ? &b->units[b->unit_count++] : NULL;
 
 	if (unit)
-		*unit = (struct unit){ .begin = begin, .body_end = body_end, .end = end,
-				       .first = b->key_count };
+		*unit = (struct unit){ .begin = (uint32_t)begin, .body_end = (uint32_t)body_end,
+				       .end = (uint32_t)end, .first = (uint32_t)b->key_count };
 	return unit;
 }
 
@@ -97,7 +97,7 @@ static size_t join_tokens(struct batch_of_documents *b, struct tokens *t, size_t
 
 	for (size_t i = 0; i < t->count; i++)
 		bytes += t->end[i] - t->begin[i] + 1;
-	if (!more_room(&b->arena, &b->arena_room, first + bytes + 1, 1))
+	if (!more_room(&b->arena, &b->arena_room, first + bytes + ARENA_BEHIND, 1))
 		return SIZE_MAX;
 	for (size_t i = 0; i < t->count; i++) {
 		size_t length = t->end[i] - t->begin[i];
@@ -131,7 +131,7 @@ static bool add_short(struct batch_of_documents *b, const struct tokens *t, size
 {
 	size_t at = b->used;
 
-	if (!more_room(&b->arena, &b->arena_room, at + length + 2, 1))
+	if (!more_room(&b->arena, &b->arena_room, at + length + 1 + ARENA_BEHIND, 1))
 		return false;
 	b->arena[at] = 0;	/* no n-gram begins so */
 	memcpy(b->arena + at + 1, b->arena + text, length);

@@ -10,18 +10,50 @@
 
 /* ---- The text without what was removed ---- */
 
+/*
+ * Where a text is written in its line. Return: does each escape take one byte more than its
+ * character, and no other character have one? Then each piece of the text is written there as
+ * result_string() writes it, as far behind the begin of the string as it has escapes before it.
+ */
+static bool is_plain_string(const struct batch_of_documents *b, const struct document *d)
+{
+	size_t written = d->text_end - d->text_begin - 2;
+
+	return written - d->text_length == count_escapes(b->arena + d->text, d->text_length);
+}
+
+struct piece {
+	struct result *result;
+	const char *text, *written;	/* the whole text; NULL: it must be escaped */
+	size_t at, escapes;		/* in `text`, with the escapes before */
+};
+
+static int write_piece(struct piece *p, size_t begin, size_t end)
+{
+	size_t from, count;
+
+	if (!p->written)
+		return result_string(p->result, p->text + begin, end - begin);
+	from = begin + p->escapes + count_escapes(p->text + p->at, begin - p->at);
+	count = end - begin + count_escapes(p->text + begin, end - begin);
+	p->at = end;
+	p->escapes = from + count - end;
+	return result_write(p->result, p->written + from, count);
+}
+
 static int write_shorter(struct result *r, const struct batch_of_documents *b,
 			 const struct document *d)
 {
-	const char *text = b->arena + d->text;
+	struct piece piece = { .result = r, .text = b->arena + d->text,
+			       .written = is_plain_string(b, d) ? d->line + d->text_begin + 1
+			       : NULL };
 	int code = result_write(r, d->line, d->text_begin + 1);
 
 	for (size_t i = d->first, end = i + d->count, to; code == DONE && i < end; i = to + 1) {
 		for (to = i; to < end && !b->units[to].removed; to++)
 			;
 		if (to > i)	/* the kept units from i up to it */
-			code = result_string(r, text + b->units[i].begin,
-					     b->units[to - 1].end - b->units[i].begin);
+			code = write_piece(&piece, b->units[i].begin, b->units[to - 1].end);
 	}
 	return code == DONE ? result_write(r, d->line + d->text_end - 1,
 					   d->length - d->text_end + 1) : code;
@@ -167,14 +199,6 @@ static int write_attributes(struct result *r, const struct batch_of_documents *b
 	return code == DONE ? result_print(r, "}") : code;
 }
 
-static bool is_shorter(const struct batch_of_documents *b, const struct document *d)
-{
-	for (size_t i = d->first; i < d->first + d->count; i++)
-		if (b->units[i].removed)
-			return true;
-	return false;
-}
-
 static int write_document(struct result *r, const struct batch_of_documents *b,
 			  const struct document *d)
 {
@@ -186,7 +210,7 @@ static int write_document(struct result *r, const struct batch_of_documents *b,
 		code = write_annotated(r, b, d);
 	else if (d->removed)
 		return DONE;
-	else if (is_shorter(b, d))
+	else if (d->gone)
 		code = write_shorter(r, b, d);
 	else	/* and the end of the line, which stands behind it */
 		return result_write(r, d->line, d->length + 1);
