@@ -1,6 +1,6 @@
 /*
  * ledger.c - processes that decide which units are kept, and die at every step of it: the program's
- * corpus/ledger.c
+ * corpus/ledger.c and corpus/journal.c
  */
 #include "corpus/ledger.h"
 #include "signals.h"
@@ -532,6 +532,149 @@ START_TEST(an_intent_with_fewer_hashes_than_it_says_is_refused)
 }
 END_TEST
 
+/* ---- Damage ---- */
+
+enum { REFUSED = 3 };
+
+static bool is_refusal(void)
+{
+	return strstr(said, "is damaged") || strstr(said, "other options")
+		|| strstr(said, "another version");
+}
+
+/* As a run does it: the keys after a power cut, then the rest of the file. */
+static int resume(void *context)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	int file = *(int *)context;
+	struct blm_filter *f;
+	struct ledger l;
+	struct journal j;
+	char path[700];
+	bool busy;
+
+	journal_path(file, path);
+	MUST(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE) == 0);
+	if (ledger_open(&l, f) != DONE || journal_open(&j, &l, path, mark, false, &busy) != DONE) {
+		MUST(is_refusal());
+		return REFUSED;
+	}
+	journal_close(&j, false);
+	ledger_close(&l);
+	blm_close(f);
+	return restore_file(context) || do_file(context);
+}
+
+/* A process dies at the step, and one byte of a file changes. It is noticed, or changes nothing. */
+static void damage_at(int step, int file, off_t at)
+{
+	static const char *const names[] = { ".file0.journal", ".claims" };
+	char path[800];
+	uint8_t byte;
+	int a = 0, b = 1, fd, code;
+
+	begin_world();
+	die_at(step, 3, &a);
+	with_end(filter_path, names[file], path);
+	fd = open(path, O_RDWR);
+	MUST(pread(fd, &byte, 1, at) == 1);
+	byte ^= (uint8_t)(1 << at % 8);
+	MUST(pwrite(fd, &byte, 1, at) == 1);
+	close(fd);
+	code = join(spawn(resume, &a));
+	if (code == 0)
+		code = join(spawn(resume, &b));
+	ck_assert_msg(code == 0 || code == REFUSED, "step %d, file %d, byte %lld", step, file,
+		      (long long)at);
+	if (code == 0)
+		one_copy_of_each_is_kept(step, (int)at);
+}
+
+START_TEST(a_damaged_journal_is_refused_or_changes_nothing)
+{
+	enum { HEAD = 96, RECORDS = MAPPED_LEAST, ANSWERS = 3 * GROUP };
+
+	for (off_t at = 0; at < HEAD; at++)
+		damage_at(at % 2 ? 9 : 8, 0, at);
+	for (off_t at = 0; at < 8 * ANSWERS; at++)
+		damage_at(at % 2 ? 9 : 8, 0, RECORDS + at);
+}
+END_TEST
+
+START_TEST(a_damaged_intent_is_refused_or_changes_nothing)
+{
+	enum { HEAD = 256, PATH = 120, HASHES = MAPPED_LEAST };
+
+	for (off_t at = 0; at < HEAD; at += at < PATH ? 1 : 7)
+		damage_at(8, 1, at);
+	for (off_t at = 0; at < 16 * GROUP; at++)
+		damage_at(8, 1, HASHES + at);
+}
+END_TEST
+
+/* The answers of a synced decision are zeros, also after another boot. */
+START_TEST(answers_that_were_on_the_disk_are_not_missing)
+{
+	const uint64_t none[2 * GROUP] = { 0 };
+	char path[700];
+	int a = 0, fd;
+
+	for (int boots = 1; boots <= 2; boots++) {
+		begin_world();
+		die_at(9, 3, &a);
+		if (boots == 2)
+			cut_power(NEW, NEW, 1);
+		journal_path(a, path);
+		fd = open(path, O_RDWR);
+		ck_assert_int_eq(pwrite(fd, none, sizeof(none), MAPPED_LEAST + 8 * GROUP),
+				 sizeof(none));
+		close(fd);
+		ck_assert_int_eq(join(spawn(resume, &a)), REFUSED);
+	}
+}
+END_TEST
+
+START_TEST(a_journal_without_its_head_is_refused)
+{
+	const uint8_t none[512] = { 0 };
+	char path[700];
+	int a = 0, fd;
+
+	begin_world();
+	die_at(9, 3, &a);
+	journal_path(a, path);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(pwrite(fd, none, sizeof(none), 0), sizeof(none));
+	close(fd);
+	ck_assert_int_eq(join(spawn(resume, &a)), REFUSED);
+}
+END_TEST
+
+START_TEST(a_journal_of_the_version_before_is_refused)
+{
+	static const uint8_t mark[MARK] = { 1 };
+	struct blm_filter *f;
+	struct journal j;
+	struct ledger l;
+	char path[700];
+	bool busy;
+	int a = 0, fd;
+
+	begin_world();
+	die_at(9, 3, &a);
+	journal_path(a, path);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(pwrite(fd, "blmclm02", 8, 0), 8);
+	close(fd);
+	OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+	ck_assert_int_eq(ledger_open(&l, f), DONE);
+	ck_assert_int_eq(journal_open(&j, &l, path, mark, false, &busy), FAILED);
+	ck_assert_ptr_nonnull(strstr(said, "another version"));
+	ledger_close(&l);
+	blm_close(f);
+}
+END_TEST
+
 /* The decision of a journal that was deleted is no decision of the one that is there now. */
 START_TEST(another_journal_at_the_path_keeps_its_own_decision)
 {
@@ -640,6 +783,11 @@ int main(void)
 	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
 	tcase_add_test(t, an_intent_that_became_longer_is_mapped_anew);
 	tcase_add_test(t, an_intent_with_fewer_hashes_than_it_says_is_refused);
+	tcase_add_test(t, a_damaged_journal_is_refused_or_changes_nothing);
+	tcase_add_test(t, a_damaged_intent_is_refused_or_changes_nothing);
+	tcase_add_test(t, answers_that_were_on_the_disk_are_not_missing);
+	tcase_add_test(t, a_journal_without_its_head_is_refused);
+	tcase_add_test(t, a_journal_of_the_version_before_is_refused);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);
 	tcase_add_test(t, a_journal_of_another_command_is_refused);
 	tcase_add_test(t, a_journal_is_taken_by_one_process);

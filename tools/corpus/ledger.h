@@ -17,16 +17,17 @@
  *	intent.busy	1 while a process may have an unfinished decision
  *	journal.commit	twice the number of decided units, plus 1 while the intent's hashes are
  *			not all in the filter
+ *	journal.synced	a number of units whose answers are on the disk, at most those decided
  *
  * A decision, which is made for all units of a batch:
  *	1. Take the lock. If `busy` is 1, its holder died: if the journal that the intent names has
  *	   an odd `commit`, do 6 and 7 with the hashes of the intent, and make `commit` even.
- *	2. Write the journal's path to the intent. busy := 1.
+ *	2. Write the journal's path and its checksum to the intent. busy := 1.
  *	3. Ask the filter.
  *	4. Append the answers to the journal, behind the units that `commit` counts. Write the
- *	   hashes of the units that are kept to the intent.
+ *	   hashes of the units that are kept, and their checksum, to the intent.
  *	5. commit := 2 * (units + new units) + 1. The decision holds from here on.
- *	6. fdatasync() of the journal; before its first decision also of the folders above it.
+ *	6. fdatasync() of the journal. synced := units + new units.
  *	7. Add the hashes to the filter.
  *	8. commit := commit - 1. Then busy := 0, and give back the lock.
  *
@@ -39,6 +40,7 @@
  *
  * A power cut leaves any mix of old and new sectors of each file. The journal keeps an answer as
  * 1 + the number, and its bytes are 0 before, so that an answer that did not reach the disk is 0.
+ * The head of a journal, and its name, are on the disk before its first decision.
  * After another boot:
  *	- The decided units are the first commit / 2, at most up to the first 0. Step 6 came before
  *	  step 7, so these are at least all units that have a hash in the filter: no document is
@@ -49,6 +51,13 @@
  *	  (ledger_add()), and calls journal_restored().
  *	- Answers behind commit / 2 are of a process that died before 5. They are overwritten with 0
  *	  before the next decision, so that no later `commit` counts them.
+ *
+ * Damage is refused, because nothing says then which documents are in the filter and in no output:
+ *	- Each answer, `commit` and `synced` have checksums (record.h). So has the intent, for its
+ *	  head and for its hashes.
+ *	- An answer of the first `synced` units that is 0 is damage, also after another boot.
+ *	- So is a journal that has answers and no head.
+ *	- A damaged boot is another boot: the keys are added again.
  */
 #ifndef BLOOMERY_CORPUS_LEDGER_H
 #define BLOOMERY_CORPUS_LEDGER_H

@@ -15,7 +15,7 @@
 #include <sodium.h>
 #include <sys/stat.h>
 
-enum { LEFT_UNITS = 64 << 20 };		/* 256 MiB of journals */
+enum { LEFT_UNITS = 32 << 20 };		/* 256 MiB of journals */
 
 static void mark_of(const struct run *r, const struct stat *st, uint8_t ret[MARK])
 {
