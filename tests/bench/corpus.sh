@@ -2,11 +2,12 @@
 # corpus.sh - what `corpus dedup` takes, against reading, unpacking, parsing and cutting alone: `corpus count`
 #
 # usage: tests/bench/corpus.sh [MEGABYTES (200)]; $BLOOMERY names a program that is there, $BUILD the folder of the build
-# (build-bench), $ROUNDS how often each is run (5). The corpus is made from the texts of the packages that are installed
-# (corpus_texts.py). A row has the least CPU time of the rounds, which other work on the machine changes less than the time that
-# passes, and the share that `count` takes of it. With 2 processes each has a half of the documents, and they share the filter.
+# (build-bench), $ROUNDS how often each is run (7), $ROWS a part of the names of the rows that are wanted. The corpus is made from
+# the texts of the packages that are installed (corpus_texts.py). A round runs both, so that other work on the machine changes both.
+# A row has the medians of the rounds: the CPU time of `count`, that of `dedup`, and the share that the one takes of the other. With
+# 2 processes each has a half of the documents, and they share the filter.
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
-rounds=${ROUNDS:-5}
+rounds=${ROUNDS:-7}
 
 if [ -z "${BLOOMERY-}" ]; then
 	build=${BUILD:-build-bench}
@@ -24,32 +25,36 @@ BLOOMERY=$(realpath "$BLOOMERY") top=$(mktemp -d) && cd "$top" || exit 2
 trap 'rm -rf "$top"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# Milliseconds of CPU time of a command for each of the files, all at once, with the filter new each time.
-least()
+# Milliseconds of CPU time of a command for each of the files, all at once.
+spent()
 {
-	local filter=$1 best=0 ms round file
-	shift
-	local command=("$BLOOMERY" corpus "$@")
-	for ((round = 0; round < rounds; round++)); do
-		rm -f f f.claims
-		[ -z "$filter" ] || "$BLOOMERY" create ./f $filter || return
-		TIMEFORMAT='%U %S'
-		{ time { for file in $files; do "${command[@]}" "$file" > /dev/null 2>> errors & done; wait; }; } 2> spent
-		[ ! -s errors ] || { cat errors >&2; return 1; }
-		ms=$(awk '{ printf "%d", ($1 + $2) * 1000 }' spent)
-		[ $best != 0 ] && [ "$ms" -ge $best ] || best=$ms
-	done
-	echo $best
+	local file
+	TIMEFORMAT='%U %S'
+	{ time { for file in $files; do "$BLOOMERY" corpus "$@" "$file" > /dev/null 2>> errors & done; wait; }; } 2> spent
+	[ ! -s errors ] || { cat errors >&2; return 1; }
+	awk '{ printf "%d", ($1 + $2) * 1000 }' spent
 }
 
-# row NAME FILTER OPTIONS...
+# of a column that awk makes of each round
+median()
+{
+	awk "{ print $1 }" measured | sort -n | sed -n "$(((rounds + 1) / 2))p"
+}
+
+# row NAME FILTER OPTIONS...; the filter is new each time. $to: an option of dedup alone
 row()
 {
-	local name=$1 filter=$2 alone all
+	local name=$1 filter=$2 round
 	shift 2
-	alone=$(least '' count "$@") && all=$(least "$filter" dedup -F ./f "$@") || exit 1
-	awk -v n="$name" -v p="$packing" -v c="$(wc -w <<< "$files")" -v a="$alone" -v b="$all" \
-		'BEGIN { printf "| %s | %s | %d | %d | %d | %.2f |\n", n, p, c, a, b, a / b }'
+	[[ $name == *${ROWS-}* ]] || return 0
+	for ((round = 0; round < rounds; round++)); do
+		rm -rf f f.claims out
+		# shellcheck disable=SC2086
+		"$BLOOMERY" create ./f $filter || exit 1
+		echo "$(spent count "$@") $(spent dedup -F ./f ${to-} "$@")"
+	done > measured
+	[ "$(grep -c '^[0-9]* [0-9]*$' measured)" = "$rounds" ] || exit 1
+	printf '| %s | %s | %d | %d | %d | %.2f |\n' "$name" "$packing" "$(wc -w <<< "$files")" "$(median '$1')" "$(median '$2')" "$(median '$1 / $2')"
 }
 
 python3 "$root/tests/bench/corpus_texts.py" "${1:-200}" all.jsonl || exit 1
@@ -69,6 +74,9 @@ for packing in none gzip zstd; do
 		row 'document, by its text' '-n 1m -p 1e-6'
 		row 'document, by its URL' '-n 1m -p 1e-6' --key /metadata/url
 		row paragraph '-n 10m -p 1e-3' --by paragraph
+		row 'paragraph, split-block' '-n 10m -p 1e-3 --kind split-block --hash xxh3' --by paragraph
+		# `count` does not pack
+		[ $packing != none ] || to='-o out' row 'paragraph, to files' '-n 10m -p 1e-3' --by paragraph
 		row '13-gram' '-n 30m -p 1e-2' --by ngram
 	done
 done
