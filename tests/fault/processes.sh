@@ -26,6 +26,7 @@ run()
 }
 
 run "$build/test-kill" $cycles
+run "$build/test-kill_claims" $cycles
 run "$build/test-kill_kinds" $kinds
 run "$build/test-kill_built" $kinds
 run "$build/test-many" $keys $seconds $opens
