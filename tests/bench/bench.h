@@ -43,6 +43,7 @@ struct options {
 	const char *program;	/* bloomery, for the rows of whole programs */
 	void (*report)(const struct plan *plan, FILE *to);
 	bool list;
+	bool single;		/* only the rows of calls with one key, and what they are against */
 };
 
 int read_options(struct options *ret, int argc, char **argv);	/* 0, or an exit code; -1: done */
@@ -173,6 +174,10 @@ struct work {
 	int (*check)(struct site *s, size_t count);
 
 	int (*before)(struct site *s);		/* beside the clock; or NULL */
+	/*
+	 * adds the keys of each piece, beside the clock; run() takes them out again; or NULL
+	 */
+	int (*give)(struct site *s);
 	/* instead of run: a clock of its own */
 	int (*measure)(struct site *s, struct result *ret);
 	/* NULL: "ns" for a key or line; else "ms" or "MiB", as measure() gives */
@@ -320,6 +325,7 @@ struct goal {
 	const struct row *row;	/* NULL: not measured */
 	struct limit limit;
 	double wanted;		/* the ratio; 0: told to compare with, and no more */
+	bool single;		/* of calls with one key */
 	const char *why;	/* it is not reached; or NULL */
 };
 
@@ -343,6 +349,7 @@ void machine_facts(struct fact ret[FACTS]);
 void report_tables(const struct plan *plan, FILE *to);
 void report_readme(const struct plan *plan, FILE *to);
 void report_goals(const struct plan *plan, FILE *to);
+void report_single(const struct plan *plan, FILE *to);
 void report_json(const struct plan *plan, FILE *to);
 void plot_svg(const struct plan *plan, FILE *to);
 

@@ -35,13 +35,14 @@ static const char three_counts[] =
 	"the bits of both and of their OR are counted, block by block where keys lie in blocks";
 
 /*
- * In names of rows: @ the main size, # a tenth of it, ~ a hundredth, $ the best instruction set, &
- * the size of the site that the name begins with. The limit is factor * (a + b + c) * times / per;
- * the ratio is that over the row's value.
+ * In names of rows: @ the main size, # a tenth of it, ~ a hundredth, % a thousandth, $ the best
+ * instruction set, & the size of the site that the name begins with. The limit is factor * (a + b +
+ * c) * times / per; the ratio is that over the row's value.
  */
 static const struct {
 	const char *what, *against, *row, *a, *b, *c, *times, *per, *why;
 	double factor, wanted;
+	bool single;
 } table[] = {
 #define QUESTIONS(set, word, least, reason) \
 	{ "batched contains, blocked, " word, \
@@ -95,17 +96,18 @@ static const struct {
 	{ "two processes claiming single keys, against one", "the same for bare atomic OR",
 	  "blocked ~ claim, 2 processes", "blocked ~ claim, 1 process",
 	  .times = "blocked ~ atomic OR, 2 processes", .per = "blocked ~ atomic OR, 1 process",
-	  .wanted = 0.9 },
+	  .wanted = 0.9, .single = true },
 	{ "single claim, blocked, new, in cache", "single add", "blocked ~ claim new",
-	  "blocked ~ add new", .wanted = 0.67 },
+	  "blocked ~ add new", .wanted = 0.67, .single = true },
 	{ "single claim, blocked, new, in cache", "4 single questions", "blocked ~ claim new",
-	  "blocked ~ contains absent", .factor = 4 },
+	  "blocked ~ contains absent", .factor = 4, .single = true },
 	{ "single claim, blocked, present, in cache", "1.5 single questions",
-	  "blocked ~ claim present", "blocked ~ contains present", .factor = 1.5, .wanted = 1 },
+	  "blocked ~ claim present", "blocked ~ contains present", .factor = 1.5, .wanted = 1,
+	  .single = true },
 	{ "single add, cuckoo, in cache", "2 batched adds", "cuckoo ~ add new",
-	  "cuckoo ~ add_many new $", .factor = 2, .wanted = 1 },
+	  "cuckoo ~ add_many new $", .factor = 2, .wanted = 1, .single = true },
 	{ "single add, d-left, in cache", "2 batched adds", "d-left ~ add new",
-	  "d-left ~ add_many new $", .factor = 2, .wanted = 1 },
+	  "d-left ~ add_many new $", .factor = 2, .wanted = 1, .single = true },
 	{ "batched contains, blocked", "RocksDB's, each of its own limit",
 	  "blocked @ contains_many absent $", "rocksdb-bloom @ contains_many absent",
 	  .times = "blocked @ read", .per = "rocksdb-bloom @ read", .wanted = 1 },
@@ -149,23 +151,39 @@ static const struct {
 	{ "single contains", "a line that waits for the last", "blocked @ contains absent",
 	  "blocked @ chained read" },
 	{ "single contains, absent, in cache", "Boost.Bloom", "blocked ~ contains absent",
-	  "boost-bloom ~ contains absent", .wanted = 1 / 1.5, .why = hash_128 },
+	  "boost-bloom ~ contains absent", .wanted = 1 / 1.5, .why = hash_128, .single = true },
 	{ "single contains, present, in cache", "Boost.Bloom", "blocked ~ contains present",
-	  "boost-bloom ~ contains present", .wanted = 1 / 1.5, .why = hash_128 },
+	  "boost-bloom ~ contains present", .wanted = 1 / 1.5, .why = hash_128, .single = true },
 	{ "single contains, absent, in cache", "RocksDB", "blocked ~ contains absent",
-	  "rocksdb-bloom ~ contains absent", .wanted = 2 },
+	  "rocksdb-bloom ~ contains absent", .wanted = 2, .single = true },
 	{ "single contains, present, in cache", "RocksDB", "blocked ~ contains present",
-	  "rocksdb-bloom ~ contains present", .wanted = 2 },
+	  "rocksdb-bloom ~ contains present", .wanted = 2, .single = true },
 	{ "single contains, a tenth", "Boost.Bloom", "blocked # contains absent",
-	  "boost-bloom # contains absent", .wanted = 1 / 1.3 },
+	  "boost-bloom # contains absent", .wanted = 1 / 1.3, .single = true },
 	{ "single contains", "Boost.Bloom", "blocked @ contains absent",
-	  "boost-bloom @ contains absent", .wanted = 1 / 1.3 },
+	  "boost-bloom @ contains absent", .wanted = 1 / 1.3, .single = true },
 	{ "single add, new, shared, in cache", "Boost.Bloom, which is for one writer",
-	  "blocked ~ add new", "boost-bloom ~ insert new", .wanted = 0.25, .why = atomics },
+	  "blocked ~ add new", "boost-bloom ~ insert new", .wanted = 0.25, .why = atomics,
+	  .single = true },
 	{ "single add, new, shared, in cache", "libbloom, which is for one writer",
-	  "blocked ~ add new", "libbloom ~ add new", .wanted = 2, .why = atomics },
+	  "blocked ~ add new", "libbloom ~ add new", .wanted = 2, .why = atomics, .single = true },
+	{ "single add, new, by the only handle, in cache", "Boost.Bloom",
+	  "blocked ~ add by the only handle", "boost-bloom ~ insert new", .wanted = 1 / 1.5,
+	  .single = true },
+	{ "single remove, counting, in cache", "2 batched removes", "counting ~ remove",
+	  "counting ~ remove_many", .factor = 2, .wanted = 1, .single = true },
+	{ "single remove, cuckoo, in cache", "2 batched removes", "cuckoo ~ remove",
+	  "cuckoo ~ remove_many", .factor = 2, .wanted = 1, .single = true },
+	{ "single remove, d-left, in cache", "2 batched removes", "d-left ~ remove",
+	  "d-left ~ remove_many", .factor = 2, .wanted = 1, .single = true },
+	{ "batched add, blocked, without vector instructions", "1.5 times AVX2's",
+	  "blocked @ add_many new scalar", "blocked @ add_many new avx2", .factor = 1.5,
+	  .wanted = 1, .single = true },
+	{ "keys of one width, absent, in the second cache", "quickbloom",
+	  "blocked % contains_fixed absent $", "quickbloom % contains_bulk absent",
+	  .wanted = 1 / 1.3, .why = hash_128, .single = true },
 	{ "keys of one width, absent, in cache", "quickbloom", "blocked ~ contains_fixed absent $",
-	  "quickbloom ~ contains_bulk absent", .wanted = 1 / 1.3, .why = hash_128 },
+	  "quickbloom ~ contains_bulk absent", .wanted = 1 / 1.3, .why = hash_128, .single = true },
 	{ "batched add, shared, a tenth", "libbloom", "blocked # add_many new $",
 	  "libbloom # add new", .wanted = 4, .why = near },
 	{ "batched add, shared", "libbloom", "blocked @ add_many new $", "libbloom @ add new",
@@ -219,7 +237,8 @@ static const struct row *find(const struct plan *plan, const char *pattern)
 	size_t len = 0;
 
 	for (const char *p = pattern; p && *p && len < sizeof(name) - 25; p++) {
-		uint64_t part = *p == '@' ? 1 : *p == '#' ? 10 : *p == '~' ? 100 : 0;
+		uint64_t part = *p == '@' ? 1 : *p == '#' ? 10 : *p == '~' ? 100
+			      : *p == '%' ? 1000 : 0;
 		const char *word = *p == '$' ? plan->sets[0]
 				 : *p == '&' ? label_of(plan, pattern)
 					     : NULL;
@@ -248,6 +267,7 @@ size_t goals_list(const struct plan *plan, struct goal *ret)
 		*g = (struct goal){
 			.row = row,
 			.wanted = table[i].wanted,
+			.single = table[i].single,
 			.limit = { find(plan, table[i].a), find(plan, table[i].b),
 				   find(plan, table[i].c), find(plan, table[i].times),
 				   find(plan, table[i].per), factor },

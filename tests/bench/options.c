@@ -32,6 +32,7 @@ static const char usage[] =
 	"  --svg FILE     a plot of time against size\n"
 	"  --readme       the tables of bloomery-performance(7) instead of all\n"
 	"  --goals        only what is wanted, and whether it is met\n"
+	"  --single       the same, measured and told for calls with one key only: some minutes\n"
 	"  --dir DIR      where the files go, and are removed at the end: $TMPDIR or the current "
 	"folder by default\n"
 	"  --lock FILE    wait for this lock, as flock(1) takes it, before every round; for "
@@ -92,6 +93,7 @@ static int take(struct options *o, int option, const char *value)
 	case 's': o->svg = value; break;
 	case 'm': o->report = report_readme; break;
 	case 'g': o->report = report_goals; break;
+	case 'i': o->report = report_single; o->single = true; break;
 	case 'd': o->dir = value; break;
 	case 'w': o->lock = value; break;
 	case 'b': o->program = value; break;
@@ -130,6 +132,7 @@ int read_options(struct options *ret, int argc, char **argv)
 		{ "svg", required_argument, NULL, 's' },
 		{ "readme", no_argument, NULL, 'm' },
 		{ "goals", no_argument, NULL, 'g' },
+		{ "single", no_argument, NULL, 'i' },
 		{ "dir", required_argument, NULL, 'd' },
 		{ "program", required_argument, NULL, 'b' },
 		{ "lock", required_argument, NULL, 'w' },

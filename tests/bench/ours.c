@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Works ---- */
 
@@ -109,6 +110,72 @@ static int64_t claim_many(struct site *s, size_t count)
 	return blm_claim_many(s->it, s->piece.key, count, NULL);
 }
 
+/* ---- Taking out ---- */
+
+static int give_piece(struct site *s)
+{
+	int64_t r = blm_add_many(s->it, s->piece.key, s->piece.count, NULL);
+
+	return r < 0 ? (int)r : 0;
+}
+
+static int64_t remove_one(struct site *s, size_t count)
+{
+	int64_t yes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int r = blm_remove(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+
+		if (r < 0)
+			return r;
+		yes += r;
+	}
+	return yes;
+}
+
+static int64_t remove_many(struct site *s, size_t count)
+{
+	return blm_remove_many(s->it, s->piece.key, count, NULL);
+}
+
+/* ---- Adding by the only handle that changes a filter ---- */
+
+/* A file of its own, because the other processes of the benchmark change the site's. */
+static struct blm_filter *owned;
+static char owned_path[4200];
+
+static int64_t owned_begin(struct site *s, size_t count)
+{
+	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = count, .rate = s->rate);
+	int r;
+
+	snprintf(owned_path, sizeof(owned_path), "%s-owned", s->path);
+	r = blm_create(&owned, NULL, owned_path, &params);
+	if (r < 0)
+		return r;
+	blm_close(owned);
+	return blm_open(&owned, NULL, owned_path, BLM_OPEN_WRITE | BLM_OPEN_EXCLUSIVE);
+}
+
+static int64_t owned_add(struct site *s, size_t count)
+{
+	int64_t yes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int r = blm_add(owned, s->piece.key[i].bytes, s->piece.key[i].len);
+
+		if (r < 0)
+			return r;
+		yes += r;
+	}
+	return yes;
+}
+
+static int64_t owned_finish(struct site *s, size_t count)
+{
+	return 0;
+}
+
 /* ---- Building ---- */
 
 /*
@@ -156,6 +223,13 @@ static int check_built(struct site *s, size_t count)
 		s->name, s->label, (long long)yes, s->piece.count, (unsigned long long)counted,
 		count);
 	return -EUCLEAN;
+}
+
+static int check_owned(struct site *s, size_t count)
+{
+	built = owned;
+	unlink(owned_path);
+	return check_built(s, count);
 }
 
 /* ---- Building, by threads that make their keys themselves ---- */
@@ -313,6 +387,26 @@ static const struct work works[] = {
 	  .changes = true,
 	  .simd = true,
 	  .every = true },
+	{ .name = "remove",
+	  .which = ABSENT,
+	  .run = remove_one,
+	  .give = give_piece,
+	  .changes = true,
+	  .every = true,
+	  .can = BLM_CAN_REMOVE },
+	{ .name = "remove_many",
+	  .which = ABSENT,
+	  .run = remove_many,
+	  .give = give_piece,
+	  .changes = true,
+	  .every = true,
+	  .can = BLM_CAN_REMOVE },
+	{ .name = "add by the only handle",
+	  .run = owned_add,
+	  .begin = owned_begin,
+	  .finish = owned_finish,
+	  .check = check_owned,
+	  .kind = "blocked" },
 	{ .name = "add_many",
 	  .limit = "read",
 	  .which = PRESENT,

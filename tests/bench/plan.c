@@ -189,7 +189,7 @@ static void add_sites(struct plan *plan)
 	uint64_t keys = plan->options.keys;
 	struct site *s;
 
-	for (uint64_t part = 100; part >= 1; part /= 10)
+	for (uint64_t part = plan->options.single ? 1000 : 100; part >= 1; part /= 10)
 		add_size(plan, between(1000, keys / part, keys), NULL);
 	if (plan->options.most_keys)
 		add_size(plan, plan->options.most_keys, NULL);
@@ -260,6 +260,9 @@ static bool has_work(const struct plan *plan, const struct site *s, const struct
 {
 	if (work->can & ~s->can || (s->brief && !work->every)
 	    || (work->kind && strcmp(work->kind, s->name) != 0))
+		return false;
+	/* a piece more must find room */
+	if (work->give && s->keys < 64 * PIECE)
 		return false;
 	return s->curve ? work->curve : !work->check || s->keys <= plan->options.keys;
 }
@@ -349,11 +352,32 @@ static bool matches_unnamed(const struct plan *plan, const struct row *row)
 	    || row->site->keys <= between(1000, plan->options.keys / 10, plan->options.keys);
 }
 
+static bool choose_single(struct plan *plan)
+{
+	struct goal goals[GOALS_MAX];
+	size_t count = goals_list(plan, goals);
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct limit *limit = &goals[i].limit;
+
+		if (!goals[i].single || !goals[i].row)
+			continue;
+		any = true;
+		want(goals[i].row);
+		want(limit->a), want(limit->b), want(limit->c);
+		want(limit->times), want(limit->per);
+	}
+	return any;
+}
+
 static bool choose(struct plan *plan)
 {
 	const char *only = plan->options.only;
 	bool any = false;
 
+	if (plan->options.single)
+		return choose_single(plan);
 	for (size_t i = 0; i < plan->row_count; i++)
 		if (matches(only, plan->rows[i].name) && matches_unnamed(plan, &plan->rows[i])) {
 			want(&plan->rows[i]);

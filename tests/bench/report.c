@@ -89,7 +89,7 @@ static void print_goal(const struct goal *goal, const struct spread *ratio, FILE
 		ratio->count ? digits(ratio->median).s : "");
 }
 
-void report_goals(const struct plan *plan, FILE *to)
+static void report_some_goals(const struct plan *plan, bool single, FILE *to)
 {
 	struct goal goals[GOALS_MAX];
 	size_t count = goals_list(plan, goals);
@@ -100,6 +100,8 @@ void report_goals(const struct plan *plan, FILE *to)
 
 		bool met = ratio.median >= goals[i].wanted;
 
+		if (single && !goals[i].single)
+			continue;
 		print_goal(&goals[i], &ratio, to);
 		if (!goals[i].wanted)
 			fprintf(to, " | to compare |\n");
@@ -110,6 +112,26 @@ void report_goals(const struct plan *plan, FILE *to)
 					     : "not met",
 				ratio.count && !met && goals[i].why ? ": " : "",
 				ratio.count && !met && goals[i].why ? goals[i].why : "");
+	}
+}
+
+void report_goals(const struct plan *plan, FILE *to)
+{
+	report_some_goals(plan, false, to);
+}
+
+/* The times of these rows, too, so that each ratio can be seen as two times. */
+void report_single(const struct plan *plan, FILE *to)
+{
+	report_some_goals(plan, true, to);
+	fprintf(to, "\n| row | time | quartiles | |\n|---|--:|--:|---|\n");
+	for (size_t i = 0; i < plan->row_count; i++) {
+		struct spread t = row_spread(plan, &plan->rows[i]);
+
+		if (t.count)
+			fprintf(to, "| %s | %s | %s - %s | %s |\n", plan->rows[i].name,
+				digits(t.median).s, digits(t.q1).s, digits(t.q3).s,
+				row_unit(&plan->rows[i]));
 	}
 }
 

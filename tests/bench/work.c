@@ -116,7 +116,10 @@ static int64_t in_pieces(struct site *s, const struct work *work, const struct j
 			return r;
 		if (job->together > 1)
 			work_together(job->together);
-		r = timed(s, work->run, s->piece.count, ret);
+		if (work->give)
+			r = work->give(s);
+		if (r >= 0)
+			r = timed(s, work->run, s->piece.count, ret);
 		if (r < 0)
 			return r;
 		yes += r;
@@ -150,7 +153,9 @@ static int check(const struct site *s, const struct work *work, size_t asked, in
 
 	if (work->which == NO_KEYS || (!work->limit && !work->changes))	/* hashes are no answers */
 		return 0;
-	if (work->which == PRESENT && work->changes)
+	if (work->give)
+		least = count;
+	else if (work->which == PRESENT && work->changes)
 		most = s->counts ? count : 0;
 	else if (work->which == PRESENT)
 		least = s->forgets ? 0 : count;
