@@ -129,6 +129,14 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret);
 void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
+ * The same, for a thread that is present in the view's file and its only writer, in kinds that have
+ * one writer or serialize removals. False: none of that, as where an epoch must be announced, or
+ * where another thread writes without the word: use the calls above.
+ */
+bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view);
+void blm_change_end_alone(struct blm_view *view);
+
+/*
  * Called between the two calls above, in kinds that serialize removals, for a change that only one
  * thread at a time may make. Fail with a message.
  */

@@ -229,6 +229,52 @@ static int become_writer(struct blm_filter *f, struct blm_view *view)
 	return 0;
 }
 
+/* Must an epoch be announced before a change of this kind? */
+static bool is_unannounced_epoch(const struct blm_filter *f, const struct blm_view *view)
+{
+	const struct blm_kind *kind = view->root.kind;
+
+	return (kind_has_checkpoint(kind) || kind_may_be_torn(kind)) && !f->place.memory
+		&& !is_announced(live_of(view));
+}
+
+/* Present, own the word, in the epoch that was announced: a sync that begins another one waits. */
+static bool own_word_in_epoch(const struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_live *live = live_of(view);
+	uint64_t epoch = load_acquire(&live->epoch.word);
+
+	if (!is_current(view) || is_unannounced_epoch(f, view)
+	    || blm_writer_take(&view->presence, view->image.fd) <= 0)
+		return false;
+	if (load_acquire(&live->epoch.word) == epoch)
+		return true;
+	blm_writer_give(&view->presence);
+	return false;
+}
+
+bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view)
+{
+	if (!blm_presence_enter(&view->presence))
+		return false;
+	if (!own_word_in_epoch(f, view)) {
+		blm_presence_leave(&view->presence);
+		return false;
+	}
+	blm_here.writes = true;
+	blm_mark_written(live_of(view));
+	if (view->root.kind->recover)
+		view->root.kind->recover(&view->root);
+	return true;
+}
+
+void blm_change_end_alone(struct blm_view *view)
+{
+	blm_here.writes = false;
+	blm_writer_give(&view->presence);
+	blm_presence_leave(&view->presence);
+}
+
 int blm_lone_begin(struct blm_filter *f, struct blm_view *view)
 {
 	int r = is_only_present(view) ? blm_writer_take(&view->presence, view->image.fd) : 0;

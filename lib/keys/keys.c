@@ -1,5 +1,6 @@
 /* keys.c - ask, add, claim, remove, put, get: one key, many keys, keys hashed already */
 #include "keys/change.h"
+#include "keys/one_key_call.h"
 #include "view/readahead.h"
 
 /* No key is denied. */
@@ -149,7 +150,7 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 
 BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len)
 {
-	return (int)blm_remove_many(f, &(struct blm_key){ bytes, len }, 1, NULL);
+	return blm_change_one(f, &(struct blm_key){ bytes, len }, BLM_REMOVE);
 }
 
 BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_t value)

@@ -22,9 +22,7 @@
  * its bits were there, so the state word that it loads after them is no older than they are.
  */
 #include "file/presence.h"
-#include "file/sigbus.h"
-#include "handle/allowlist.h"
-#include "handle/handle.h"
+#include "keys/one_key_call.h"
 
 static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f, const void *bytes,
 						      size_t len)
@@ -42,21 +40,6 @@ static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f
 	/* a part cannot deny a key of another */
 	return !blm_view_owns(view, &hashed.hash)
 		|| view->root.kind->contains(&view->root, &hashed);
-}
-
-static inline struct blm_view *view_of(const struct blm_filter *f)
-{
-	return atomic_load_explicit(&((struct blm_filter *)f)->view, memory_order_acquire);
-}
-
-static inline uint64_t state_word(const struct blm_view *view)
-{
-	return load_acquire(&live_of(view)->state.word);
-}
-
-static inline bool is_seen(struct blm_view *view, uint64_t state)
-{
-	return state == atomic_load_explicit(&view->seen_state, memory_order_relaxed);
 }
 
 /* ---- Asking ---- */
@@ -118,15 +101,6 @@ BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 }
 
 /* ---- Adding ---- */
-
-/* 1, 2, 3 and 7 of the list above. */
-static inline bool is_plain(struct blm_filter *f, struct blm_view *view, uint64_t state)
-{
-	return is_seen(view, state) && state_of(state) == BLM_LIVE
-		&& f->write && !f->lent
-		&& !atomic_load_explicit(&f->status, memory_order_relaxed)
-		&& blm_allow_has_none(f, view, state) && !blm_sigbus_hit_any();
-}
 
 /* The whole change, whose end this is, looks after events in between. */
 static __attribute__((noinline)) int end_slowly(struct blm_filter *f, struct blm_view *view,
@@ -200,7 +174,7 @@ BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
 		blm_leave_quickly();
 	}
 	return __builtin_expect(r != -EAGAIN, true) ? r
-		: (int)blm_add_many(f, &(struct blm_key){ bytes, len }, 1, NULL);
+		: blm_change_one(f, &(struct blm_key){ bytes, len }, BLM_ADD);
 }
 
 BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
@@ -291,7 +265,7 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
 		blm_leave_quickly();
 	}
 	return __builtin_expect(r != -EAGAIN, true) ? r
-		: (int)blm_claim_many(f, &(struct blm_key){ bytes, len }, 1, NULL);
+		: blm_change_one(f, &(struct blm_key){ bytes, len }, BLM_CLAIM);
 }
 
 BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
