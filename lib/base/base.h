@@ -81,6 +81,28 @@ static inline void store_release(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, htole64(value), __ATOMIC_RELEASE);
 }
 
+/*
+ * The same for several words, aligned to 8, that others may load or change meanwhile. A copy may
+ * have some words of before a change and some of after it: a checksum or the protocol tells.
+ */
+static inline void copy_from_shared(void *to, const void *from, size_t bytes)
+{
+	uint64_t *own = (uint64_t *)to;
+	const uint64_t *words = (const uint64_t *)from;
+
+	for (size_t i = 0; i < bytes / 8; i++)
+		own[i] = __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+}
+
+static inline void copy_to_shared(void *to, const void *from, size_t bytes)
+{
+	uint64_t *words = (uint64_t *)to;
+	const uint64_t *own = (const uint64_t *)from;
+
+	for (size_t i = 0; i < bytes / 8; i++)
+		__atomic_store_n(&words[i], own[i], __ATOMIC_RELAXED);
+}
+
 /* Acquire and release. False: *old is what the word is now. */
 static inline bool compare_and_swap(uint64_t *word, uint64_t *old, uint64_t new)
 {

@@ -40,24 +40,14 @@ static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, siz
  * The copy is made word by word, because others set bits of the words by atomic operations. Its
  * words are of different moments. Bits are only set, so the copy has no more ones than the data
  * have when the two are compared. A bit that was set in between has left its mark for the next
- * sync. Data are whole words.
+ * sync. Data are whole words. The hash and the ones are of one copy, so that the two agree.
  */
-static void copy_words(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-	uint64_t *t = (uint64_t *)to;
-	const uint64_t *f = (const uint64_t *)from;
-
-	for (size_t i = 0; i < bytes / 8; i++)
-		t[i] = __atomic_load_n(&f[i], __ATOMIC_RELAXED);
-}
-
-/* The hash and the ones of one copy of the block, so that the two agree. */
 static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, uint32_t *ret_hash,
 		    uint32_t *ret_ones)
 {
 	size_t bytes = bytes_of_block(part, block);
 
-	copy_words(copy, part->bytes + block * BLM_BLOCK, bytes);
+	copy_from_shared(copy, part->bytes + block * BLM_BLOCK, bytes);
 	look_at_bytes(part, copy, bytes, ret_hash, ret_ones);
 }
 
@@ -102,7 +92,7 @@ static bool good_record(const struct blm_view *view, unsigned i, uint64_t block,
 {
 	const struct blm_block_record *records = records_of(&view->part[i]);
 
-	memcpy(ret, &records[block], sizeof(*ret));
+	copy_from_shared(ret, &records[block], sizeof(*ret));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return is_written(ret)
 		&& ret->check == blm_check_block(ret, i, block, view->constant.uuid);
@@ -179,7 +169,7 @@ static void write_record(struct blm_view *view, const struct blm_seen_block *s, 
 				      .epoch = htole32((uint32_t)epoch) };
 
 	r.check = blm_check_block(&r, s->part, s->block, view->constant.uuid);
-	records_of(&view->part[s->part])[s->block] = r;
+	copy_to_shared(&records_of(&view->part[s->part])[s->block], &r, sizeof(r));
 }
 
 bool blm_blocksum_record(struct blm_view *view, const struct blm_seen *seen, uint64_t epoch)
@@ -319,8 +309,8 @@ int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *contex
 }
 
 /*
- * Is a block what its record says, or newer? As above; but first where it lies, since it nearly
- * always is.
+ * Is a block what its record says, or newer? A block that others may change is copied first, as
+ * above. More ones than the record has need no look at the hash.
  */
 static int is_intact(const struct blm_view *view, unsigned i, uint64_t block,
 		     const struct blm_block_record *r)
@@ -332,16 +322,16 @@ static int is_intact(const struct blm_view *view, unsigned i, uint64_t block,
 	uint32_t hash, ones;
 	uint8_t *copy;
 
-	if (!sealed && part->simd->count_ones(bytes, count) > le32toh(r->ones))
+	if (sealed)
+		return (uint32_t)XXH3_64bits(bytes, count) == le32toh(r->hash);
+	if (part->simd->count_ones(bytes, count) > le32toh(r->ones))
 		return 1;
-	if ((uint32_t)XXH3_64bits(bytes, count) == le32toh(r->hash))
-		return 1;
-	copy = malloc(BLM_BLOCK);	/* others may have added to it between the two */
+	copy = malloc(BLM_BLOCK);	/* others may add to it meanwhile */
 	if (!copy)
 		return blm_fail(-ENOMEM, "out of memory");
 	look_at(part, block, copy, &hash, &ones);
 	free(copy);
-	return sealed ? hash == le32toh(r->hash) : !lost_bits(r, hash, ones);
+	return !lost_bits(r, hash, ones);
 }
 
 static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, uint64_t to,

@@ -37,7 +37,7 @@ static int valid_syncs(const struct blm_live *live, const uint8_t uuid[16],
 	int count = 0;
 
 	for (int i = 0; i < BOTH; i++) {
-		ret[i] = live->sync[i];
+		copy_from_shared(&ret[i], &live->sync[i], sizeof(ret[i]));
 		if (ret[i].sequence && ret[i].check == blm_check_sync(&ret[i], uuid)) {
 			count++;
 			*ret_slot = i;
@@ -83,7 +83,8 @@ bool blm_syncs_contradict(const struct blm_live *live, const uint8_t uuid[16])
 
 int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16])
 {
-	int written = !!live->sync[0].sequence + !!live->sync[1].sequence;
+	int written = !!load_relaxed(&live->sync[0].sequence)
+		+ !!load_relaxed(&live->sync[1].sequence);
 	struct blm_sync_record last;
 	bool known = blm_last_sync(live, uuid, &last),
 		flushing = load_acquire(&live->flushing.word);
@@ -101,16 +102,17 @@ void blm_next_sync(struct blm_live *live, const uint8_t uuid[16],
 
 	next.sequence = htole64(sequence_after(le64toh(last.sequence)));
 	next.check = blm_check_sync(&next, uuid);
-	live->sync[slot == 1 ? 0 : 1] = next;
+	copy_to_shared(&live->sync[slot == 1 ? 0 : 1], &next, sizeof(next));
 }
 
 void blm_drop_sync(struct blm_live *live, const uint8_t uuid[16])
 {
+	const struct blm_sync_record none = { 0 };
 	struct blm_sync_record last;
 	int slot = last_sync(live, uuid, &last);
 
 	if (slot >= 0)
-		live->sync[slot] = (struct blm_sync_record){ 0 };
+		copy_to_shared(&live->sync[slot], &none, sizeof(none));
 }
 
 /*

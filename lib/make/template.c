@@ -56,7 +56,8 @@ static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, ui
 		size_t some = bytes - done < BLM_BLOCK ? bytes - done : BLM_BLOCK;
 
 		r = blm_blocksum_intact(from, scan->part, at + done, some, copying->display);
-		memcpy(worker->room + done, from->part[scan->part].bytes + at + done, some);
+		copy_from_shared(worker->room + done, from->part[scan->part].bytes + at + done,
+				 some);
 	}
 	return r < 0 ? r : blm_blocksum_put(copying->new, scan->part, at, worker->room, bytes);
 }
@@ -92,7 +93,7 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	if (new->root.kind->recover)
 		new->root.kind->recover(&new->root);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
-	live_of(new)->inexact.word = live_of(from)->inexact.word;
+	store_release(&live_of(new)->inexact.word, load_relaxed(&live_of(from)->inexact.word));
 	return 0;
 }
 

@@ -8,13 +8,19 @@ static bool runs_here(void)
 	return true;
 }
 
+/* The words of a filter that others change meanwhile are loaded by atomic operations. */
+static inline uint64_t word_at(const uint64_t *words, size_t i)
+{
+	return __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+}
+
 static void or_words(void *dst, const void *src, size_t bytes)
 {
 	uint64_t *d = dst;
 	const uint64_t *s = src;
 
 	for (size_t i = 0; i < bytes / 8; i++)
-		d[i] |= s[i];
+		d[i] |= word_at(s, i);
 }
 
 static void and_words(void *dst, const void *src, size_t bytes)
@@ -23,7 +29,7 @@ static void and_words(void *dst, const void *src, size_t bytes)
 	const uint64_t *s = src;
 
 	for (size_t i = 0; i < bytes / 8; i++)
-		d[i] &= s[i];
+		d[i] &= word_at(s, i);
 }
 
 static size_t next_missing(const void *dst, const void *src, size_t from, size_t bytes)
@@ -31,7 +37,7 @@ static size_t next_missing(const void *dst, const void *src, size_t from, size_t
 	const uint64_t *d = dst, *s = src;
 
 	for (size_t i = from / 8; i < bytes / 8; i++)
-		if (s[i] & ~d[i])
+		if (word_at(s, i) & ~word_at(d, i))
 			return i / 8 * 64;
 	return bytes;
 }
@@ -42,7 +48,7 @@ static uint64_t count_ones(const void *data, size_t bytes)
 	uint64_t ones = 0;
 
 	for (size_t i = 0; i < bytes / 8; i++)
-		ones += (uint64_t)__builtin_popcountll(words[i]);
+		ones += (uint64_t)__builtin_popcountll(word_at(words, i));
 	return ones;
 }
 
@@ -52,7 +58,7 @@ static uint64_t count_common(const void *a, const void *b, size_t bytes)
 	uint64_t ones = 0;
 
 	for (size_t i = 0; i < bytes / 8; i++)
-		ones += (uint64_t)__builtin_popcountll(x[i] & y[i]);
+		ones += (uint64_t)__builtin_popcountll(word_at(x, i) & word_at(y, i));
 	return ones;
 }
 

@@ -89,6 +89,16 @@ split_each_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, u
 	}
 }
 
+/* Others may change it meanwhile. Loops with vector instructions load several at once. */
+static inline uint32_t lane_at(const uint32_t *lanes, size_t i)
+{
+#ifdef __AVX512VPOPCNTDQ__
+	return lanes[i];
+#else
+	return __atomic_load_n(&lanes[i], __ATOMIC_RELAXED);
+#endif
+}
+
 /*
  * The histogram in 512ths of a block, as for blocks of 512 bits; returns the sum of the products:
  * at most 2^40 a block.
@@ -103,7 +113,7 @@ static inline uint64_t count_split_blocks(const void *data, size_t bytes, uint64
 		unsigned ones = 0;
 
 		for (int j = 0; j < SPLIT_LANES; j++) {
-			unsigned x = (unsigned)__builtin_popcount(lanes[i + (size_t)j]);
+			unsigned x = (unsigned)__builtin_popcount(lane_at(lanes, i + (size_t)j));
 
 			product *= x;
 			ones += x;

@@ -26,7 +26,7 @@ void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size
 	for (size_t done = 0; done < bytes; done += STEP) {
 		size_t some = bytes - done < STEP ? bytes - done : STEP;
 
-		memcpy(to + done, part.bytes + at + done, some);
+		copy_from_shared(to + done, part.bytes + at + done, some);
 		for (size_t v = 1; v < count; v++)
 			(op == BLM_UNION ? part.kind->unite : part.kind->intersect)(&part,
 				to + done, views[v]->part[i].bytes + at + done, some);
