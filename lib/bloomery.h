@@ -501,8 +501,8 @@ struct blm_join;
  *
  *	kind                           a key belongs to   blm_create()   blm_build_begin()
  *	blocked, split-block, bitmap   one part           yes            yes
- *	classic, counting              several parts      no             yes, of all keys
- *	others with BLM_CAN_SPLIT      several parts      no             no
+ *	cuckoo                         several parts      no             no
+ *	others with BLM_CAN_SPLIT      several parts      no             yes, of all keys
  *
  * Where a key belongs to one part, that part takes, claims and answers for the key, and fails with
  * -EREMOTE for keys of other parts. Parts of the other kinds only wait to be joined: they take no

@@ -141,7 +141,8 @@ static const uint32_t numbers[] = { 1, 2, 3, 16, 150 };
 
 /* ---- Building and splitting ---- */
 
-static const char *const built[] = { "blocked", "split-block", "classic", "counting", "bitmap" };
+static const char *const built[] = { "blocked", "split-block", "classic", "counting", "bitmap",
+				     "fuse", "ribbon", "golomb", "bloomier" };
 
 START_TEST(built_parts_join_to_the_data_of_one_build)
 {
@@ -174,6 +175,41 @@ START_TEST(built_parts_join_to_the_data_of_one_build)
 	free_names(names, parts);
 	blm_close(joined);
 	blm_close(whole);
+}
+END_TEST
+
+/* Two shards, whose border is in the middle part, and an index that the first part has. */
+START_TEST(built_parts_of_several_shards_join_to_the_data_of_one_build)
+{
+	enum { PARTS = 3, MANY = 2 << 20, AT_ONCE = 1 << 16 };
+	struct blm_params p = BLM_PARAMS(.kind = _i ? "ribbon" : "fuse", .rate = 0.05,
+					 .seeds = seed, .seed_count = 1);
+	static uint64_t numbers_of_keys[AT_ONCE];
+	struct blm_filter *f[PARTS + 1];
+	char **names = names_of(PARTS);
+
+	for (uint32_t i = 0; i <= PARTS; i++) {
+		struct blm_build *b;
+
+		p.split_part = i < PARTS ? i : 0;
+		p.split_parts = i < PARTS ? PARTS : 0;
+		OK(blm_build_begin(&b, NULL, i < PARTS ? names[i] : a_path(), &p,
+				   &(struct blm_build_options){ .threads = 2 }));
+		for (uint64_t at = 0; at < MANY; at += AT_ONCE) {
+			for (uint64_t j = 0; j < AT_ONCE; j++)
+				numbers_of_keys[j] = at + j;
+			OK(blm_build_add_fixed(b, numbers_of_keys, 8, AT_ONCE));
+		}
+		OK(blm_build_finish(b, &f[i]));
+		if (i < PARTS)
+			blm_close(f[i]);
+	}
+	f[0] = join_all(names, PARTS, a_path());
+	ck_same_data(f[PARTS], f[0]);
+	ck_assert_uint_eq(count_of(f[0], NULL), MANY);
+	free_names(names, PARTS);
+	blm_close(f[0]);
+	blm_close(f[PARTS]);
 }
 END_TEST
 
@@ -620,10 +656,8 @@ START_TEST(parameters_of_parts_are_checked)
 	p.kind = "stable";
 	p.seed_count = 1;
 	FAILS(blm_create(&f, NULL, NULL, &p), -EOPNOTSUPP);
-	for (size_t i = 5; i < ARRAY_LEN(splits); i++) {
-		p.kind = splits[i];
-		FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -EOPNOTSUPP);
-	}
+	p.kind = "cuckoo";
+	FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -EOPNOTSUPP);
 	p.kind = "blocked";
 	p.capacity = 0;			/* another size for each part */
 	FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -EOPNOTSUPP);
@@ -787,6 +821,8 @@ int main(void)
 	suite_add_tcase(suite, parts);
 	tcase_add_loop_test(parts, built_parts_join_to_the_data_of_one_build, 0,
 			    (int)ARRAY_LEN(built) * of_numbers);
+	tcase_add_loop_test(large, built_parts_of_several_shards_join_to_the_data_of_one_build, 0,
+			    test_full() ? 2 : test_scale() >= 0.2);
 	tcase_add_loop_test(parts, split_parts_join_to_the_same_data, 0,
 			    (int)ARRAY_LEN(splits) * of_numbers);
 	tcase_add_test(parts, kinds_that_split_are_those_of_this_test);

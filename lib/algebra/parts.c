@@ -79,14 +79,6 @@ struct splitting {
 	uint32_t part, parts;
 };
 
-/* All shares together are the whole count. */
-static uint64_t share_of(uint64_t keys, uint32_t part, uint32_t parts)
-{
-	unsigned __int128 all = keys;
-
-	return (uint64_t)(all * (part + 1) / parts - all * part / parts);
-}
-
 static int fill_part(struct blm_view *new, void *context)
 {
 	const struct splitting *s = context;
@@ -98,8 +90,8 @@ static int fill_part(struct blm_view *new, void *context)
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(new)->own[i].word, own[i]);
 	r = copy_data(new, from, &new->split, s->f->place.display);
-	new->image.header->stripe[0].keys = htole64(share_of(blm_counted_keys(from), s->part,
-							     s->parts));
+	new->image.header->stripe[0].keys = htole64(blm_split_share(blm_counted_keys(from),
+								    s->part, s->parts));
 	live_of(new)->inexact.word = htole64(inexact ? inexact : BLM_SHARE);
 	if (!blm_quiesce_stands(s->quiesced))
 		blm_tear(new);

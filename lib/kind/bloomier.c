@@ -53,7 +53,7 @@ const struct blm_kind blm_kind_bloomier = {
 	"seldom have a value, too",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = blm_peel_contains, .rate_at = blm_peel_rate_at,
-	.splits = true,
+	.splits = true, .build_within = blm_peel_build_within,
 	.fit = blm_peel_fit, .check_values = check_values, .build = blm_peel_build,
 	.get = blm_peel_get,
 	.describe = blm_peel_describe, .foretell = blm_peel_foretell,

@@ -37,7 +37,7 @@ const struct blm_kind blm_kind_fuse = {
 	.caveat = "made once from all its keys; none can be added or taken out",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = blm_peel_contains, .rate_at = blm_peel_rate_at,
-	.splits = true,
+	.splits = true, .build_within = blm_peel_build_within,
 	.fit = blm_peel_fit, .build = blm_peel_build,
 	.describe = blm_peel_describe, .foretell = blm_peel_foretell,
 	.prefetch = blm_peel_prefetch, .probe = blm_peel_probe,

@@ -204,6 +204,15 @@ static int build(struct blm_part *part, const struct blm_sorted *keys)
 	return blm_golomb_write(part, &k.numbers, keys->count);
 }
 
+static int build_within(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
+			uint64_t to)
+{
+	struct golomb_keys k;
+
+	blm_golomb_keys(&k, keys, part->shape.cells, true);
+	return blm_golomb_write_within(part, &k.numbers, keys->count, from, to);
+}
+
 static int open_keys(struct golomb_numbers **ret, const struct blm_sorted *keys,
 		     const struct blm_shape *shape)
 {
@@ -264,7 +273,7 @@ const struct blm_kind blm_kind_golomb = {
 	.summary = "coded distances of hashes: small at any rate, built from all keys at once",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
-	.splits = true,
+	.splits = true, .build_within = build_within,
 	.fit = fit, .build = build, .roomy = true,
 	.counts_keys = counts_keys, .merged = merged, .merge = merge,
 	.contains_many = contains_many, .describe = describe,

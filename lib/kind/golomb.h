@@ -29,6 +29,9 @@ struct golomb_numbers {
  */
 int blm_golomb_fit(struct blm_shape *shape, struct golomb_numbers *numbers, uint64_t count);
 int blm_golomb_write(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count);
+/* ... but only the bytes of the data from `from` up to `to` are written. */
+int blm_golomb_write_within(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count,
+			    uint64_t from, uint64_t to);
 
 /* The range for a capacity; 0, with words: it is too large. modulus 0: by the rate. */
 uint64_t blm_golomb_range(uint64_t capacity, double rate, uint64_t modulus);

@@ -74,6 +74,12 @@ static inline uint64_t blocks_in(const struct code *c, uint64_t highs, uint64_t 
 	return bytes > fixed ? (bytes - fixed) * 8 / (8 * c->block_bytes + 1) : 0;
 }
 
+/* Words of the vector, where there is room for so many blocks. */
+static inline uint64_t vector_words_for(uint64_t highs, uint64_t room)
+{
+	return (room + highs) / 64 + 1;
+}
+
 /*
  * After the head: samples, vector, blocks. All follows from what the head says, and that is checked
  * against the bytes there are.
@@ -87,7 +93,7 @@ static inline void set_layout(struct layout *at, const struct blm_part *part, ui
 	at->high_mask = (UINT64_C(1) << rest >> 1) - 1;
 	at->samples = (const uint32_t *)(part->bytes + HEAD_BYTES);
 	at->vector = (const uint64_t *)(part->bytes + HEAD_BYTES + samples_bytes(at->highs));
-	at->vector_words = (room + at->highs) / 64 + 1;
+	at->vector_words = vector_words_for(at->highs, room);
 	at->block = (uint8_t *)(at->vector + at->vector_words);
 }
 

@@ -95,10 +95,18 @@ double blm_golomb_blocks(uint64_t range, uint64_t count)
 
 /* ---- Writing ---- */
 
-/* Numbers on their way into blocks; where nothing is written they are only counted. */
+/*
+ * Numbers on their way into blocks; where nothing is written they are only counted. What is before
+ * the blocks is made in memory of its own, and each block in `made`. From there the bytes in the
+ * range are copied to the data.
+ */
 struct writer {
 	struct layout at;
-	bool write;
+	struct blm_part *part;		/* NULL: nothing is written */
+	uint64_t from, to;		/* the range of the data that is written */
+	uint64_t front;			/* bytes before the blocks */
+	bool here;			/* the block that is being filled reaches into the range */
+	uint8_t made[BLOCK_BYTES_MOST + SLACK];
 	uint64_t room;			/* blocks for which there is room */
 	uint64_t block, last;		/* the one that is being filled, from 1; 0: none yet */
 	unsigned bit, codes;
@@ -125,15 +133,28 @@ static void put_ones(uint8_t *block, unsigned bit, unsigned count)
 		put_bits(block, bit, UINT32_MAX, count < 32 ? count : 32);
 }
 
-static uint8_t *block_of(const struct writer *w)
+/* Bytes of the data from `at` on, as far as they are in the range. */
+static void put_bytes(const struct writer *w, uint64_t at, const uint8_t *bytes, uint64_t count)
 {
-	return w->at.block + (w->block - 1) * w->at.code.block_bytes;
+	uint64_t first = at < w->from ? w->from : at, end = at + count < w->to ? at + count : w->to;
+
+	if (first < end)
+		memcpy(w->part->bytes + first, bytes + (first - at), end - first);
 }
 
-static void end_block(const struct writer *w)
+/* Where the block that is being filled is in the data. */
+static uint64_t block_at(const struct writer *w)
 {
-	if (w->write && w->block)
-		put_ones(block_of(w), w->bit, 8 * w->at.code.block_bytes - w->bit);
+	return w->front + (w->block - 1) * w->at.code.block_bytes;
+}
+
+static void end_block(struct writer *w)
+{
+	if (!w->here)
+		return;
+	put_ones(w->made, w->bit, 8 * w->at.code.block_bytes - w->bit);
+	put_bytes(w, block_at(w), w->made, w->at.code.block_bytes);
+	w->here = false;
 }
 
 static void begin_block(struct writer *w, uint64_t number)
@@ -141,30 +162,33 @@ static void begin_block(struct writer *w, uint64_t number)
 	uint64_t at;
 
 	end_block(w);
-	if (w->write) {
+	if (w->part) {
 		at = (number >> w->at.code.low_bits) + w->block;
 		((uint64_t *)w->at.vector)[at / 64] |= htole64(UINT64_C(1) << at % 64);
 	}
 	w->block++;
 	w->bit = w->at.code.low_bits;
 	w->codes = 0;
-	if (w->write)
-		put_bits(block_of(w), 0, number, w->at.code.low_bits);
+	w->here = w->part && block_at(w) < w->to
+		&& block_at(w) + w->at.code.block_bytes > w->from;
+	if (!w->here)
+		return;
+	memset(w->made, 0, w->at.code.block_bytes + SLACK);
+	put_bits(w->made, 0, number, w->at.code.low_bits);
 }
 
 static void put_code(struct writer *w, uint64_t distance)
 {
 	uint64_t q = distance / w->at.code.divisor, r = distance % w->at.code.divisor;
 	unsigned rest = w->at.rest_bits, bit = w->bit + (unsigned)q + 1;
-	uint8_t *block = block_of(w);
 
-	put_ones(block, w->bit, (unsigned)q);
+	put_ones(w->made, w->bit, (unsigned)q);
 	if (!rest)
 		return;
 	if (r < w->at.short_ones)
-		put_bits(block, bit, r, rest - 1);
+		put_bits(w->made, bit, r, rest - 1);
 	else
-		put_bits(block, bit, (r + w->at.short_ones) >> 1 | ((r + w->at.short_ones) & 1)
+		put_bits(w->made, bit, (r + w->at.short_ones) >> 1 | ((r + w->at.short_ones) & 1)
 			 << (rest - 1), rest);
 }
 
@@ -183,7 +207,7 @@ static int put_number(struct writer *w, uint64_t number)
 					"they were read");
 		begin_block(w, number);
 	} else {
-		if (w->write)
+		if (w->here)
 			put_code(w, number - w->last);
 		w->bit += bits;
 		w->codes++;
@@ -244,30 +268,56 @@ int blm_golomb_fit(struct blm_shape *shape, struct golomb_numbers *numbers, uint
 	return r;
 }
 
-int blm_golomb_write(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count)
+static void put_head(struct writer *w, uint64_t *head, uint64_t count)
+{
+	head[0] = htole64(count);
+	head[1] = htole64(w->block);
+	head[2] = htole64(w->at.code.divisor);
+	head[3] = htole64((uint64_t)w->at.code.block_bytes << 32 | w->at.code.low_bits);
+	head[4] = htole64(w->room);
+}
+
+/* Head, samples and vector need all numbers, and take about a hundredth of the data. */
+static int put_front_and_blocks(struct writer *w, struct golomb_numbers *numbers, uint64_t count)
+{
+	struct blm_part front = { .shape = w->part->shape };
+	int r;
+
+	w->front = HEAD_BYTES + samples_bytes(w->at.highs)
+		+ vector_words_for(w->at.highs, w->room) * sizeof(uint64_t);
+	front.bytes = calloc(w->front, 1);
+	if (!front.bytes)
+		return blm_fail(-ENOMEM, "no memory for the index of a golomb filter");
+	set_layout(&w->at, &front, w->room);
+	r = put_all(w, numbers);
+	if (r == 0) {
+		put_samples(&w->at);
+		put_head(w, (uint64_t *)front.bytes, count);
+		put_bytes(w, 0, front.bytes, w->front);
+	}
+	free(front.bytes);
+	return r;
+}
+
+int blm_golomb_write_within(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count,
+			    uint64_t from, uint64_t to)
 {
 	struct writer w;
-	uint64_t head[5];
-	int r;
 
 	begin_writer(&w, part->shape.cells, count);
 	w.room = blocks_in(&w.at.code, w.at.highs, part->shape.bytes);
 	if (bytes_for(&w.at.code, w.at.highs, w.room) > part->shape.bytes)
 		return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were "
 				"read");
-	head[4] = htole64(w.room);
-	set_layout(&w.at, part, w.room);
-	w.write = true;
-	r = put_all(&w, numbers);
-	if (r < 0)
-		return r;
-	put_samples(&w.at);
-	head[0] = htole64(count);
-	head[1] = htole64(w.block);
-	head[2] = htole64(w.at.code.divisor);
-	head[3] = htole64((uint64_t)w.at.code.block_bytes << 32 | w.at.code.low_bits);
-	memcpy(part->bytes, head, sizeof(head));
-	return 0;
+	w.part = part;
+	w.from = from;
+	w.to = to;
+	return put_front_and_blocks(&w, numbers, count);
+}
+
+int blm_golomb_write(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count)
+{
+	return blm_golomb_write_within(part, numbers, count, 0, part->shape.bytes);
 }
 
 /* ---- All the numbers ---- */

@@ -328,6 +328,12 @@ struct blm_kind {
 	uint64_t (*place)(const struct blm_part *part, const struct blm_hash *hash);
 	int (*add_within)(struct blm_part *part, const struct blm_hashed *key, uint64_t from,
 			  uint64_t to);
+	/*
+	 * For kinds with build(): the same bytes as build(), but only those from `from` up to `to`,
+	 * multiples of 64, are written. `keys` are all keys of the filter.
+	 */
+	int (*build_within)(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
+			    uint64_t to);
 
 	/* ======== COMPOSITE: filters of several parts, each of another kind ======== */
 

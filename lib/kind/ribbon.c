@@ -306,6 +306,7 @@ const struct blm_kind blm_kind_ribbon = {
 	"space that there can be; made from all keys at once",
 	.caveat = "made once from all its keys; none can be added or taken out",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
-	.fit = blm_ribbon_fit, .build = blm_ribbon_build, .splits = true,
+	.fit = blm_ribbon_fit, .build = blm_ribbon_build,
+	.splits = true, .build_within = blm_ribbon_build_within,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
 };

@@ -229,6 +229,8 @@ int blm_ribbon_fit(struct blm_shape *shape, const struct blm_sorted *keys);
  * with 1 is answered with no, if all codes have a bit.
  */
 int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys);
+int blm_ribbon_build_within(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
+			    uint64_t to);
 /* on paper, before the keys are known */
 uint64_t blm_ribbon_bytes(const struct blm_shape *shape);
 

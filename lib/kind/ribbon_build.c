@@ -314,3 +314,9 @@ int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys)
 {
 	return blm_shards_build(part, keys, keys->has_values ? &maker_with_flips : &maker);
 }
+
+int blm_ribbon_build_within(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
+			    uint64_t to)
+{
+	return blm_shards_build_within(part, keys, &maker, from, to);
+}

@@ -265,8 +265,11 @@ static int fill(struct blm_build *b)
 static int build(struct blm_build *b)
 {
 	struct blm_view *view = b->staged.view;
-	int r = view->root.kind->build(&view->root, &b->sort.sorted);
+	int r;
 
+	if (b->spec.split_parts)
+		return blm_build_part(b);
+	r = view->root.kind->build(&view->root, &b->sort.sorted);
 	if (r == 0)
 		blm_count_keys(view, b->sort.sorted.count);
 	return r;

@@ -60,12 +60,14 @@ struct blm_batch blm_build_batch(const struct blm_build *b, const struct blm_bui
 
 /* Can the part of a split filter be built that the parameters name? -EOPNOTSUPP, with words. */
 int blm_build_check_part(const struct blm_build *b);
+/* A part of a kind that is made from all its keys at once, from the gathered keys. */
+int blm_build_part(struct blm_build *b);
 /* The new file is there. */
 void blm_build_begin_part(struct blm_build *b);
 /* Does the part own some cells of each key, not all cells of some keys? */
 static inline bool builds_cells(const struct blm_build *b)
 {
-	return b->spec.split_parts && !b->spec.of->place;
+	return b->spec.split_parts && b->spec.of->add_within;
 }
 /* Add them to a part that builds_cells(). */
 int blm_build_add_cells(struct blm_build *b, const struct blm_build_input *in);

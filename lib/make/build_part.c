@@ -2,7 +2,8 @@
  * build_part.c - one part of a split filter, built from the keys of all parts
  *
  * Where a key belongs to one part, the other parts drop the key. Where its cells belong to several
- * parts, each part keeps the cells that it owns.
+ * parts, each part keeps the cells that it owns. A kind that is made from all its keys at once gets
+ * all keys in order, and makes the bytes of the part alone.
  */
 #include "make/build.h"
 
@@ -10,16 +11,30 @@ int blm_build_check_part(const struct blm_build *b)
 {
 	const struct blm_kind *kind = b->spec.of;
 
-	if (b->spec.split_parts && b->gathers)
-		return blm_fail(-EOPNOTSUPP, "%s: %s", b->place.display, kind->build
-				? "a kind that is made from all its keys at once is not built in "
-				"parts: build it whole, then split it (blm_split())"
-				: "all parts of a filter are of one size: say for how many keys "
-				"the whole filter is to be (blm_params.capacity)");
-	if (b->spec.split_parts && !kind->place && !kind->add_within)
+	if (!b->spec.split_parts)
+		return 0;
+	if (!kind->place && !kind->add_within && !kind->build_within)
 		return blm_fail(-EOPNOTSUPP, "%s: no %s filter is built in parts, because where a "
 				"key goes depends on the keys before it: build it whole, then "
 				"split it (blm_split())", b->place.display, kind->name);
+	if (b->gathers && !kind->build_within)
+		return blm_fail(-EOPNOTSUPP, "%s: all parts of a filter are of one size: say for "
+				"how many keys the whole filter is to be (blm_params.capacity)",
+				b->place.display);
+	return 0;
+}
+
+/* The counts of all parts are shares of the whole count, as those of blm_split() are. */
+int blm_build_part(struct blm_build *b)
+{
+	struct blm_view *view = b->staged.view;
+	const struct blm_split *range = &view->split;
+	int r = view->root.kind->build_within(&view->root, &b->sort.sorted, range->from, range->to);
+
+	if (r < 0)
+		return r;
+	blm_count_keys(view, blm_split_share(b->sort.sorted.count, range->part, range->parts));
+	live_of(view)->inexact.word = htole64(BLM_SHARE);
 	return 0;
 }
 

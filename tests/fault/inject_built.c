@@ -343,6 +343,35 @@ static int build_part(struct world *w)
 	return r;
 }
 
+/* The only shard, or block, reaches into both parts. A part denies no key. */
+static int build_half(struct world *w, const char *kind)
+{
+	static const uint64_t seed[] = { 1 };
+	const struct blm_params params = BLM_PARAMS(.kind = kind, .rate = 0.01, .seeds = seed,
+						    .seed_count = 1, .split_parts = 2,
+						    .split_part = 1);
+	struct blm_build *b;
+	int r = blm_build_begin(&b, w->store, new_name(w), &params, NULL);
+
+	if (r < 0)
+		return r;
+	r = gather(b, false, 0, KEYS);
+	if (r == 0)
+		return blm_build_finish(b, &w->made);
+	blm_build_cancel(b);
+	return r;
+}
+
+static int build_fuse_half(struct world *w)
+{
+	return build_half(w, "fuse");
+}
+
+static int build_golomb_half(struct world *w)
+{
+	return build_half(w, "golomb");
+}
+
 static void with_a_part(struct world *w)
 {
 	const char *names[] = { "part" };
@@ -498,6 +527,8 @@ const struct one_case built_cases[] = {
 	  0 },
 	{ "split", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, split, NULL, 0, FIRST },
 	{ "build-part", EVERYWHERE, build_part, NULL, 0, FIRST },
+	{ "build-part-fuse", IN_PATH, build_fuse_half, NULL, 0, BOTH },
+	{ "build-part-golomb", IN_PATH, build_golomb_half, NULL, 0, BOTH },
 	{ "join", IN_PATH | IN_STORE, join, with_a_part, 0, FIRST },
 	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
 	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0,

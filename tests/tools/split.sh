@@ -110,7 +110,7 @@ partitions_need_a_size_and_a_seed_that_all_share() {
 	exits 64 bloomery build ./p --partition 3 -n 1k < /dev/null; says 'write it like 3/16'
 	exits 2 bloomery build ./p --partition 1/3 -n 1k < /dev/null; says '--seed'
 	exits 2 bloomery build ./p --partition 1/3 --seed 1 < /dev/null; says '-n'
-	exits 2 bloomery build ./p --partition 1/3 --kind fuse --seed 1 < /dev/null; says 'bloomery split'
+	exits 2 bloomery build ./p --partition 1/3 --kind cuckoo -n 1k --seed 1 < /dev/null; says 'bloomery split'
 	exits 2 bloomery build ./p --partition 1/3 --kind stable -n 1k --seed 1 < /dev/null; says 'these kinds are: classic, blocked'
 	[ ! -e p ]
 }
@@ -138,6 +138,17 @@ for i in 1 2 3 4; do
 bloomery build ./seen.part-$i --partition $i/4 -n 1m -p 0.001 --seed 42 keys-*.gz
 bloomery join ./seen.part-* -o ./seen
 END
+}
+
+parts_of_kinds_that_are_built_at_once_join_to_one_build() {
+	seq 3000 | sed 's/.*/&\t7/' > keys
+	for kind in golomb fuse ribbon bloomier; do
+		bloomery build ./whole --force --kind $kind -p 0.001 --seed 42 keys
+		for i in 1 2 3; do bloomery build ./p.part-$i --force --partition $i/3 --kind $kind -p 0.001 --seed 42 --memory 64Ki keys; done
+		rm -f seen; bloomery join ./p.part-* -o ./seen
+		same_data ./whole ./seen; bloomery verify ./p.part-2 2> err
+		bloomery info ./seen --json | holds 'j["keys"] == 3000 and not j["keys_estimated"]'
+	done
 }
 
 parallel_gives_one_stream_to_all_parts() {

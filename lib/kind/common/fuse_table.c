@@ -335,6 +335,12 @@ int blm_peel_build(struct blm_part *part, const struct blm_sorted *keys)
 	return blm_shards_build(part, keys, &maker);
 }
 
+int blm_peel_build_within(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
+			  uint64_t to)
+{
+	return blm_shards_build_within(part, keys, &maker, from, to);
+}
+
 double blm_peel_rate_at(const struct blm_shape *shape, uint64_t keys)
 {
 	return keys ? ldexp(1, -(int)shape->args[BLM_PEEL_CHECK]) : 0;

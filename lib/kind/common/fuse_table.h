@@ -33,6 +33,8 @@ int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret,
 bool blm_peel_valid(const struct blm_shape *shape);
 int blm_peel_fit(struct blm_shape *shape, const struct blm_sorted *keys);
 int blm_peel_build(struct blm_part *part, const struct blm_sorted *keys);
+int blm_peel_build_within(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
+			  uint64_t to);
 double blm_peel_rate_at(const struct blm_shape *shape, uint64_t keys);
 
 bool blm_peel_contains(const struct blm_part *part, const struct blm_hashed *key);

@@ -130,6 +130,7 @@ struct work {
 	const struct blm_sorted *keys;
 	const struct blm_shard_maker *maker;
 	const uint64_t *from;
+	uint64_t first_byte, end;	/* of the data: those that are written */
 	pthread_mutex_t mutex;		/* of what follows */
 	uint64_t next, offset;		/* the shard that is to be made next, and where it goes */
 	int failed;
@@ -172,30 +173,87 @@ static bool take_shard(struct work *work, uint64_t *ret_number, struct blm_shard
 	return any;
 }
 
+/* How many bytes from *at up to `to` are written; *at moves to the first of them. */
+static uint64_t written(const struct work *work, uint64_t *at, uint64_t to)
+{
+	if (*at < work->first_byte)
+		*at = work->first_byte;
+	if (to > work->end)
+		to = work->end;
+	return to > *at ? to - *at : 0;
+}
+
+/* In its place where all of it is written, else in memory of its own, which is to be freed. */
+static int begin_shard(const struct work *work, const struct blm_shard_entry *e,
+		       struct blm_shard *ret, void **ret_own)
+{
+	uint64_t at = e->offset;
+
+	*ret = (struct blm_shard){ .words = (uint64_t *)(work->part->bytes + e->offset),
+				   .bytes = e->bytes };
+	*ret_own = NULL;
+	if (written(work, &at, e->offset + e->bytes) == e->bytes)
+		return 0;
+	*ret_own = aligned_alloc(BLM_SHARD_ALIGN, e->bytes);
+	if (!*ret_own)
+		return blm_fail(-ENOMEM, "no memory for a shard of %llu bytes",
+				(unsigned long long)e->bytes);
+	ret->words = memset(*ret_own, 0, e->bytes);
+	return 0;
+}
+
+static void end_shard(const struct work *work, const struct blm_shard_entry *e,
+		      const struct blm_shard *shard, const void *own)
+{
+	uint64_t at = e->offset, bytes = written(work, &at, e->offset + e->bytes);
+
+	if (!bytes)
+		return;
+	if (own)
+		memcpy(work->part->bytes + at, (const uint8_t *)shard->words + (at - e->offset),
+		       bytes);
+	mark_range(work->part, work->part->bytes + at, bytes);
+}
+
+static void list_shard(const struct work *work, uint64_t number, const struct blm_shard_entry *e,
+		       const struct blm_shard *shard)
+{
+	struct blm_shard_entry *entry = (struct blm_shard_entry *)work->part->bytes + number;
+
+	*entry = (struct blm_shard_entry){
+		.offset = htole64(e->offset), .bytes = htole64(e->bytes),
+		.own = { htole64(shard->own[0]), htole64(shard->own[1]) },
+	};
+	mark(work->part, entry);
+}
+
 static int make_shard(struct worker *w, uint64_t number, struct blm_shard_entry *e)
 {
 	struct work *work = w->work;
-	uint64_t count = work->from[number + 1] - work->from[number];
-	struct blm_shard shard = { .words = (uint64_t *)(work->part->bytes + e->offset),
-				   .bytes = e->bytes };
+	uint64_t count = work->from[number + 1] - work->from[number],
+		entry_at = number * sizeof(*e), at = e->offset;
+	bool listed = written(work, &entry_at, entry_at + sizeof(*e));
+	struct blm_shard shard = { .words = NULL };
+	void *own = NULL;
 	int r = 0;
 
-	if (count)
-		r = sorted_read(work->keys, work->from[number], w->hashes, w->values, count);
-	if (count && r == 0)
-		r = work->maker->make(work->part, &shard, w->hashes, w->values, count, w->room);
-	if (r < 0)
-		return r;
-	((struct blm_shard_entry *)work->part->bytes)[number] = (struct blm_shard_entry){
-		.offset = htole64(e->offset), .bytes = htole64(e->bytes),
-		.own = { htole64(shard.own[0]), htole64(shard.own[1]) },
-	};
-	mark(work->part, work->part->bytes + number * sizeof(struct blm_shard_entry));
-	if (count)
-		mark_range(work->part, shard.words, shard.bytes);
-	if (work->keys->done)
+	if (count && (listed || written(work, &at, e->offset + e->bytes))) {
+		r = begin_shard(work, e, &shard, &own);
+		if (r == 0)
+			r = sorted_read(work->keys, work->from[number], w->hashes, w->values,
+					count);
+		if (r == 0)
+			r = work->maker->make(work->part, &shard, w->hashes, w->values, count,
+					      w->room);
+		if (r == 0)
+			end_shard(work, e, &shard, own);
+		free(own);
+	}
+	if (r == 0 && listed)
+		list_shard(work, number, e, &shard);
+	if (r == 0 && work->keys->done)
 		work->keys->done(work->keys, count);
-	return 0;
+	return r;
 }
 
 static void *run(void *context)
@@ -222,8 +280,12 @@ static void free_worker(struct worker *w)
 
 static uint64_t need_of(const struct work *work, uint64_t most)
 {
+	const struct blm_shape *shape = &work->part->shape;
+	bool whole = work->end - work->first_byte == shape->bytes;
+
 	return most * (sizeof(struct blm_hash) + (work->keys->has_values ? sizeof(uint64_t) : 0))
-		+ round_up(work->maker->room(&work->part->shape, most), 64);
+		+ round_up(work->maker->room(shape, most), 64)
+		+ (whole ? 0 : bytes_for(shape, work->maker, most));
 }
 
 /*
@@ -285,11 +347,12 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
-		     const struct blm_shard_maker *maker)
+int blm_shards_build_within(struct blm_part *part, const struct blm_sorted *keys,
+			    const struct blm_shard_maker *maker, uint64_t first_byte, uint64_t end)
 {
-	struct work work = { .part = part, .keys = keys, .maker = maker, .mutex =
-			     PTHREAD_MUTEX_INITIALIZER, .offset = shard_index_bytes(&part->shape) };
+	struct work work = { .part = part, .keys = keys, .maker = maker, .first_byte = first_byte,
+			     .end = end, .mutex = PTHREAD_MUTEX_INITIALIZER,
+			     .offset = shard_index_bytes(&part->shape) };
 	uint64_t *from, most, need, together;
 	int r = find_all(&part->shape, keys, &from, &most);
 
@@ -302,4 +365,10 @@ int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
 	r = work_together(&work, together ? (unsigned)together : 1, most);
 	free(from);
 	return r;
+}
+
+int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
+		     const struct blm_shard_maker *maker)
+{
+	return blm_shards_build_within(part, keys, maker, 0, part->shape.bytes);
 }

@@ -106,5 +106,11 @@ int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys,
 		   const struct blm_shard_maker *maker);
 int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
 		     const struct blm_shard_maker *maker);
+/*
+ * build_within() of a kind. It makes the shards that are in the range, and all shards where the
+ * range has the index: the entry of a shard is known only when the shard is made.
+ */
+int blm_shards_build_within(struct blm_part *part, const struct blm_sorted *keys,
+			    const struct blm_shard_maker *maker, uint64_t from, uint64_t to);
 
 #endif

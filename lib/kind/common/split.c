@@ -33,6 +33,13 @@ struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint3
 				   .to = begin_of(whole->shape.bytes, part + 1, parts) };
 }
 
+uint64_t blm_split_share(uint64_t keys, uint32_t part, uint32_t parts)
+{
+	unsigned __int128 all = keys;
+
+	return (uint64_t)(all * (part + 1) / parts - all * part / parts);
+}
+
 struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts)
 {
 	uint64_t bytes = whole->shape.bytes, units = units_of(bytes, parts);

@@ -27,6 +27,9 @@ uint64_t blm_split_unit(uint64_t bytes, uint32_t parts);
 /* The range of a part. */
 struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint32_t parts);
 
+/* A share of a count, where the keys of a part are not known; all shares together are the count. */
+uint64_t blm_split_share(uint64_t keys, uint32_t part, uint32_t parts);
+
 /* The part that owns each of many keys, of a kind with place(): what is the same for all keys. */
 struct blm_owners {
 	const struct blm_part *whole;
