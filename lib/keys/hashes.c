@@ -61,11 +61,10 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 	if (r < 0)
 		return r;
 	owners = blm_owners_of(&view->root, parts);
-	for (size_t i = 0; i < count; i++) {
-		uint32_t owner = blm_owner_of(&owners, &hashes[i]);
-
-		ret_owners[i] = owner == BLM_EVERY_PART ? 0 : owner;
-	}
+	blm_owners_find(&owners, hashes, count, ret_owners);
+	for (size_t i = 0; i < count; i++)
+		if (ret_owners[i] == BLM_EVERY_PART)
+			ret_owners[i] = 0;
 	return 0;
 }
 

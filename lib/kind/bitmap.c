@@ -92,9 +92,11 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return 1;
 }
 
-static uint64_t place(const struct blm_part *part, const struct blm_hash *hash)
+static void place(const struct blm_part *part, const struct blm_hash *hashes, size_t count,
+		  uint64_t *ret)
 {
-	return is_cell(part, hash) ? hash->lo / 8 : UINT64_MAX;
+	for (size_t i = 0; i < count; i++)
+		ret[i] = is_cell(part, &hashes[i]) ? hashes[i].lo / 8 : UINT64_MAX;
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)

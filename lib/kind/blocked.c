@@ -274,9 +274,11 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 	return blocks * load;
 }
 
-static uint64_t place(const struct blm_part *part, const struct blm_hash *hash)
+static void place(const struct blm_part *part, const struct blm_hash *hashes, size_t count,
+		  uint64_t *ret)
 {
-	return (uint64_t)((const uint8_t *)block_for(part, hash) - part->bytes);
+	for (size_t i = 0; i < count; i++)
+		ret[i] = (uint64_t)((const uint8_t *)block_for(part, &hashes[i]) - part->bytes);
 }
 
 const struct blm_kind blm_kind_blocked = {

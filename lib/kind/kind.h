@@ -318,14 +318,16 @@ struct blm_kind {
 	/* ======== SPLITTING: kinds whose filters are split into parts (common/split.h) ======== */
 
 	/*
-	 * splits: the data mean the same wherever the ranges of bytes are cut. place(): where all
-	 * that a question about a key looks at is, within one line of 64 bytes, as an offset in the
-	 * data; UINT64_MAX: nowhere. So a key belongs to one part. NULL: the cells of a key are
-	 * anywhere. add_within(): for kinds without place(), those of the cells that are in bytes
-	 * from `from` up to `to`; returns 1 if the key is to be counted in this part.
+	 * splits: the data mean the same wherever the ranges of bytes are cut. place(): of each of
+	 * these keys, where all that a question about the key looks at is, within one line of 64
+	 * bytes, as an offset in the data; UINT64_MAX: nowhere. So a key belongs to one part. NULL:
+	 * the cells of a key are anywhere. add_within(): for kinds without place(), those of the
+	 * cells that are in bytes from `from` up to `to`; returns 1 if the key is to be counted in
+	 * this part.
 	 */
 	bool splits;
-	uint64_t (*place)(const struct blm_part *part, const struct blm_hash *hash);
+	void (*place)(const struct blm_part *part, const struct blm_hash *hashes, size_t count,
+		      uint64_t *ret);
 	int (*add_within)(struct blm_part *part, const struct blm_hashed *key, uint64_t from,
 			  uint64_t to);
 	/*

@@ -51,16 +51,18 @@ struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch bat
 				 struct blm_hash *room)
 {
 	const struct blm_view *view = b->staged.view;
+	uint64_t places[BLM_BATCH];
 	size_t count = 0;
 
+	view->root.kind->place(&view->root, batch.hashes, batch.count, places);
 	/* a caller that asked for the owners gives only keys of this part, which need no copy */
-	while (count < batch.count && blm_view_owns(view, &batch.hashes[count]))
+	while (count < batch.count && split_owns(&view->split, places[count]))
 		count++;
 	if (count == batch.count)
 		return batch;
 	memcpy(room, batch.hashes, count * sizeof(*room));
 	for (size_t i = count + 1; i < batch.count; i++)
-		if (blm_view_owns(view, &batch.hashes[i]))
+		if (split_owns(&view->split, places[i]))
 			room[count++] = batch.hashes[i];
 	batch.hashes = room;
 	batch.count = count;

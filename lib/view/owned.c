@@ -25,10 +25,14 @@ static bool has_column(const struct blm_view *view, const struct blm_hash *hash)
 
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash)
 {
+	uint64_t place;
+
 	if (!view->split.parts)
 		return has_column(view, hash);
-	return view->root.kind->place
-		&& split_owns(&view->split, view->root.kind->place(&view->root, hash));
+	if (!view->root.kind->place)
+		return false;
+	view->root.kind->place(&view->root, hash, 1, &place);
+	return split_owns(&view->split, place);
 }
 
 static int check_columns(const struct blm_view *view, const struct blm_hash *hashes, size_t count)

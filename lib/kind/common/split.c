@@ -52,21 +52,36 @@ struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts)
 }
 
 /* Divides by multiplying: the product is the quotient, or one less. */
-uint32_t blm_owner_of(const struct blm_owners *o, const struct blm_hash *hash)
+static inline uint32_t owner_of_place(const struct blm_owners *o, uint64_t place)
 {
-	uint64_t place = o->whole->kind->place(o->whole, hash), n, quotient;
-
-	if (place == UINT64_MAX)
-		return BLM_EVERY_PART;
 	/* units are less than 2^47, parts at most 2^16 */
-	n = (place >> o->shift) * o->parts;
-	quotient = (uint64_t)((unsigned __int128)n * o->inverse >> 64);
-	return (uint32_t)(quotient + (n - quotient * o->units >= o->units));
+	uint64_t n = (place >> o->shift) * o->parts,
+		quotient = (uint64_t)((unsigned __int128)n * o->inverse >> 64);
+
+	return place == UINT64_MAX ? BLM_EVERY_PART
+		: (uint32_t)(quotient + (n - quotient * o->units >= o->units));
+}
+
+void blm_owners_find(const struct blm_owners *owners, const struct blm_hash *hashes, size_t count,
+		     uint32_t *ret)
+{
+	const struct blm_owners o = *owners;
+	uint64_t places[BLM_BATCH];
+
+	for (size_t at = 0; at < count; at += BLM_BATCH) {
+		size_t some = count - at < BLM_BATCH ? count - at : BLM_BATCH;
+
+		o.whole->kind->place(o.whole, hashes + at, some, places);
+		for (size_t i = 0; i < some; i++)
+			ret[at + i] = owner_of_place(&o, places[i]);
+	}
 }
 
 uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash)
 {
 	struct blm_owners owners = blm_owners_of(whole, parts);
+	uint32_t owner;
 
-	return blm_owner_of(&owners, hash);
+	blm_owners_find(&owners, hash, 1, &owner);
+	return owner;
 }

@@ -39,7 +39,8 @@ struct blm_owners {
 };
 
 struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts);
-uint32_t blm_owner_of(const struct blm_owners *owners, const struct blm_hash *hash);
+void blm_owners_find(const struct blm_owners *owners, const struct blm_hash *hashes, size_t count,
+		     uint32_t *ret);
 /* ... of one key */
 uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash);
 
