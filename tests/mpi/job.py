@@ -42,13 +42,14 @@ class Case(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, ranks, *words):
-        return subprocess.Popen([*launcher(ranks), MPI, *words], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+    def start(self, ranks, *words, before=()):
+        """before: words that start the program of each rank."""
+        return subprocess.Popen([*launcher(ranks), *before, MPI, *words], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def ranks(self, ranks, *words, code=0):
+    def ranks(self, ranks, *words, code=0, before=()):
         """A job that ends with that code. Its stdout and stderr."""
-        job = self.start(ranks, *words)
+        job = self.start(ranks, *words, before=before)
         out, err = job.communicate()
         # mpirun of OpenMPI 4.1.4 crashes now and then while it passes on the notice that a rank called MPI_Abort()
         if not (code and job.returncode == -signal.SIGSEGV and 'orte_' in err):

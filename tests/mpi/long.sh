@@ -3,11 +3,11 @@
 #
 # usage: tests/mpi/long.sh BUILD
 #
-# BUILD has bloomery-mpi with OpenMPI. The last line counts.
+# BUILD has bloomery-mpi with OpenMPI, and tests. The last line counts.
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=$(cd "${1:?the folder of a build}" && pwd) || exit 2
 passed=0 failed=0
-export BLOOMERY_TEST_SCALE=full BLOOMERY_SLURM=wanted
+export BLOOMERY_TEST_SCALE=full BLOOMERY_SLURM=wanted BLOOMERY_SLOW=$build/tests/mpi/libslow.so
 
 install_missing openmpi-bin libopenmpi-dev mpich libmpich-dev zstd munge slurmctld slurmd slurm-client || exit 2
 configure build-mpich -Dtests=disabled -Dmpi=enabled -Dmpi_library=mpich > /dev/null &&

@@ -81,6 +81,20 @@ class Build(Case):
             self.assertEqual(re.findall(r'^\* (\w+): .* sent, .* bytes a key; .* of memory a rank$', out, re.M), [way], out)
         self.assertFalse(os.path.exists(self.path('many')))
 
+    def test_a_rank_with_a_slow_disk_is_seen_in_the_progress_line(self):
+        slow = os.environ.get('BLOOMERY_SLOW')
+        if not slow:
+            self.skipTest('there is no library that makes a disk slow; build with -Dtests=enabled')
+        self.write('keys.0', numbers(0, 5000))
+        self.write('keys.1', numbers(5000, 6000))
+        before = 'env', 'LD_PRELOAD=' + slow
+        _, err = self.ranks(2, 'build', './many', '-n', '10k', '--way', 'owners', '--progress', 'keys.%r', before=before)
+        self.assertRegex(err, r'6,000 keys read; the slowest is rank 1: 1,000 keys in [1-9]\d*0\.0 s of reading and hashing; '
+                              r'the quickest is rank 0: 5,000 keys in 0\.0 s')
+        _, err = self.ranks(2, 'build', './many', '-n', '10k', '--way', 'reduce', '--progress', '--force', 'keys.%r', before=before)
+        self.assertRegex(err, r'rank 1: 1,000 keys read; reading took [1-9]\d*0\.0 s')
+        self.assertIn('rank 0: 5,000 keys read; reading took 0.0 s', err)
+
     def test_the_union_of_files_is_that_of_one_machine(self):
         names = []
         for i in range(5):

@@ -151,9 +151,9 @@ static void add_keys(struct job *job)
 
 	while ((b = reader_next(&job->reader))) {
 		must_have(blm_build_add_many(job->b, b->keys, b->count));
-		show_keys(job->reader.keys, false);
+		show_keys(&job->reader, false);
 	}
-	show_keys(job->reader.keys, true);
+	show_keys(&job->reader, true);
 }
 
 /* Keys that are hashed and have no place in a round yet. */

@@ -267,7 +267,7 @@ static void ask_alone(struct job *job)
 	while ((b = reader_next(&job->reader))) {
 		must_have(blm_contains_many(job->whole, b->keys, b->count, b->bits));
 		print_answers(job, b);
-		show_keys(job->reader.keys, false);
+		show_keys(&job->reader, false);
 	}
 }
 

@@ -31,6 +31,6 @@ bool has_owners(const struct blm_filter *f);
 /* A line on stderr now and then: how far the job is, and which rank keeps the others waiting. */
 extern const struct opt progress_of_ranks[];
 void show_round(const struct side *s, bool at_end);
-void show_keys(uint64_t keys, bool at_end);
+void show_keys(const struct reader *r, bool at_end);
 
 #endif
