@@ -11,12 +11,14 @@ enum { HASH = sizeof(struct blm_hash), LINE = 10 };	/* bytes */
 
 /* Measured: keys in a second of a rank's processor. */
 static const double keys_a_second[WAYS] = {
-	[WAY_OWNERS] = 33e6, [WAY_REDUCE] = 41e6, [WAY_SUM] = 41e6
+	[WAY_OWNERS] = 33e6, [WAY_REDUCE] = 41e6, [WAY_SUM] = 41e6, [WAY_GATHER] = 33e6
 };
+/* Measured: the same of rank 0 where it builds alone, for cuckoo, which is the slowest kind. */
+static const double keys_a_second_alone = 4e6;
 /* Assumed: bytes a second. */
 static const double network = 1.25e9, storage = 1e9, disk = 1e9;
 
-const char *const ranks_way_names[WAYS] = { "owners", "reduce", "sum" };
+const char *const ranks_way_names[WAYS] = { "owners", "reduce", "sum", "gather" };
 
 bool ranks_way_fits(enum ranks_way way, const char *kind)
 {
@@ -29,6 +31,10 @@ bool ranks_way_fits(enum ranks_way way, const char *kind)
 		{ "bitmap", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
 		{ "classic", { [WAY_REDUCE] = true } },
 		{ "counting", { [WAY_SUM] = true } },
+		{ "cuckoo", { [WAY_GATHER] = true } },
+		{ "golomb", { [WAY_GATHER] = true } },
+		{ "fuse", { [WAY_GATHER] = true } },
+		{ "ribbon", { [WAY_GATHER] = true } },
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
@@ -39,7 +45,11 @@ bool ranks_way_fits(enum ranks_way way, const char *kind)
 
 bool ranks_build(const char *kind)
 {
-	return ranks_way_fits(WAY_REDUCE, kind) || ranks_way_fits(WAY_SUM, kind);
+	bool any = false;
+
+	for (enum ranks_way way = 0; way < WAYS; way++)
+		any |= ranks_way_fits(way, kind);
+	return any;
 }
 
 size_t ranks_quota(size_t round, uint32_t ranks)
@@ -60,6 +70,9 @@ static double seconds_of(enum ranks_way way, double m, double keys, uint32_t ran
 	case WAY_OWNERS:
 		work = fmax(work, HASH * keys / machines * (machines - 1) / machines / network);
 		return work + m * (machines - 1) / machines / network + m / disk;
+	case WAY_GATHER:
+		work = fmax(work, HASH * keys * (machines - 1) / machines / network);
+		return fmax(work, keys / keys_a_second_alone) + m / disk;
 	case WAY_REDUCE:
 		return work + ceil(log2(machines)) * m / network + m / disk;
 	default:
@@ -71,16 +84,22 @@ struct ranks_cost ranks_cost_of(enum ranks_way way, uint64_t data_bytes, double 
 				uint32_t ranks)
 {
 	double m = (double)data_bytes, r = ranks;
-	struct ranks_cost c = { .memory = RANKS_PROGRAM + RANKS_BUFFERS + RANKS_COLLECT };
+	struct ranks_cost c = { .memory = RANKS_PROGRAM };
+	/* two rounds, each with what goes out and what comes in */
+	uint64_t rounds = 2 * 2 * HASH * ranks * (uint64_t)ranks_quota(RANKS_ROUND, ranks);
 
-	if (way == WAY_OWNERS) {
+	switch (way) {
+	case WAY_GATHER:
+		c.moved = HASH * keys * (r - 1) / r;
+		c.memory += rounds;
+		break;
+	case WAY_OWNERS:
 		c.moved = (HASH * keys + m) * (r - 1) / r;
-		/* two rounds, each with what goes out and what comes in */
-		c.memory += data_bytes / ranks + 2 * 2 * HASH * ranks
-			* (uint64_t)ranks_quota(RANKS_ROUND, ranks);
-	} else {
+		c.memory += RANKS_BUFFERS + RANKS_COLLECT + data_bytes / ranks + rounds;
+		break;
+	default:
 		c.moved = m * (r - 1);
-		c.memory += data_bytes;
+		c.memory += RANKS_BUFFERS + RANKS_COLLECT + data_bytes;
 	}
 	c.seconds = seconds_of(way, m, keys, ranks);
 	return c;
@@ -90,6 +109,8 @@ enum ranks_way ranks_best_way(const char *kind, uint64_t data_bytes, double keys
 {
 	if (ranks_way_fits(WAY_SUM, kind))
 		return WAY_SUM;
+	if (ranks_way_fits(WAY_GATHER, kind))
+		return WAY_GATHER;
 	return ranks_way_fits(WAY_OWNERS, kind)
 		&& ranks_cost_of(WAY_OWNERS, data_bytes, keys, ranks).moved
 		< ranks_cost_of(WAY_REDUCE, data_bytes, keys, ranks).moved

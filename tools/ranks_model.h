@@ -21,12 +21,13 @@ enum {
 	RANKS_OF_A_MACHINE = 16,
 };
 
-enum ranks_way { WAY_OWNERS, WAY_REDUCE, WAY_SUM, WAYS };
+enum ranks_way { WAY_OWNERS, WAY_REDUCE, WAY_SUM, WAY_GATHER, WAYS };
 extern const char *const ranks_way_names[WAYS];
 
-/* Can ranks build a filter of the kind, bit for bit? NULL: the default kind. */
+/* Can ranks build a filter of the kind? NULL: the default kind. */
 bool ranks_build(const char *kind);
-#define RANKS_KINDS "blocked, split-block, classic, bitmap and counting"
+#define RANKS_KINDS "blocked, split-block, classic, bitmap, counting, cuckoo, golomb, fuse " \
+	"and ribbon"
 /* Is it a way for the kind? */
 bool ranks_way_fits(enum ranks_way way, const char *kind);
 
@@ -38,7 +39,7 @@ struct ranks_cost {
 
 struct ranks_cost ranks_cost_of(enum ranks_way way, uint64_t data_bytes, double keys,
 				uint32_t ranks);
-/* The one that sends fewer bytes. */
+/* The one that sends fewer bytes, where the kind has two. */
 enum ranks_way ranks_best_way(const char *kind, uint64_t data_bytes, double keys, uint32_t ranks);
 
 /* Hashes from one rank to one rank in one round. */

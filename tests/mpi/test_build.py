@@ -33,6 +33,18 @@ class Build(Case):
                 self.counts_are_near()
         self.assertEqual(self.bloomery('test', './many', '-c', *files), '91504\n')
 
+    def test_kinds_that_one_rank_makes_have_the_data_of_one_machine(self):
+        files = self.input()
+        cases = [(kind, ranks) for kind in ('fuse', 'ribbon', 'golomb', 'cuckoo') for ranks in (1, 2, 3, 4, 8)]
+        for kind, ranks in cases if FULL else (('fuse', 3), ('cuckoo', 2)):
+            words = ['--kind', kind, '-p', '0.001', '--seed', '42', '--force']
+            self.bloomery('build', './one', *words, *files)
+            out, _ = self.ranks(ranks, 'build', './many', *words, *files)
+            self.assertEqual(self.data('one'), self.data('many'), (kind, ranks))
+            self.assertIn(f'{ranks} ranks, gather: 91,504 keys read', out)
+        self.ranks(3, 'build', './many', '--kind', 'cuckoo', '-n', '100k', '--seed', '42', '--force', *files)
+        self.assertEqual(self.bloomery('test', './many', '-c', *files), '91504\n')
+
     def counts_are_near(self):
         """The order of the keys decides which of them is a false positive when it comes, so the counts differ by few."""
         counts = [int(re.search(r'^ *keys +(\d+)$', self.bloomery('info', './' + name), re.M).group(1)) for name in ('one', 'many')]
@@ -65,7 +77,9 @@ class Build(Case):
 
     def test_what_the_ranks_cannot_build_is_refused_with_words(self):
         self.write('keys', numbers(0, 10))
-        for words, says in ((['-n', '10', '--kind', 'fuse', 'keys'], 'fuse: such a filter is not made of filters of some of its keys'),
+        for words, says in ((['-n', '10', '--kind', 'bloomier', 'keys'], 'bloomier: the ranks build no such filter'),
+                            (['--kind', 'fuse', '--way', 'reduce', 'keys'], 'leave --way out'),
+                            (['--kind', 'fuse', '--dry-run', 'keys'], 'give -n'),
                             (['keys'], 'a new filter needs its capacity'),
                             (['-n', '10'], 'name the files with the keys'),
                             (['-n', '10', '--kind', 'classic', '--way', 'owners', 'keys'], 'so no rank owns them'),

@@ -201,8 +201,9 @@ for plan in map(json.loads, open("j")):
 	same "$(json '" ".join(x["way"] for x in all if x["best"])' < j)" 'reduce reduce owners owners owners'
 	holds 'not [x for x in all if x["rank_memory_bytes"] > x["data_bytes"] / (x["ranks"] if x["way"] == "owners" else 1) + (512 << 20)]' < j
 	same "$(bloomery plan -n 1m --kind counting --ranks 3 --json | json 'j["way"]')" sum
+	bloomery plan -n 1m --kind fuse --ranks 4 --json | holds 'j["way"] == "gather" and j["bytes_sent_per_key"] == 12'
 	bloomery plan -n 100g --ranks 64 > out; grep -q '^\* owners .* GiB  *[0-9]* min$' out
-	exits 64 bloomery plan -n 1m --kind cuckoo --ranks 3; says 'they build blocked, split-block'
+	exits 64 bloomery plan -n 1m --kind bloomier --ranks 3; says 'they build blocked, split-block'
 	exits 64 bloomery plan -n 1m -m 10m --ranks 3; exits 64 bloomery plan --table --ranks 3
 }
 

@@ -1,12 +1,14 @@
 /*
  * build.c - bloomery-mpi build: every rank reads its share of the keys, and rank 0 writes a filter
  *
- * There are three ways:
+ * There are four ways:
  *
  *	owners	Hashes go to the rank that owns their place, 16 bytes each. Rank I builds part I of
  *		the filter (blm_part_owners()), and sends its range to rank 0.
  *	reduce	Each rank builds a whole filter of its own keys. Their OR goes to rank 0.
  *	sum	The same for kinds whose cells count: rank 0 adds one filter after the other.
+ *	gather	Hashes go to rank 0, 16 bytes each, which builds the filter alone: for cuckoo, and
+ *		for kinds that are made from all their keys at once.
  *
  * With R ranks, n keys and m bytes of data the ways move 16 n (R-1)/R + m (R-1)/R, and (R-1) m
  * bytes. So `reduce` is best for few ranks, and `owners` for many, or where R filters do not fit
@@ -22,6 +24,7 @@
 #include "place.h"
 #include "progress.h"
 #include "ranks_model.h"
+#include "terms.h"
 #include "values.h"
 
 #include <sys/resource.h>
@@ -90,6 +93,9 @@ static int choose_way(struct job *job, int of)
 	job->way = best_way(&job->info, job->owned, of);
 	if (!way_wanted)
 		return DONE;
+	if (job->way == WAY_GATHER)
+		return misuse("build: --way %s: rank 0 makes a %s filter from the hashes of all "
+			      "ranks; leave --way out", way_wanted, job->info.kind);
 	if (counts_cells(&job->info))
 		return misuse("build: --way %s: a %s filter is made by the sum of what the ranks "
 			      "have; leave --way out", way_wanted, job->info.kind);
@@ -116,8 +122,7 @@ static void tell_costs(const struct job *job, int of)
 	for (enum ranks_way way = WAY_OWNERS; way < WAYS; way++) {
 		struct ranks_cost c = ranks_cost_of(way, job->info.data_bytes, keys, (uint32_t)of);
 
-		if ((way == WAY_SUM) != (job->way == WAY_SUM)
-		    || (way == WAY_OWNERS && !job->owned))
+		if (!ranks_way_fits(way, job->info.kind) || (way == WAY_OWNERS && !job->owned))
 			continue;
 		printf("%c %s: %s sent, %.2f bytes a key; %s of memory a rank\n",
 		       way == job->way ? '*' : ' ', ranks_way_names[way],
@@ -129,11 +134,28 @@ static void tell_costs(const struct job *job, int of)
 
 /* ---- Reading and building ---- */
 
+enum { THREADS_MOST = 64 };
+
+/* Rank 0 builds alone, with the processors of the ranks of its machine and with their memory. */
+static void begin_gathering(struct job *job, const struct place *place)
+{
+	const struct blm_build_options options = { .threads = on_node < THREADS_MOST
+						   ? (unsigned)on_node : THREADS_MOST };
+
+	job->hash_id = blm_hash_id(job->template);
+	if (!rank)
+		must_have(blm_build_begin(&job->b, place->store, place->name, &params, &options));
+}
+
 static void begin_building(struct job *job, const struct place *place)
 {
 	const struct blm_build_options options = { .memory_bytes = RANKS_BUFFERS };
 	struct blm_params p = params;
 
+	if (job->way == WAY_GATHER) {
+		begin_gathering(job, place);
+		return;
+	}
 	if (rank) {
 		p.sparse = true;
 		p.replace = false;
@@ -181,7 +203,8 @@ static void fill_round(struct job *job, struct exchange *x, struct side *s, stru
 			w->at = w->count = 0;
 			w->ended = !b;
 			if (b) {
-				hash_batch(&job->hashed, job->template, b, (uint32_t)ranks);
+				hash_batch(&job->hashed, job->template, b, job->way == WAY_GATHER
+					   ? 0 : (uint32_t)ranks);
 				w->count = b->count;
 			}
 		}
@@ -196,8 +219,10 @@ static void add_received(struct job *job, const struct exchange *x, const struct
 		const struct blm_hash *from = r == rank ? s->out : s->in;
 		uint64_t count = r == rank ? s->sent[r].hashes : (uint64_t)s->got_counts[r];
 
-		must_have(blm_build_add_hashes(job->b, job->hash_id, from + (size_t)r * x->quota,
-					       (size_t)count));
+		if (count)
+			must_have(blm_build_add_hashes(job->b, job->hash_id,
+						       from + (size_t)r * x->quota,
+						       (size_t)count));
 	}
 }
 
@@ -243,6 +268,10 @@ static void bring_together(struct job *job)
 	struct blm_filter *f = NULL;
 	struct collecting to;
 
+	if (job->way == WAY_GATHER) {
+		job->built = seconds();
+		return;
+	}
 	if (rank)
 		must_have(blm_build_finish(job->b, &f));
 	job->built = seconds();
@@ -273,8 +302,9 @@ static void report(const struct job *job, uint64_t counted)
 	printf("%d ranks, %s: %s keys read, %s counted, in %.1f s", ranks,
 	       ranks_way_names[job->way], show_count(keys), show_count(counted),
 	       end - job->begun);
-	printf("; %.1f s of it to bring the data together; %s sent, %.2f bytes a key",
-	       end - job->built, show_bytes(moved), keys ? (double)moved / (double)keys : 0);
+	printf("; %.1f s of it to %s; %s sent, %.2f bytes a key", end - job->built,
+	       job->way == WAY_GATHER ? "make the filter" : "bring the data together",
+	       show_bytes(moved), keys ? (double)moved / (double)keys : 0);
 	printf("; memory %s of rank 0, at most %s of the others\n", show_bytes(first << 10),
 	       show_bytes(most << 10));
 }
@@ -292,20 +322,39 @@ static uint64_t finish(struct job *job)
 	return counted;
 }
 
+/* The size, if it is asked for. Else it follows from the keys. */
+static int plan_gathered(struct job *job)
+{
+	struct blm_plan plan = { .kind = params.kind };
+
+	if (dry_run && !params.capacity)
+		return misuse("build: --dry-run of a %s filter needs its number of keys: give -n",
+			      params.kind);
+	if (dry_run && blm_plan(&plan, &params) < 0)
+		return misuse("%s", own_terms(blm_error_message()));
+	job->info = BLM_INFO;
+	job->info.kind = params.kind;
+	job->info.capacity = params.capacity;
+	job->info.data_bytes = plan.data_bytes;
+	return DONE;
+}
+
 static int begin(struct job *job)
 {
-	int code = params_check();
+	bool gathers = ranks_way_fits(WAY_GATHER, params.kind);
+	int code = gathers ? params_finish() : params_check();
 
 	if (code == DONE && keys_check() != DONE)
 		code = USAGE;
 	if (code == DONE && !ranks_build(params.kind))
-		return misuse("build: --kind %s: such a filter is not made of filters of some of "
-			      "its keys; the ranks build " RANKS_KINDS "; 'bloomery build' makes "
-			      "all kinds on one machine",
+		return misuse("build: --kind %s: the ranks build no such filter; they build "
+			      RANKS_KINDS "; 'bloomery build' makes all kinds on one machine",
 			      params.kind);
+	if (code == DONE && gathers)
+		code = plan_gathered(job);
 	if (code != DONE)
 		return code;
-	job->template = common_template(&job->info);
+	job->template = gathers ? hashing_template() : common_template(&job->info);
 	return choose_way(job, ranks_wanted ? (int)ranks_wanted : ranks);
 }
 
@@ -332,7 +381,7 @@ static int run(int count, char **operands)
 	share_files(&job.share, operands + 1, (size_t)count - 1);
 	begin_building(&job, &place);
 	reader_begin(&job.reader, &job.share, operands + 1);
-	if (job.way == WAY_OWNERS)
+	if (job.way == WAY_OWNERS || job.way == WAY_GATHER)
 		exchange_keys(&job);
 	else
 		add_keys(&job);
@@ -359,7 +408,7 @@ const struct command cmd_build = {
 	.notes = "The data are those of 'bloomery build' with the same --seed, bit for bit, with "
 	"any number of ranks. Plain files are cut at lines, packed files go to one rank each. A "
 	"file that has %r in its name is one that each rank has of its own. F appears on rank 0 "
-	"when it is whole. The kinds are blocked, split-block, classic, bitmap and counting.",
+	"when it is whole. The kinds are " RANKS_KINDS ". Rank 0 alone makes the last four.",
 	.example = "mpirun -n 4 bloomery-mpi build ./seen -n 1g -p 0.001 /data/urls-*.gz",
 	.options = options,
 	.run = run,

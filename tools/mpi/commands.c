@@ -81,6 +81,25 @@ struct blm_filter *common_template(struct blm_info *info)
 	return f;
 }
 
+/* A classic filter takes every hash, and filters of all kinds hash alike. */
+struct blm_filter *hashing_template(void)
+{
+	struct blm_params wanted = params;
+	struct blm_info info;
+	struct blm_filter *f;
+
+	params.kind = "classic";
+	params.options = NULL;
+	params.capacity = 1000;
+	params.cells = 0;
+	params.probes = 0;
+	f = common_template(&info);
+	wanted.seeds = params.seeds;
+	wanted.seed_count = params.seed_count;
+	params = wanted;
+	return f;
+}
+
 /* ---- Hashes and their owners ---- */
 
 void hash_batch(struct hashed *ret, const struct blm_filter *by, const struct batch *b,
@@ -93,7 +112,10 @@ void hash_batch(struct hashed *ret, const struct blm_filter *by, const struct ba
 		ret->owners = must_alloc(ret->room, sizeof(*ret->owners));
 	}
 	must_have(blm_hash_many(by, b->keys, b->count, ret->hashes));
-	find_owners(by, ret->hashes, b->count, parts, ret->owners);
+	if (parts)
+		find_owners(by, ret->hashes, b->count, parts, ret->owners);
+	else
+		memset(ret->owners, 0, b->count * sizeof(*ret->owners));
 }
 
 void find_owners(const struct blm_filter *by, const struct blm_hash *hashes, size_t count,

@@ -13,6 +13,12 @@ extern const struct command cmd_build, cmd_claim, cmd_test, cmd_union;
  */
 struct blm_filter *common_template(struct blm_info *info);
 
+/*
+ * For a kind that is made from all its keys at once, so that it is never empty: a filter that
+ * hashes keys as the one that params describe.
+ */
+struct blm_filter *hashing_template(void);
+
 /* The hashes of a batch, and the part of the filter that each key belongs to. */
 struct hashed {
 	struct blm_hash *hashes;
@@ -20,6 +26,7 @@ struct hashed {
 	size_t room;
 };
 
+/* @parts: 0: all keys belong to part 0 */
 void hash_batch(struct hashed *ret, const struct blm_filter *by, const struct batch *b,
 		uint32_t parts);
 void find_owners(const struct blm_filter *by, const struct blm_hash *hashes, size_t count,
