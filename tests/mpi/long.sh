@@ -24,7 +24,7 @@ prove()
 	[[ $said == *1..* ]] || failed=$((failed + 1))
 }
 
-for name in test_build test_claim; do
+for name in test_build test_claim test_tasks; do
 	prove "$build" $name
 	prove "$root/build-mpich" $name
 done
