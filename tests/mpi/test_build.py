@@ -31,6 +31,7 @@ class Build(Case):
             self.assertIn('91,504 keys read', out)
             if way == 'owners':
                 self.counts_are_near()
+                self.assertLessEqual(self.bytes_a_key(out), 17)
         self.assertEqual(self.bloomery('test', './many', '-c', *files), '91504\n')
 
     def test_kinds_that_one_rank_makes_have_the_data_of_one_machine(self):
@@ -44,6 +45,18 @@ class Build(Case):
             self.assertIn(f'{ranks} ranks, gather: 91,504 keys read', out)
         self.ranks(3, 'build', './many', '--kind', 'cuckoo', '-n', '100k', '--seed', '42', '--force', *files)
         self.assertEqual(self.bloomery('test', './many', '-c', *files), '91504\n')
+
+    def bytes_a_key(self, out):
+        return float(re.search(r' sent, ([\d.]+) bytes a key', out).group(1))
+
+    def test_a_bitmap_has_the_bits_of_one_machine(self):
+        files = [self.write('some', [b'%d' % i for i in range(0, 90000, 7)]), self.write('none', []),
+                 self.write('more.gz', [b'%d' % i for i in range(0, 90000, 11)], 'gz')]
+        for ranks, way in [(r, w) for r in (1, 2, 3, 4, 8) for w in ('owners', 'reduce')] if FULL else [(3, 'owners')]:
+            words = ['--kind', 'bitmap', '-n', '90000', '--force']
+            self.bloomery('build', './one', *words, *files)
+            self.ranks(ranks, 'build', './many', *words, '--way', way, *files)
+            self.assertEqual(self.data('one'), self.data('many'), (way, ranks))
 
     def counts_are_near(self):
         """The order of the keys decides which of them is a false positive when it comes, so the counts differ by few."""
