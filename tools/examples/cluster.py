@@ -10,9 +10,9 @@ import argparse
 import math
 
 # Measured: keys in a second of a rank's processor, with lines of about 9 bytes that are in memory.
-ONE_PROCESS = 54e6
-REDUCE = 41e6
-OWNERS = 33e6
+ONE_PROCESS = 49e6
+REDUCE = 40e6
+OWNERS = 36e6
 HASH = 16           # bytes
 LINE = 10           # bytes
 FIXED = 200 << 20   # of memory: program, buffers
