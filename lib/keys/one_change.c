@@ -31,8 +31,8 @@ static bool is_call(const struct blm_view *view, enum blm_what what)
 
 	if (!kind_has_single_writer(kind) && !kind_serializes_removals(kind))
 		return false;
-	/* change.c tells why a fingerprint of a file that was cut is not taken out */
-	if (what == BLM_REMOVE && kind_has_checkpoint(kind) && is_cut(&view->root))
+	/* change.c tells why a fingerprint of a torn file is not taken out */
+	if (what == BLM_REMOVE && kind_has_checkpoint(kind) && part_is_torn(&view->root))
 		return false;
 	return !kind->room && !kind->holds_keys && !view->split.parts
 	    && !wants_keys(&view->hasher)
