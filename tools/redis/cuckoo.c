@@ -1,5 +1,6 @@
 /* cuckoo.c - cuckoo filters as chains of tables */
 #include "cuckoo.h"
+#include "discard.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -41,7 +42,7 @@ static int before_change(struct redis_ctx *ctx, struct table *t)
 		r = blm_copy(&copy, NULL, NULL, t->f, 0);
 		if (r < 0)
 			return r;
-		blm_close(t->f);
+		discard(t->f);
 		t->f = copy;
 	}
 	t->forks = now;
@@ -109,7 +110,7 @@ struct value *cuckoo_new(const struct cuckoo_tables *tables)
 void cuckoo_free(struct value *v)
 {
 	for (unsigned i = 0; v->chain && i < TABLES_MOST; i++)
-		blm_close(v->chain[i].f);
+		discard(v->chain[i].f);
 	free(v->chain);
 }
 

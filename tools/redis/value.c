@@ -1,5 +1,6 @@
 /* value.c - makes, grows and frees the filters that are values */
 #include "cuckoo.h"
+#include "discard.h"
 #include "filter.h"
 #include "payload.h"
 #include "store.h"
@@ -79,8 +80,9 @@ struct value *value_free(struct value *v)
 	if (!v || __atomic_sub_fetch(&v->holders, 1, __ATOMIC_ACQ_REL))
 		return NULL;
 	cuckoo_free(v);
-	blm_close(v->f);
+	/* the open filter keeps the pages of the file, so that the drop does not free them */
 	store_release(v->name, v->owned);
+	discard(v->f);
 	pending_free(v->pending);
 	free(v->name);
 	free(v);

@@ -1,0 +1,122 @@
+"""stalls.py - the longest wait of PING while the server does something slow with a large filter
+
+usage: stalls.py MODULE PROGRAM [--megabytes N] [--rounds N]
+
+A second client sends PING in a loop while a command runs. The figure is the longest answer of a round, and the table has
+the medians of the rounds. `idle` is the longest answer of one second without such a command: what the machine adds.
+The filters are half full of ones, so their data cannot be compressed. `string` is a value of the server itself of the
+same size, for comparison.
+"""
+import argparse
+import os
+import statistics
+import sys
+import threading
+import time
+
+KEYS_EACH = 10000
+
+
+class Pings:
+    """The longest answer while the block runs, in milliseconds."""
+
+    def __init__(self, server):
+        self.ask = server.client()
+        self.longest, self.ended = 0, False
+
+    def loop(self):
+        while not self.ended:
+            begun = time.perf_counter()
+            self.ask('PING')
+            self.longest = max(self.longest, time.perf_counter() - begun)
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.loop)
+        self.thread.start()
+        time.sleep(0.01)
+        return self
+
+    def __exit__(self, *exception):
+        time.sleep(0.05)
+        self.ended = True
+        self.thread.join()
+        self.ask.close()
+
+
+def fill(ask, name, megabytes):
+    """One command each makes them. A few keys of RESERVE, then the data of a filter with random bits, in chunks."""
+    from server import Error
+    bits = megabytes * 8 * 10**6
+    ask('DEL', name)
+    if name == 'string':
+        return ask('SET', name, os.urandom(megabytes * 10**6))
+    capacity = int(bits / 14.4)
+    reply = ask('BF.RESERVE', 'like', '0.001', capacity, 'NONSCALING')
+    assert not isinstance(reply, Error), reply
+    ask('BF.ADD', 'like', 'x')
+    at, head = ask('BF.SCANDUMP', 'like', 0)
+    ask('DEL', 'like')
+    ask('BF.LOADCHUNK', name, at, head)
+    link = int.from_bytes(head[20:28], 'little')
+    done = 0
+    while done < link:
+        count = min(16 << 20, link - done)
+        done += count
+        reply = ask('BF.LOADCHUNK', name, done + 1, os.urandom(count))
+        assert reply == 'OK', reply
+    return reply
+
+
+def background(ask, command, field):
+    from server import until
+    assert 'ERR' not in str(ask(command))
+    until(lambda: field in ask('INFO', 'persistence'), f'{command} ended')
+
+
+CASES = (
+    ('idle', lambda ask: time.sleep(1)),
+    ('DUMP', lambda ask: ask('DUMP', 'filter')),
+    ('DUMP of a string', lambda ask: ask('DUMP', 'string')),
+    ('COPY', lambda ask: ask('COPY', 'filter', 'copy')),
+    ('RENAME', lambda ask: ask('RENAME', 'copy', 'other')),
+    ('BGSAVE', lambda ask: background(ask, 'BGSAVE', b'rdb_bgsave_in_progress:0')),
+    ('DEBUG RELOAD', lambda ask: ask('DEBUG', 'RELOAD')),
+    ('UNLINK', lambda ask: ask('UNLINK', 'filter')),
+    ('DEL', lambda ask: ask('DEL', 'other')),
+    ('RESTORE', lambda ask: ask('RESTORE', 'filter', 0, ask.dump)),
+    ('FLUSHALL', lambda ask: ask('FLUSHALL')),
+)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('module')
+    parser.add_argument('program')
+    parser.add_argument('--megabytes', type=int, default=100)
+    parser.add_argument('--rounds', type=int, default=3)
+    args = parser.parse_args()
+    os.environ['BLOOMERY_REDIS_MODULE'] = os.path.realpath(args.module)
+    os.environ['BLOOMERY_PROGRAM'] = os.path.realpath(args.program)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from server import Server
+    waits = {what: [] for what, _ in CASES}
+    for _ in range(args.rounds):
+        with Server() as server, server.client() as ask:
+            for name in ('filter', 'string'):
+                fill(ask, name, args.megabytes)
+            ask.dump = ask('DUMP', 'filter')
+            for what, run in CASES:
+                with Pings(server) as pings:
+                    reply = run(ask)
+                assert not str(reply).startswith('ERR'), (what, reply)
+                waits[what].append(pings.longest * 1000)
+                if what == 'DEBUG RELOAD':
+                    ask('DEL', 'string')
+    print(f'{args.megabytes} MB, load {os.getloadavg()[0]:.1f}, {args.rounds} rounds')
+    for what, figures in waits.items():
+        print(f'{what:20} {statistics.median(figures):8.1f} ms    ({min(figures):.1f} to {max(figures):.1f})')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
