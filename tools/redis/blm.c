@@ -419,6 +419,7 @@ bool blm_commands(struct redis_ctx *ctx)
 		{ "blm.sync", blm_sync_command, "readonly" },
 		{ "blm.union", blm_union_command, "write deny-oom", -1 },
 		{ "blm.publish", blm_publish_command, "write" },
+		{ "blm.dump", blm_dump_command, "readonly" },
 		{ "blm.info", info_command, "readonly fast" },
 		{ 0 }
 	};

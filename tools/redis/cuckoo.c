@@ -25,6 +25,11 @@ static void count_fork(void)
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELAXED);
 }
 
+unsigned forks_seen(void)
+{
+	return __atomic_load_n(&forks, __ATOMIC_RELAXED);
+}
+
 int cuckoo_watch_forks(void)
 {
 	return pthread_atfork(NULL, count_fork, NULL);
@@ -32,7 +37,7 @@ int cuckoo_watch_forks(void)
 
 static int before_change(struct redis_ctx *ctx, struct table *t)
 {
-	unsigned now = __atomic_load_n(&forks, __ATOMIC_RELAXED);
+	unsigned now = forks_seen();
 	struct blm_filter *copy;
 	int r;
 
@@ -82,7 +87,7 @@ static int make_table(struct value *v, unsigned i)
 
 	snprintf(options, sizeof(options), "bucket-size=%u,iterations=%u", t->slots,
 		 t->iterations);
-	v->chain[i].forks = __atomic_load_n(&forks, __ATOMIC_RELAXED);
+	v->chain[i].forks = forks_seen();
 	return blm_create(&v->chain[i].f, NULL, NULL, &p);
 }
 
@@ -122,7 +127,7 @@ int cuckoo_copy(struct value *to, const struct value *from)
 	if (!to->chain)
 		return -ENOMEM;
 	for (unsigned i = 0; r == 0 && i < from->tables.count; i++) {
-		to->chain[i].forks = __atomic_load_n(&forks, __ATOMIC_RELAXED);
+		to->chain[i].forks = forks_seen();
 		r = blm_copy(&to->chain[i].f, NULL, NULL, from->chain[i].f, 0);
 	}
 	return r;
@@ -285,7 +290,7 @@ struct value *cuckoo_import(const struct head *h, const struct piece *pieces, un
 		one.tables.buckets = one.data / h->tables.slots;
 		one.keys = full_cells(piece.bytes, one.data);
 		tables_put(&one);
-		v->chain[i].forks = __atomic_load_n(&forks, __ATOMIC_RELAXED);
+		v->chain[i].forks = forks_seen();
 		r = payload_import(&v->chain[i].f, SORT_CUCKOO, &one, &piece);
 		from += one.data;
 	}

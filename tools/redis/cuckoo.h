@@ -29,5 +29,6 @@ int cuckoo_stream(const struct value *v, struct stream *s);
 
 /* Counts the forks of the server; called once. */
 int cuckoo_watch_forks(void);
+unsigned forks_seen(void);
 
 #endif

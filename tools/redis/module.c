@@ -9,8 +9,10 @@
 #include "command.h"
 #include "cuckoo.h"
 #include "earlier.h"
+#include "job.h"
 #include "persist.h"
 #include "rdb.h"
+#include "slow.h"
 #include "store.h"
 
 #include <errno.h>
@@ -55,6 +57,8 @@ static const char *set(const struct redis_string *name, const struct redis_strin
 			"opened, or another server uses it" : NULL;
 	if (option_is(name, "auto-attach"))
 		return set_switch(value, &settings.auto_attach);
+	if (option_is(name, "dump-in-thread"))
+		return set_switch(value, &settings.threaded_dump);
 	if (option_is(name, "compatible")) {
 		settings.valkey = option_is(value, "valkey-bloom");
 		return settings.valkey || option_is(value, "redisbloom") ? NULL
@@ -126,17 +130,33 @@ static void follow_swap(struct redis_ctx *ctx, struct redis_event event, uint64_
 static void follow_loading(struct redis_ctx *ctx, struct redis_event event, uint64_t sub,
 			   void *data)
 {
+	jobs_wait();
 	earlier_forget();
+}
+
+static void follow_save(struct redis_ctx *ctx, struct redis_event event, uint64_t sub, void *data)
+{
+	if (sub == REDIS_SAVE_SYNC)
+		jobs_wait();
+	if (persist_files)
+		persist_follow_save(ctx, sub);
+}
+
+static bool follow_data(struct redis_ctx *ctx)
+{
+	struct redis_event loading = { .id = REDIS_EVENT_LOADING, .version = 1 },
+		save = { .id = REDIS_EVENT_PERSISTENCE, .version = 1 };
+
+	return redis_SubscribeToServerEvent(ctx, loading, follow_loading) == REDIS_OK
+		&& redis_SubscribeToServerEvent(ctx, save, follow_save) == REDIS_OK;
 }
 
 static bool follow_keys(struct redis_ctx *ctx)
 {
-	struct redis_event swap = { .id = REDIS_EVENT_SWAPDB, .version = 1 },
-		loading = { .id = REDIS_EVENT_LOADING, .version = 1 };
+	struct redis_event swap = { .id = REDIS_EVENT_SWAPDB, .version = 1 };
 
 	return redis_SubscribeToKeyspaceEvents(ctx, REDIS_NOTIFY_GENERIC, follow_key) == REDIS_OK
-		&& redis_SubscribeToServerEvent(ctx, swap, follow_swap) == REDIS_OK
-		&& redis_SubscribeToServerEvent(ctx, loading, follow_loading) == REDIS_OK;
+		&& redis_SubscribeToServerEvent(ctx, swap, follow_swap) == REDIS_OK;
 }
 
 /* Once the server has loaded its data, a file that no key has is one of a key that is gone. */
@@ -162,8 +182,11 @@ int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int ar
 	if (!read_arguments(ctx, argv, argc) || cuckoo_watch_forks() != 0 || !types_create(ctx)
 	    || !bf_commands(ctx) || !cf_commands(ctx) || !blm_commands(ctx))
 		return REDIS_ERR;
-	if ((store && !follow_keys(ctx)) || (persist_files && !persist_watch(ctx)))
+	if (!follow_data(ctx) || (settings.threaded_dump && !dump_in_thread(ctx))
+	    || (store && !follow_keys(ctx)))
 		return REDIS_ERR;
+	if (persist_files)
+		persist_watch(ctx);
 	if (store)
 		redis_CreateTimer(ctx, SWEEP_MS, sweep, NULL);
 	return REDIS_OK;

@@ -52,7 +52,7 @@ static bool server_says(struct redis_ctx *ctx, const char *section, const char *
 /* ---- Saving and loading ---- */
 
 /* The child that saves gets the event, not its parent. An unknown number counts as replicas. */
-static void follow_save(struct redis_ctx *ctx, struct redis_event event, uint64_t sub, void *data)
+void persist_follow_save(struct redis_ctx *ctx, uint64_t sub)
 {
 	saving = sub != REDIS_SAVE_ENDED && sub != REDIS_SAVE_FAILED;
 	replicas = saving && server_number(ctx, "replication", "connected_slaves") != 0;
@@ -62,7 +62,8 @@ bool persist_refers(struct redis_io *io, const struct value *v, uint8_t ret_uuid
 {
 	struct blm_info info = BLM_INFO;
 
-	if (!persist_files || !saving || replicas || !v->owned || !v->name || !v->f)
+	if (!persist_files || !saving || replicas || !v->owned || !v->name || !v->f
+	    || !redis_GetKeyNameFromIO(io))	/* BLM.DUMP, in a thread */
 		return false;
 	if (blm_sync(v->f) < 0 || blm_info(v->f, &info) < 0 || !filter_sets_bits(info.kind)) {
 		redis_LogIOError(io, "warning", "%s: the file cannot be referred to; its data are "
@@ -255,10 +256,7 @@ static void tick(struct redis_ctx *ctx, void *nothing)
 	redis_CreateTimer(ctx, TICK_MS, tick, NULL);
 }
 
-bool persist_watch(struct redis_ctx *ctx)
+void persist_watch(struct redis_ctx *ctx)
 {
-	struct redis_event save = { .id = REDIS_EVENT_PERSISTENCE, .version = 1 };
-
 	redis_CreateTimer(ctx, TICK_MS, tick, NULL);
-	return redis_SubscribeToServerEvent(ctx, save, follow_save) == REDIS_OK;
 }

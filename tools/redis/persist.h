@@ -15,8 +15,10 @@ enum { UUID = 16 };
 
 extern bool persist_files;
 
-/* Return: false if the server refuses the events. */
-bool persist_watch(struct redis_ctx *ctx);
+/* Looks for saves that ended, from now on. */
+void persist_watch(struct redis_ctx *ctx);
+/* A save begins or ends: @sub of REDIS_EVENT_PERSISTENCE. */
+void persist_follow_save(struct redis_ctx *ctx, uint64_t sub);
 
 /* Is this save to refer to the file of the value? Then the keys of the file are durable. */
 bool persist_refers(struct redis_io *io, const struct value *v, uint8_t ret_uuid[UUID]);

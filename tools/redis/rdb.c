@@ -416,6 +416,9 @@ static size_t free_effort(struct redis_string *key, const void *value)
 	return value_bytes(value) >> 20 ? 1000 : 1;
 }
 
+const char *const type_names[] = { "MBbloom--", "MBbloomCF", "bloomery1" };
+const unsigned type_encodings[] = { ENCODING, ENCODING, FILTER_ENCODING };
+
 bool types_create(struct redis_ctx *ctx)
 {
 	struct redis_type_methods bloom = {
@@ -423,14 +426,18 @@ bool types_create(struct redis_ctx *ctx)
 		.aof_rewrite = aof_rewrite, .mem_usage = mem_usage, .digest = digest,
 		.free = free_value, .free_effort = free_effort, .copy = copy,
 	}, cuckoo = bloom, filter = bloom;
+	struct redis_type_methods *const methods[] = { &bloom, &cuckoo, &filter };
 
 	cuckoo.rdb_load = load_cuckoo;
 	filter.rdb_load = filter_load;
 	filter.rdb_save = filter_save;
 	filter.aof_rewrite = filter_rewrite;
 	filter.digest = filter_digest;
-	value_types[SORT_BLOOM] = redis_CreateDataType(ctx, "MBbloom--", ENCODING, &bloom);
-	value_types[SORT_CUCKOO] = redis_CreateDataType(ctx, "MBbloomCF", ENCODING, &cuckoo);
-	value_types[SORT_FILTER] = redis_CreateDataType(ctx, "bloomery1", FILTER_ENCODING, &filter);
-	return value_types[SORT_BLOOM] && value_types[SORT_CUCKOO] && value_types[SORT_FILTER];
+	for (unsigned i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+		value_types[i] = redis_CreateDataType(ctx, type_names[i], (int)type_encodings[i],
+						      methods[i]);
+		if (!value_types[i])
+			return false;
+	}
+	return true;
 }

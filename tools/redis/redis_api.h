@@ -22,6 +22,9 @@ struct redis_type;
 struct redis_command;
 struct redis_blocked;
 struct redis_info;
+struct redis_reply;
+struct redis_filter;
+struct redis_filter_ctx;
 
 enum { REDIS_OK = 0, REDIS_ERR = 1 };
 enum { REDIS_API_VERSION = 1, REDIS_TYPE_NAME = 9 };
@@ -41,7 +44,9 @@ typedef int redis_function(struct redis_ctx *ctx, struct redis_string **argv, in
  * places. */
 enum { REDIS_NOTIFY_GENERIC = 1 << 2 };
 enum { REDIS_EVENT_PERSISTENCE = 1, REDIS_EVENT_LOADING = 3, REDIS_EVENT_SWAPDB = 11 };
-enum { REDIS_SAVE_ENDED = 3, REDIS_SAVE_FAILED = 4 };	/* of REDIS_EVENT_PERSISTENCE */
+/* of REDIS_EVENT_PERSISTENCE; the first one is a save in the main thread */
+enum { REDIS_SAVE_SYNC = 2, REDIS_SAVE_ENDED = 3, REDIS_SAVE_FAILED = 4 };
+enum { REDIS_FILTER_NOT_OWN_CALLS = 1 << 0 };				/* RegisterCommandFilter() */
 
 struct redis_event {
 	uint64_t id, version;
@@ -131,6 +136,22 @@ struct redis_type_methods {
 	X(int, UnblockClient, (struct redis_blocked *, void *)) \
 	X(int, AbortBlock, (struct redis_blocked *)) \
 	X(void *, GetBlockedClientPrivateData, (struct redis_ctx *)) \
+	X(struct redis_ctx *, GetThreadSafeContext, (struct redis_blocked *)) \
+	X(void, FreeThreadSafeContext, (struct redis_ctx *)) \
+	X(struct redis_string *, SaveDataTypeToString, (struct redis_ctx *, void *value, \
+							struct redis_type *)) \
+	X(struct redis_string *, CreateString, (struct redis_ctx *, const char *, size_t)) \
+	X(void, FreeString, (struct redis_ctx *, struct redis_string *)) \
+	X(struct redis_reply *, Call, (struct redis_ctx *, const char *command, \
+				       const char *format, ...)) \
+	X(int, ReplyWithCallReply, (struct redis_ctx *, struct redis_reply *)) \
+	X(void, FreeCallReply, (struct redis_reply *)) \
+	X(struct redis_filter *, RegisterCommandFilter, (struct redis_ctx *, \
+							 void (*)(struct redis_filter_ctx *), \
+							 int flags)) \
+	X(int, CommandFilterArgsCount, (struct redis_filter_ctx *)) \
+	X(const struct redis_string *, CommandFilterArgGet, (struct redis_filter_ctx *, int)) \
+	X(int, CommandFilterArgReplace, (struct redis_filter_ctx *, int, struct redis_string *)) \
 	X(int, NotifyKeyspaceEvent, (struct redis_ctx *, int type, const char *event, \
 				     struct redis_string *key)) \
 	X(int, SubscribeToKeyspaceEvents, (struct redis_ctx *, int types, redis_key_event *)) \

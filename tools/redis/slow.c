@@ -1,120 +1,27 @@
 /*
  * slow.c - commands that a thread runs while the server goes on: BLM.SYNC, BLM.UNION, BLM.PUBLISH
  *
- * The thread holds the values, so their filters stay open when their keys are deleted meanwhile.
  * A command is replicated when it begins: a replica that runs it then has each key that was added
- * before, and its later commands come after it.
+ * before, and its later commands come after it. If the server forked before a union ended, the
+ * child saved a part of the union for a replica or for a new append-only file, and neither has the
+ * command. So the union is replicated again at its end.
  */
 #include "command.h"
+#include "cuckoo.h"
 #include "filter.h"
+#include "job.h"
 #include "slow.h"
 #include "store.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ANY = 1 << SORT_FILTER | 1 << SORT_BLOOM };
-enum { NO_BLOCKING = REDIS_LUA | REDIS_MULTI | REDIS_DENY_BLOCKING };
 enum { SMALL = 1 << 20 };		/* bytes that are combined sooner than a thread begins */
-
-struct job {
-	int (*run)(const struct job *job);
-	struct value *v;		/* held, as the others */
-	char name[BLM_NAME_MAX + 1];	/* to be published */
-	unsigned flags;
-	struct redis_blocked *client;
-	int result;
-	char message[256];
-	size_t count, room;
-	struct value *from[];
-};
-
-/* ---- Threads ---- */
-
-static struct job *job_new(int (*run)(const struct job *), size_t room)
-{
-	struct job *job = calloc(1, sizeof(*job) + room * sizeof(*job->from));
-
-	if (job) {
-		job->run = run;
-		job->room = room;
-	}
-	return job;
-}
-
-static void job_free(struct job *job)
-{
-	value_free(job->v);
-	for (size_t i = 0; i < job->count; i++)
-		value_free(job->from[i]);
-	free(job);
-}
-
-static void run_now(struct job *job)
-{
-	job->result = job->run(job);
-	if (job->result < 0)
-		snprintf(job->message, sizeof(job->message), "ERR %s", blm_error_message());
-}
-
-static void *run(void *context)
-{
-	struct job *job = context;
-
-	run_now(job);
-	redis_UnblockClient(job->client, job);
-	return NULL;
-}
-
-static int reply_result(struct redis_ctx *ctx, const struct job *job)
-{
-	return job->result < 0 ? reply_error(ctx, job->message)
-		: redis_ReplyWithSimpleString(ctx, "OK");
-}
-
-static int reply(struct redis_ctx *ctx, struct redis_string **argv, int argc)
-{
-	return reply_result(ctx, redis_GetBlockedClientPrivateData(ctx));
-}
-
-static void free_job(struct redis_ctx *ctx, void *job)
-{
-	job_free(job);
-}
-
-static bool start(struct redis_ctx *ctx, struct job *job)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	bool started;
-
-	if (redis_GetContextFlags(ctx) & NO_BLOCKING || pthread_attr_init(&attr) != 0)
-		return false;
-	job->client = redis_BlockClient(ctx, reply, NULL, free_job, 0);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	started = job->client && pthread_create(&thread, &attr, run, job) == 0;
-	pthread_attr_destroy(&attr);
-	if (!started && job->client)
-		redis_AbortBlock(job->client);
-	return started;
-}
-
-/* The job is freed once its client has the reply. */
-static int job_run(struct redis_ctx *ctx, struct job *job, bool small)
-{
-	if (!small && start(ctx, job))
-		return REDIS_OK;
-	run_now(job);
-	reply_result(ctx, job);
-	job_free(job);
-	return REDIS_OK;
-}
 
 /* ---- BLM.SYNC ---- */
 
-static int sync(const struct job *job)
+static int sync(struct job *job)
 {
 	return blm_sync(job->v->f);
 }
@@ -135,12 +42,12 @@ int blm_sync_command(struct redis_ctx *ctx, struct redis_string **argv, int argc
 	if (!job)
 		return reply_error(ctx, "ERR out of memory");
 	job->v = value_hold(v);
-	return job_run(ctx, job, false);
+	return job_run(ctx, argv, argc, job, false);
 }
 
 /* ---- BLM.UNION ---- */
 
-static int unite(const struct job *job)
+static int unite(struct job *job)
 {
 	int r = 0;
 
@@ -150,6 +57,15 @@ static int unite(const struct job *job)
 		r = blm_combine_into(job->v->f, BLM_UNION, &from, 1, 0, NULL);
 	}
 	return r;
+}
+
+static int united(struct redis_ctx *ctx, struct redis_string **argv, int argc,
+		  const struct job *job)
+{
+	if (job->client && job->result == 0 && job->forks != forks_seen())
+		redis_Replicate(ctx, "BLM.UNION", job->attached ? "!Av" : "v", argv + 1,
+				(size_t)argc - 1);
+	return job_reply(ctx, job);
 }
 
 /* Return: false, and a reply, if one of the keys has no filter. */
@@ -239,13 +155,15 @@ int blm_union_command(struct redis_ctx *ctx, struct redis_string **argv, int arg
 		return REDIS_OK;
 	}
 	job->v = value_hold(into);
+	job->attached = !into->owned;
+	job->reply = united;
 	replicate_change(ctx, into, argv, argc);
-	return job_run(ctx, job, data_bytes(into) * job->count <= SMALL);
+	return job_run(ctx, argv, argc, job, data_bytes(into) * job->count <= SMALL);
 }
 
 /* ---- BLM.PUBLISH ---- */
 
-static int publish(const struct job *job)
+static int publish(struct job *job)
 {
 	return blm_store_publish(store, job->name, job->v->f, 0, job->flags);
 }
@@ -271,5 +189,5 @@ int blm_publish_command(struct redis_ctx *ctx, struct redis_string **argv, int a
 	job->flags = argc == 4 ? BLM_PUBLISH_WRITABLE : 0;
 	snprintf(job->name, sizeof(job->name), "%s", name);
 	redis_Replicate(ctx, redis_StringPtrLen(argv[0], &len), "!Av", argv + 1, (size_t)argc - 1);
-	return job_run(ctx, job, false);
+	return job_run(ctx, argv, argc, job, false);
 }

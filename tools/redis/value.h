@@ -75,6 +75,8 @@ static inline bool value_is_whole(const struct value *v)
 }
 
 extern struct redis_type *value_types[3];
+extern const char *const type_names[3];
+extern const unsigned type_encodings[3];
 
 /* Where a new value is: the key that it is for, or NULL, and its database. */
 struct spot {

@@ -1,0 +1,132 @@
+"""What threads do while the server goes on: BLM.DUMP, BLM.UNION beside saves, reloads and rewrites, and drops of large filters."""
+import unittest
+
+from server import Error, Server, until
+
+CAPACITY, SOURCES, KEYS = 8_000_000, 3, 1000
+
+
+def keys_of(i):
+    return [f'{i}-{key}' for key in range(KEYS)]
+
+
+class Threads(unittest.TestCase):
+    def fill(self, ask):
+        """Sources of 14 MB, so that a union of them runs in a thread."""
+        for i in range(SOURCES):
+            self.assertEqual(ask('BLM.CREATE', f's{i}', 'CAPACITY', CAPACITY, 'RATE', '0.001', 'SEEDS', 7), 'OK')
+            ask('BF.MADD', f's{i}', *keys_of(i))
+
+    def check(self, ask):
+        for i in range(SOURCES):
+            self.assertEqual(ask('BF.MEXISTS', 'u', *keys_of(i)), [1] * KEYS, i)
+
+    def union(self):
+        """The first source comes many times, so that the union takes a while and the keys of the others come late."""
+        return ['BLM.UNION', 'u', *['s0'] * 30, *(f's{i}' for i in range(SOURCES))]
+
+    def test_a_reload_has_the_whole_union_that_runs(self):
+        for more in ([], ['persist', 'files']):
+            with Server(more=more) as server, server.client() as ask, server.client() as other:
+                self.fill(ask)
+                ask.send(*self.union())
+                self.assertEqual(other('DEBUG', 'RELOAD'), 'OK')
+                self.assertEqual(ask.read(), 'OK')
+                self.check(ask)
+                self.assertEqual(server.names(), ['redis.0.s0', 'redis.0.s1', 'redis.0.s2', 'redis.0.u'])
+
+    def test_a_server_that_ends_saves_the_whole_union(self):
+        for more in ([], ['persist', 'files']):
+            with Server(more=more) as server:
+                with server.client() as ask, server.client() as other:
+                    self.fill(ask)
+                    ask.send(*self.union())
+                    other.send('SHUTDOWN', 'SAVE')
+                    server.process.wait()
+                server.start()
+                with server.client() as ask:
+                    self.check(ask)
+
+    def test_a_rewrite_during_a_union_loses_none_of_it(self):
+        with Server('--appendonly', 'yes') as server:
+            with server.client() as ask, server.client() as other:
+                self.fill(ask)
+                ask.send(*self.union())
+                self.assertNotIsInstance(other('BGREWRITEAOF'), Error)
+                self.assertEqual(ask.read(), 'OK')
+                until(lambda: b'aof_rewrite_in_progress:0' in other('INFO', 'persistence'), 'the rewrite ended')
+            for i in range(SOURCES + 1):    # what local processes would find there
+                server.program('drop', f'redis.0.{"u" if i == SOURCES else f"s{i}"}')
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask)
+
+    def test_a_flush_during_a_union_and_a_publication_leaves_only_the_published_filter(self):
+        with Server(more=['persist', 'files']) as server, server.client() as ask, server.client() as publish, server.client() as other:
+            self.fill(ask)
+            ask.send(*self.union())
+            publish.send('BLM.PUBLISH', 's0', 'published')
+            until(lambda: b'cmd=blm.publish' in other('CLIENT', 'LIST'), 'the command was sent')
+            self.assertEqual(other('FLUSHALL'), 'OK')
+            self.assertEqual((ask.read(), publish.read()), ('OK', 'OK'))
+            self.assertEqual(other('DBSIZE'), 0)
+
+            def flushed():
+                other('SAVE')    # drops the files of deleted keys
+                return server.names() == ['published']
+            until(flushed, 'the files are dropped')
+            server.restart()
+            self.assertEqual(server.names(), ['published'])
+            self.assertEqual(server.program('test', 'published', keys=b'0-1\nnone\n').stdout, b'0-1\n')
+
+    def test_a_dump_in_a_thread_is_that_of_the_server(self):
+        with Server() as server, server.client() as ask:
+            self.fill(ask)
+            ask('BF.RESERVE', 'b', '0.001', CAPACITY)
+            ask('BF.MADD', 'b', *keys_of(0))
+            for name in ('b', 's0'):
+                dump = ask('BLM.DUMP', name)
+                self.assertEqual(dump[:-10], ask('DUMP', name)[:-10])    # the footer has another version
+                self.assertEqual(ask('RESTORE', 'r', 0, dump, 'REPLACE'), 'OK')
+                self.assertEqual(ask('BF.MEXISTS', 'r', *keys_of(0), 'none'), [1] * KEYS + [0])
+                self.assertEqual(len(set(ask('DEBUG', 'DIGEST-VALUE', 'r', name))), 1)
+
+    def test_a_dump_in_a_thread_during_a_save_has_the_data(self):
+        with Server(more=['persist', 'files', 'dump-in-thread', 'yes']) as server, server.client() as ask, server.client() as other:
+            self.fill(ask)
+            ask.send('DUMP', 's0')
+            self.assertEqual(other('SAVE'), 'OK')
+            self.assertEqual(ask('RESTORE', 'r', 0, ask.read()), 'OK')
+            self.assertEqual(ask('BF.MEXISTS', 'r', *keys_of(0)), [1] * KEYS)
+
+    def test_dump_in_thread_runs_it_in_the_place_of_dump(self):
+        with Server(more=['dump-in-thread', 'yes']) as server, server.client() as ask, server.client() as other:
+            self.fill(ask)
+            plain = [ask('EVAL', 'return redis.call("DUMP", KEYS[1])', 1, 's0')]
+            ask('MULTI')
+            ask('DUMP', 's0')
+            plain += ask('EXEC')
+            for dump in plain:    # where no client can be blocked
+                self.assertEqual(dump[:-10], ask('DUMP', 's0')[:-10])
+            self.assertIn(b'cmdstat_blm.dump', ask('INFO', 'commandstats'))
+            ask('SET', 's', 'x')
+            ask('CF.ADD', 'c', 'x')
+            for name in 'sc':
+                self.assertEqual(ask('RESTORE', 'r', 0, ask('DUMP', name), 'REPLACE'), 'OK')
+                self.assertEqual(len(set(ask('DEBUG', 'DIGEST-VALUE', 'r', name))), 1)
+            self.assertIsNone(ask('DUMP', 'none'))
+            self.assertIn('wrong number', ask('BLM.DUMP'))
+            ask('ACL', 'SETUSER', 'u', 'on', 'nopass', '~*', '+@all', '-dump')
+            self.assertEqual(other('AUTH', 'u', 'x'), 'OK')
+            self.assertIsInstance(other('DUMP', 's'), Error)
+        with self.assertRaisesRegex(AssertionError, 'neither yes nor no'):
+            Server(more=['dump-in-thread', 'x'])
+
+    def test_a_deleted_filter_gives_its_name_away_at_once(self):
+        with Server() as server, server.client() as ask:
+            self.fill(ask)
+            for command in (['DEL', 's0'], ['FLUSHALL']):
+                self.assertNotIsInstance(ask(*command), Error)
+                self.assertEqual(ask('BLM.CREATE', 's0', 'CAPACITY', CAPACITY), 'OK')
+                self.assertIn('redis.0.s0', server.names())
+                self.assertEqual(ask('BF.MEXISTS', 's0', *keys_of(0)), [0] * KEYS)
