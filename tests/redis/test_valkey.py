@@ -56,6 +56,12 @@ class Valkey(unittest.TestCase):
             self.assertIn(error, reply, words)
         self.assertEqual(self.ask('EXISTS', 'k'), 0)
 
+    def test_names_of_commands_are_in_capitals(self):
+        self.assertIn("'BF.ADD' command", self.ask('bf.add', 'f'))
+        self.assertEqual(self.ask('bf.add', 'f', 'x'), 1)
+        self.assertIn(b'cmdstat_BF.ADD', self.ask('INFO', 'commandstats'))
+        self.assertIn("'cf.add' command", self.ask('CF.ADD', 'f'))
+
     def test_info_has_the_fields_of_valkey(self):
         self.assertEqual(self.ask('BF.INSERT', 'f', 'CAPACITY', 100, 'ERROR', '0.01', 'EXPANSION', 4, 'TIGHTENING', '0.5',
                                   'SEED', b's' * 32, 'VALIDATESCALETO', 2000, 'ITEMS', 'a'), [1])

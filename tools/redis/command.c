@@ -3,10 +3,13 @@
 #include "filter.h"
 #include "store.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { COMMAND_NAME = 16 };
 
 struct settings settings = {
 	.rate = 0.01, .capacity = 100, .expansion = 2,
@@ -14,21 +17,32 @@ struct settings settings = {
 	.cf_capacity = 1024, .cf_slots = 2, .cf_iterations = 20, .cf_expansion = 1, .cf_tables = 32,
 };
 
+/* Errors, statistics and COMMAND show the names as they are registered. */
+static void name_of(char ret[COMMAND_NAME], const struct command *c)
+{
+	bool upper = settings.valkey && !strncmp(c->name, "bf.", 3);
+
+	snprintf(ret, COMMAND_NAME, "%s", c->name);
+	for (size_t i = 0; upper && ret[i]; i++)
+		ret[i] = (char)toupper((unsigned char)ret[i]);
+}
+
 bool commands_create(struct redis_ctx *ctx, const struct command *commands, const char *category)
 {
 	bool categories = redis_AddACLCategory && redis_GetCommand && redis_SetCommandACLCategories
 		&& redis_AddACLCategory(ctx, category) == REDIS_OK;
-	char text[64];
+	char text[64], name[COMMAND_NAME];
 
 	for (const struct command *c = commands; c->name; c++) {
-		if (redis_CreateCommand(ctx, c->name, c->run, c->flags, 1,
+		name_of(name, c);
+		if (redis_CreateCommand(ctx, name, c->run, c->flags, 1,
 					c->last ? c->last : 1, 1) != REDIS_OK)
 			return false;
 		if (!categories)
 			continue;
 		snprintf(text, sizeof(text), "%s %s", category,
 			 strncmp(c->flags, "write", 5) ? "read" : "write");
-		redis_SetCommandACLCategories(redis_GetCommand(ctx, c->name), text);
+		redis_SetCommandACLCategories(redis_GetCommand(ctx, name), text);
 	}
 	return true;
 }
