@@ -167,7 +167,7 @@ class Commands(unittest.TestCase):
         info = self.fields(self.ask('BLM.INFO', 'f'))
         self.assertEqual([info['kind'], info['keys'], info['owned']], [b'split-block', 13, b'yes'])
         self.same(self.ask('BF.MEXISTS', 'f', 0, 'other'), self.yes(1, 0))
-        self.refuses('KIND: this server makes only', 'BLM.CREATE', 'g', 'CAPACITY', 10, 'KIND', 'cuckoo')
+        self.refuses('KIND: the server makes no filters of this kind', 'BLM.CREATE', 'g', 'CAPACITY', 10, 'KIND', 'window')
         self.refuses('needs CAPACITY or CELLS', 'BLM.CREATE', 'g', 'KIND', 'blocked')
         self.refuses('has no store', 'BLM.ATTACH', 'g', 'name')
 

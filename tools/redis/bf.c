@@ -2,6 +2,7 @@
 #include "bf.h"
 #include "chunks.h"
 #include "command.h"
+#include "filter.h"
 #include "valkey.h"
 
 #include <errno.h>
@@ -183,6 +184,8 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 	key_close(&o);
 	if (!v->f)
 		return reply_incomplete(ctx, v);
+	if (filter_before_change(ctx, v) < 0)
+		return reply_failure(ctx, -ENOMEM);
 	if (single) {
 		size_t len;
 		const char *bytes = redis_StringPtrLen(*items, &len);

@@ -49,9 +49,9 @@ static const char *parse_option(struct redis_string **argv, struct blm_params *p
 
 	if (option_is(argv[0], "KIND") && arg_name(argv[1], w->kind)) {
 		p->kind = w->kind;
-		return filter_sets_bits(w->kind) ? NULL : "ERR KIND: this server makes only kinds "
-			"whose bits are only set: classic, blocked, split-block, bitmap, scalable, "
-			"removable, attenuated; attach others with BLM.ATTACH";
+		return filter_sets_bits(w->kind) || filter_is_both_ways(w->kind) ? NULL
+			: "ERR KIND: the server makes no filters of this kind; make one in the "
+			  "store with `bloomery create`, and attach the key with BLM.ATTACH";
 	}
 	if (option_is(argv[0], "OPTIONS") && arg_name(argv[1], w->options)) {
 		p->options = w->options;
@@ -278,6 +278,8 @@ static int run_many(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 		return redis_WrongArity(ctx);
 	if (!key_get(ctx, argv[1], changes ? REDIS_READ | REDIS_WRITE : REDIS_READ, ANY, &v))
 		return REDIS_OK;
+	if (changes && filter_before_change(ctx, v) < 0)
+		return reply_failure(ctx, -ENOMEM);
 	keys = keys_of(argv + 2, n);
 	bits = calloc((n + 63) / 64, sizeof(*bits));
 	r = keys && bits ? call(v->f, keys, n, bits) : -ENOMEM;
@@ -333,7 +335,9 @@ static int put(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (!key_get(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY, &v))
 		return REDIS_OK;
 	bytes = redis_StringPtrLen(argv[2], &len);
-	r = blm_put(v->f, bytes, len, (uint64_t)number);
+	r = filter_before_change(ctx, v);
+	if (r == 0)
+		r = blm_put(v->f, bytes, len, (uint64_t)number);
 	if (r < 0)
 		return reply_failure(ctx, r);
 	redis_ReplyWithLongLong(ctx, r);

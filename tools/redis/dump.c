@@ -5,8 +5,8 @@
  * checksum of all bytes before it.
  *
  * With the argument `dump-in-thread yes` the server runs BLM.DUMP in the place of DUMP. What no
- * thread can do goes to DUMP itself: keys of other types, transactions, scripts, cuckoo filters,
- * which would change under the thread, and values that are small.
+ * thread can do goes to DUMP itself: keys of other types, transactions, scripts, filters whose cells
+ * change both ways, because they would change under the thread, and values that are small.
  */
 #include "command.h"
 #include "job.h"
@@ -121,7 +121,7 @@ static bool in_thread(struct redis_ctx *ctx, const struct opened *o)
 {
 	struct blm_info info = BLM_INFO;
 
-	return o->found == FOUND && o->v->owned && o->v->f && job_can_block(ctx)
+	return o->found == FOUND && o->v->owned && o->v->f && !o->v->both_ways && job_can_block(ctx)
 		&& blm_info(o->v->f, &info) == 0 && info.data_bytes >= SMALL;
 }
 

@@ -1,4 +1,6 @@
 /* filter.c - filters of any kind as values */
+#include "cuckoo.h"
+#include "discard.h"
 #include "filter.h"
 #include "persist.h"
 #include "store.h"
@@ -9,15 +11,58 @@
 
 enum { SAVED_ATTACHED, SAVED_OWNED, SAVED_FILE };
 
+static bool is_one_of(const char *kind, const char *const kinds[])
+{
+	while (*kinds && strcmp(kind, *kinds))
+		kinds++;
+	return *kinds;
+}
+
 bool filter_sets_bits(const char *kind)
 {
 	static const char *const kinds[] = { "classic", "blocked", "split-block", "bitmap",
-		"scalable", "removable", "attenuated" };
+		"scalable", "removable", "attenuated", NULL };
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(kind, kinds[i]))
-			return true;
-	return false;
+	return is_one_of(kind, kinds);
+}
+
+bool filter_is_both_ways(const char *kind)
+{
+	static const char *const kinds[] = { "counting", "approximator", "cuckoo", "redis-cuckoo",
+		"d-left", "hash-compact", "iblt", NULL };
+
+	return is_one_of(kind, kinds);
+}
+
+int filter_before_change(struct redis_ctx *ctx, struct value *v)
+{
+	unsigned now = forks_seen();
+	struct blm_filter *copy;
+	int r;
+
+	if (!v->both_ways || v->forks == now)
+		return 0;
+	if (redis_GetContextFlags(ctx) & REDIS_ACTIVE_CHILD) {
+		r = blm_copy(&copy, NULL, NULL, v->f, 0);
+		if (r < 0)
+			return r;
+		discard(v->f);
+		v->f = copy;
+	}
+	v->forks = now;
+	return 0;
+}
+
+/* Local processes could change a file while a child saves it, so it is in memory. */
+static struct value *make_both_ways(store_maker *make, const void *context)
+{
+	struct value *v = value_new(SORT_FILTER);
+
+	if (!v)
+		return NULL;
+	v->both_ways = true;
+	v->forks = forks_seen();
+	return store_make(v, &(struct spot){ 0 }, make, context) < 0 ? value_free(v) : v;
 }
 
 int filter_attach(struct value *v, const char *name)
@@ -42,8 +87,11 @@ static int create(struct blm_filter **ret, struct blm_store *to, const char *nam
 
 struct value *filter_new(const struct blm_params *params, const struct spot *spot)
 {
-	struct value *v = value_new(SORT_FILTER);
+	struct value *v;
 
+	if (params->kind && filter_is_both_ways(params->kind))
+		return make_both_ways(create, params);
+	v = value_new(SORT_FILTER);
 	if (!v)
 		return NULL;
 	return store_make(v, spot, create, params) < 0 ? value_free(v) : v;
@@ -92,10 +140,13 @@ struct value *filter_import(const char *format, const void *bytes, size_t count,
 
 	if (!v)
 		return NULL;
-	if (store_make(v, spot, import, &b) < 0 || blm_info(v->f, &info) < 0
-	    || !filter_sets_bits(info.kind))
+	if (store_make(v, spot, import, &b) < 0 || blm_info(v->f, &info) < 0)
 		return value_free(v);
-	return v;
+	if (filter_sets_bits(info.kind))
+		return v;
+	store_unmake(v);
+	value_free(v);
+	return filter_is_both_ways(info.kind) ? make_both_ways(import, &b) : NULL;
 }
 
 static int export(const struct value *v, void **ret, size_t *ret_count)
@@ -104,7 +155,7 @@ static int export(const struct value *v, void **ret, size_t *ret_count)
 	struct blm_info info = BLM_INFO;
 	int r = v->f ? blm_info(v->f, &info) : -ENOENT;
 
-	if (r == 0 && !filter_sets_bits(info.kind))
+	if (r == 0 && !v->both_ways && !filter_sets_bits(info.kind))
 		r = -ENOTSUP;		/* a local process replaced it; it could not be loaded */
 	return r < 0 ? r : blm_export_bytes(v->f, &how, ret, ret_count);
 }

@@ -2,8 +2,9 @@
  * filter.h - filters of any kind: how BLM.CREATE and BLM.ATTACH bring them, and how the server
  * saves and loads them
  *
- * An owned one is saved with its data, so its kind is one whose bits are only set: then it does not
- * matter if a change is in the data and comes again. An attached one is saved by its name only.
+ * An owned one is saved with its data. If its bits are only set, then it does not matter if a change
+ * is in the data and comes again. An owned one whose cells change both ways is in memory, and a save
+ * has its data as they were when the save began. An attached one is saved by its name only.
  */
 #ifndef BLOOMERY_REDIS_FILTER_H
 #define BLOOMERY_REDIS_FILTER_H
@@ -33,6 +34,15 @@ struct value *filter_import(const char *format, const void *bytes, size_t count,
 
 /* True for kinds whose bits are only set. */
 bool filter_sets_bits(const char *kind);
+/* True for other kinds that the server makes: keys leave them, or cells have values. */
+bool filter_is_both_ways(const char *kind);
+
+/*
+ * Called before each change. The mapping of a filter is shared with a child of the server that
+ * saves the data, so a filter whose cells change both ways is changed as a copy while there is a
+ * child. Return: 0, or a negative errno
+ */
+int filter_before_change(struct redis_ctx *ctx, struct value *v);
 
 void *filter_load(struct redis_io *io, int version);
 void filter_save(struct redis_io *io, void *value);

@@ -4,7 +4,7 @@
  * A command is replicated when it begins: a replica that runs it then has each key that was added
  * before, and its later commands come after it. If the server forked before a union ended, the
  * child saved a part of the union for a replica or for a new append-only file, and neither has the
- * command. So the union is replicated again at its end.
+ * command. So the union is replicated again at its end. A save has no data of an attached filter.
  */
 #include "command.h"
 #include "cuckoo.h"
@@ -62,9 +62,8 @@ static int unite(struct job *job)
 static int united(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 		  const struct job *job)
 {
-	if (job->client && job->result == 0 && job->forks != forks_seen())
-		redis_Replicate(ctx, "BLM.UNION", job->attached ? "!Av" : "v", argv + 1,
-				(size_t)argc - 1);
+	if (job->client && job->result == 0 && !job->attached && job->forks != forks_seen())
+		redis_Replicate(ctx, "BLM.UNION", "v", argv + 1, (size_t)argc - 1);
 	return job_reply(ctx, job);
 }
 
@@ -154,11 +153,17 @@ int blm_union_command(struct redis_ctx *ctx, struct redis_string **argv, int arg
 		job_free(job);
 		return REDIS_OK;
 	}
+	if (filter_before_change(ctx, into) < 0) {
+		job_free(job);
+		return reply_failure(ctx, -ENOMEM);
+	}
 	job->v = value_hold(into);
 	job->attached = !into->owned;
 	job->reply = united;
 	replicate_change(ctx, into, argv, argc);
-	return job_run(ctx, argv, argc, job, data_bytes(into) * job->count <= SMALL);
+	/* a filter that changes both ways may be replaced by its copy under a thread */
+	return job_run(ctx, argv, argc, job, into->both_ways
+		       || data_bytes(into) * job->count <= SMALL);
 }
 
 /* ---- BLM.PUBLISH ---- */
@@ -189,5 +194,5 @@ int blm_publish_command(struct redis_ctx *ctx, struct redis_string **argv, int a
 	job->flags = argc == 4 ? BLM_PUBLISH_WRITABLE : 0;
 	snprintf(job->name, sizeof(job->name), "%s", name);
 	redis_Replicate(ctx, redis_StringPtrLen(argv[0], &len), "!Av", argv + 1, (size_t)argc - 1);
-	return job_run(ctx, argv, argc, job, false);
+	return job_run(ctx, argv, argc, job, v->both_ways);
 }

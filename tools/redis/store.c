@@ -282,6 +282,14 @@ int store_make(struct value *v, const struct spot *spot, store_maker *make, cons
 	return r;
 }
 
+void store_unmake(struct value *v)
+{
+	if (!v->name)
+		return;
+	blm_store_drop(store, v->name);
+	unset_name(v);
+}
+
 int store_take(struct value *v, const char *name, const struct spot *spot)
 {
 	int r = set_name(v, name);

@@ -38,6 +38,9 @@ typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const 
  */
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
 
+/* Drops the file of a value that no key had: no save refers to it. */
+void store_unmake(struct value *v);
+
 /* The value has the file of that name now, and the file the label of the key. */
 int store_take(struct value *v, const char *name, const struct spot *spot);
 

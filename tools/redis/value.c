@@ -108,6 +108,8 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 	v->capacity = from->capacity;
 	v->expansion = from->expansion;
 	v->tables = from->tables;
+	v->both_ways = from->both_ways;
+	v->forks = forks_seen();
 	if (from->pending)
 		v->pending = pending_copy(from->pending);
 	else if (!from->owned)
@@ -116,7 +118,7 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 		: !from->owned ? (v->name ? 0 : -ENOMEM)
 		: from->sort == SORT_CUCKOO ? cuckoo_copy(v, from)
 		: !from->f ? 0
-		: store_make(v, spot, copy_of, from->f);
+		: store_make(v, from->both_ways ? &(struct spot){ 0 } : spot, copy_of, from->f);
 	return r < 0 ? value_free(v) : v;
 }
 

@@ -62,6 +62,9 @@ struct value {
 	bool fixed;			/* full at its capacity */
 	uint64_t capacity;		/* then */
 	unsigned expansion;		/* as it was asked for */
+	/* SORT_FILTER */
+	bool both_ways;			/* its cells change both ways; in memory */
+	unsigned forks;			/* of the server, at the last change of such a filter */
 	/* SORT_CUCKOO */
 	struct cuckoo_tables tables;
 	struct table *chain;		/* of TABLES_MOST; NULL: as f */

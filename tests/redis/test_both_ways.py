@@ -1,0 +1,92 @@
+"""Filters whose cells change both ways: in memory, and saved as they were when the save began."""
+import os
+import unittest
+
+from server import Error, Server, until
+
+KINDS = ('counting', 'cuckoo', 'd-left', 'redis-cuckoo')
+KEYS = [f'key-{i}' for i in range(200)]
+STAY, LEAVE = KEYS[:100], KEYS[100:]
+
+
+def wait_for(ask, command, field):
+    until(lambda: field in ask('INFO', 'persistence'), f'{command} ended')
+
+
+class BothWays(unittest.TestCase):
+    def fill(self, ask, name, kind):
+        self.assertEqual(ask('BLM.CREATE', name, 'CAPACITY', 1000, 'RATE', '0.0001', 'KIND', kind), 'OK')
+        ask('BLM.ADD', name, *KEYS)
+        ask('BLM.REMOVE', name, *LEAVE)
+
+    def check(self, ask, names):
+        for name in names:
+            self.assertEqual(ask('BF.MEXISTS', name, *STAY), [1] * len(STAY), name)
+            self.assertLess(sum(ask('BF.MEXISTS', name, *LEAVE)), 5, name)
+            self.assertEqual(ask('BF.CARD', name), len(STAY), name)
+
+    def test_they_survive_reloads_copies_dumps_and_replicas(self):
+        for more in ([], ['persist', 'files', 'dump-in-thread', 'yes']):
+            with Server(more=more) as server, server.client() as ask, Server() as replica, replica.client() as other:
+                for kind in KINDS:
+                    self.fill(ask, kind, kind)
+                    self.assertEqual(ask('COPY', kind, kind + '-copy'), 1)
+                    self.assertEqual(ask('RESTORE', kind + '-restored', 0, ask('DUMP', kind)), 'OK')
+                names = [kind + end for kind in KINDS for end in ('', '-copy', '-restored')]
+                self.check(ask, names)
+                self.assertEqual(server.names(), [])
+                self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+                self.check(ask, names)
+                other('REPLICAOF', '127.0.0.1', server.listen())
+                until(lambda: b'master_link_status:up' in other('INFO', 'replication'), 'the replica is in step')
+                self.check(other, names)
+                for name in names:
+                    ask('BLM.REMOVE', name, *STAY)
+                self.assertEqual(ask('WAIT', 1, 60000), 1)
+                self.assertEqual([(ask('BF.CARD', name), other('BF.CARD', name)) for name in names], [(0, 0)] * len(names))
+
+    def test_an_append_only_file_counts_each_key_once(self):
+        with Server('--appendonly', 'yes', '--aof-use-rdb-preamble', 'no') as server:
+            with server.client() as ask:
+                for kind in KINDS:
+                    self.fill(ask, kind, kind)
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask, KINDS)
+                self.assertNotIsInstance(ask('BGREWRITEAOF'), Error)
+                wait_for(ask, 'BGREWRITEAOF', b'aof_rewrite_in_progress:0')
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask, KINDS)
+
+    def test_a_background_save_has_them_as_they_were_when_it_began(self):
+        names = [f'{kind}-{i}' for kind in KINDS for i in range(2)]
+        with Server('--rdb-key-save-delay', '50000') as server:
+            with server.client() as ask:
+                for name in names:
+                    self.fill(ask, name, name.rsplit('-', 1)[0])
+                self.assertNotIsInstance(ask('BGSAVE'), Error)
+                for name in names:
+                    ask('BLM.REMOVE', name, *STAY)
+                    ask('BLM.ADD', name, *LEAVE)
+                wait_for(ask, 'BGSAVE', b'rdb_bgsave_in_progress:0')
+                self.assertIn(b'rdb_last_bgsave_status:ok', ask('INFO', 'persistence'))
+                self.assertEqual([sum(ask('BF.MEXISTS', name, *LEAVE)) for name in names], [len(LEAVE)] * len(names))
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask, names)
+
+    def test_values_and_unions_are_saved(self):
+        with Server() as server, server.client() as ask:
+            for name, key in (('a', 'x'), ('b', 'y')):
+                self.assertEqual(ask('BLM.CREATE', name, 'CAPACITY', 1000, 'RATE', '0.0001', 'KIND', 'counting', 'SEEDS', 5), 'OK')
+                ask('BLM.ADD', name, key)
+            self.assertEqual(ask('BLM.UNION', 'a', 'b'), 'OK')
+            self.assertEqual(ask('BLM.CREATE', 'v', 'CAPACITY', 1000, 'KIND', 'approximator'), 'OK')
+            ask('BLM.PUT', 'v', 'x', 7)
+            self.assertEqual(ask('BLM.PUBLISH', 'a', 'published'), 'OK')
+            self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+            self.assertEqual(ask('BF.MEXISTS', 'a', 'x', 'y', 'none'), [1, 1, 0])
+            self.assertEqual(ask('BLM.GET', 'v', 'x'), 7)
+            self.assertEqual(server.names(), ['published'])
+            self.assertEqual(os.listdir(server.folder).count('store'), 1)
