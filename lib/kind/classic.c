@@ -135,12 +135,18 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 
 static __attribute__((noinline)) int add_walked(struct blm_part *part, const struct blm_hashed *key)
 {
+	uint64_t cell[BLM_PROBES_MAX];
 	struct cells cells;
 	bool changed = false;
 
+	/* a cell that is set is a locked instruction, which waits for its line before the next */
 	cells_begin(&cells, part, key, true);
+	for (unsigned i = 0; i < part->shape.probes; i++) {
+		cell[i] = cells_next(&cells, i, true);
+		__builtin_prefetch(cell_word(part->bytes, cell[i]), 1);
+	}
 	for (unsigned i = 0; i < part->shape.probes; i++)
-		changed |= classic_add_cell(part, cells_next(&cells, i, true));
+		changed |= classic_add_cell(part, cell[i]);
 	return changed;
 }
 

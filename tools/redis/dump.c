@@ -5,8 +5,8 @@
  * checksum of all bytes before it.
  *
  * With the argument `dump-in-thread yes` the server runs BLM.DUMP in the place of DUMP. What no
- * thread can do goes to DUMP itself: keys of other types, transactions, scripts, filters whose cells
- * change both ways, because they would change under the thread, and values that are small.
+ * thread can do goes to DUMP itself: keys of other types, transactions, scripts, filters whose
+ * cells change both ways, because they would change under the thread, and values that are small.
  */
 #include "command.h"
 #include "job.h"

@@ -2,9 +2,10 @@
  * filter.h - filters of any kind: how BLM.CREATE and BLM.ATTACH bring them, and how the server
  * saves and loads them
  *
- * An owned one is saved with its data. If its bits are only set, then it does not matter if a change
- * is in the data and comes again. An owned one whose cells change both ways is in memory, and a save
- * has its data as they were when the save began. An attached one is saved by its name only.
+ * An owned one is saved with its data. If its bits are only set, then it does not matter if a
+ * change is in the data and comes again. An owned one whose cells change both ways is in memory,
+ * and a save has its data as they were when the save began. An attached one is saved by its name
+ * only.
  */
 #ifndef BLOOMERY_REDIS_FILTER_H
 #define BLOOMERY_REDIS_FILTER_H
