@@ -76,6 +76,7 @@ def background(ask, command, field):
 CASES = (
     ('idle', lambda ask: time.sleep(1)),
     ('DUMP', lambda ask: ask('DUMP', 'filter')),
+    ('BLM.DUMP', lambda ask: ask('BLM.DUMP', 'filter')),
     ('DUMP of a string', lambda ask: ask('DUMP', 'string')),
     ('COPY', lambda ask: ask('COPY', 'filter', 'copy')),
     ('RENAME', lambda ask: ask('RENAME', 'copy', 'other')),

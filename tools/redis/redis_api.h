@@ -46,7 +46,8 @@ enum { REDIS_NOTIFY_GENERIC = 1 << 2 };
 enum { REDIS_EVENT_PERSISTENCE = 1, REDIS_EVENT_LOADING = 3, REDIS_EVENT_SWAPDB = 11 };
 /* of REDIS_EVENT_PERSISTENCE; the first one is a save in the main thread */
 enum { REDIS_SAVE_SYNC = 2, REDIS_SAVE_ENDED = 3, REDIS_SAVE_FAILED = 4 };
-enum { REDIS_FILTER_NOT_OWN_CALLS = 1 << 0 };				/* RegisterCommandFilter() */
+/* RegisterCommandFilter(): not for the calls of this module */
+enum { REDIS_FILTER_NOT_OWN_CALLS = 1 << 0 };
 
 struct redis_event {
 	uint64_t id, version;
