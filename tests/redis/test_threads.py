@@ -125,7 +125,7 @@ class Threads(unittest.TestCase):
     def test_a_deleted_filter_gives_its_name_away_at_once(self):
         with Server() as server, server.client() as ask:
             self.fill(ask)
-            for command in (['DEL', 's0'], ['FLUSHALL']):
+            for command in (['DEL', 's0'], ['UNLINK', 's0'], ['FLUSHALL', 'SYNC']):
                 self.assertNotIsInstance(ask(*command), Error)
                 self.assertEqual(ask('BLM.CREATE', 's0', 'CAPACITY', CAPACITY), 'OK')
                 self.assertIn('redis.0.s0', server.names())

@@ -400,6 +400,10 @@ static void *copy(struct redis_string *from, struct redis_string *to, const void
 	return value_copy(value, &(struct spot){ .key = to, .copied = true });
 }
 
+/*
+ * Without free_effort() the server calls this in the main thread also for UNLINK, so that the name
+ * of the file is free when the key is gone. discard() does what takes long.
+ */
 static void free_value(void *value)
 {
 	value_free(value);
@@ -410,12 +414,6 @@ static size_t mem_usage(const void *value)
 	return value_bytes(value);
 }
 
-/* The server frees values of more effort than 64 in another thread if it is told to free lazily. */
-static size_t free_effort(struct redis_string *key, const void *value)
-{
-	return value_bytes(value) >> 20 ? 1000 : 1;
-}
-
 const char *const type_names[] = { "MBbloom--", "MBbloomCF", "bloomery1" };
 const unsigned type_encodings[] = { ENCODING, ENCODING, FILTER_ENCODING };
 
@@ -424,7 +422,7 @@ bool types_create(struct redis_ctx *ctx)
 	struct redis_type_methods bloom = {
 		.version = METHODS_VERSION, .rdb_load = load_bloom, .rdb_save = rdb_save,
 		.aof_rewrite = aof_rewrite, .mem_usage = mem_usage, .digest = digest,
-		.free = free_value, .free_effort = free_effort, .copy = copy,
+		.free = free_value, .copy = copy,
 	}, cuckoo = bloom, filter = bloom;
 	struct redis_type_methods *const methods[] = { &bloom, &cuckoo, &filter };
 
