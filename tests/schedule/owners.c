@@ -70,6 +70,7 @@ struct crew {
 
 static bool shares;		/* the running process is such a thread */
 
+#define ENCODES_WORDS
 #include "scheduler.h"
 #include "handle_code.h"
 
@@ -165,13 +166,7 @@ static void lock_renewing(const pthread_mutex_t *which, enum operation operation
 static unsigned word_at(const void *address)
 {
 	const struct blm_live *live = &header.live;
-	size_t from_slots = (size_t)((const char *)address - (const char *)live->slots);
 
-	if (from_slots < sizeof(live->slots))
-		return from_slots % sizeof(live->slots[0]) == 0
-				    && from_slots / sizeof(live->slots[0]) - 1 < PROCESSES
-			     ? SLOT + (unsigned)(from_slots / sizeof(live->slots[0]) - 1)
-			     : NO_WORD;
 	for (unsigned i = 0; shares && i < VIEWS; i++)
 		if (address == &views[0][i].seen_state)
 			return SEEN + i;
@@ -180,7 +175,7 @@ static unsigned word_at(const void *address)
 	     : address == &data ? DATA
 	     : shares && address == &handles[0].view ? VIEW
 	     : shares && address == &handles[0].status ? STATUS
-	     : NO_WORD;
+	     : word_of_slot(live, address, PROCESSES);
 }
 
 static bool is_state(unsigned word)
