@@ -1871,7 +1871,7 @@ struct blm_exchange {
  */
 BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_exchange *how,
-		       int64_t (*read)(void *context, void *room, size_t bytes), void *context);
+		       int64_t (*read)(void *context, void *buffer, size_t bytes), void *context);
 
 /** blm_import_file() - from a file, which is only read */
 BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name,

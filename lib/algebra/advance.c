@@ -16,11 +16,11 @@ static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, u
 	const struct blm_part *dst = &a->into->part[a->to];
 	int r;
 
-	copy_from_shared(worker->room, scan->views[0]->part[scan->part].bytes + at, bytes);
+	copy_from_shared(worker->buffer, scan->views[0]->part[scan->part].bytes + at, bytes);
 	/* before it is set, as nothing takes it out again */
 	r = blm_check_sigbus(scan->views[0], a->f->place.display);
 	if (r == 0)
-		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
+		dst->kind->unite(dst, dst->bytes + at, worker->buffer, bytes);
 	return r;
 }
 

@@ -77,10 +77,10 @@ static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker,
 
 		r = check_pieces(c, 0, scan->part, at + done, some);
 		blm_combine_bytes(c->op, c->view, operands_having(c, scan->part), scan->part,
-				  at + done, some, worker->room + done);
-		part->kind->tally(part, worker->room + done, some, &worker->tally[0]);
+				  at + done, some, worker->buffer + done);
+		part->kind->tally(part, worker->buffer + done, some, &worker->tally[0]);
 	}
-	return r < 0 ? r : blm_blocksum_put(result->new, scan->part, at, worker->room, bytes);
+	return r < 0 ? r : blm_blocksum_put(result->new, scan->part, at, worker->buffer, bytes);
 }
 
 /*
@@ -207,10 +207,10 @@ static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, u
 		size_t some = bytes - done < STEP ? bytes - done : STEP;
 
 		blm_combine_bytes(BLM_UNION, scan->views + 1, scan->count - 1, scan->part,
-				  at + done, some, worker->room);
+				  at + done, some, worker->buffer);
 		r = check_struck(c, 1);
 		if (r == 0)
-			dst->kind->unite(dst, dst->bytes + at + done, worker->room, some);
+			dst->kind->unite(dst, dst->bytes + at + done, worker->buffer, some);
 	}
 	dst->kind->tally(dst, dst->bytes + at, bytes, &worker->tally[0]);
 	return r;

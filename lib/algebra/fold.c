@@ -46,8 +46,8 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	const struct blm_shape *s = &new->part[0].shape;
 	size_t block_bytes = new->root.kind->fold_bits / 8;
 	uint64_t blocks = s->cells / new->root.kind->fold_bits, some = BLM_PIECE / block_bytes;
-	uint64_t *room = aligned_alloc(64, BLM_PIECE);
-	int r = room ? 0 : blm_fail(-ENOMEM, "out of memory");
+	uint64_t *buffer = aligned_alloc(64, BLM_PIECE);
+	int r = buffer ? 0 : blm_fail(-ENOMEM, "out of memory");
 
 	BLM_PHASE("folding", s->bytes);
 	for (uint64_t first = 0; r == 0 && first < blocks; first += some) {
@@ -56,11 +56,11 @@ static int fill_with_fold(struct blm_view *new, void *context)
 		blm_phase_at(first * block_bytes);
 		if (!has_data(f->from, first * f->by * block_bytes, count * f->by * block_bytes))
 			continue;
-		memset(room, 0, BLM_PIECE);
-		fold_blocks(f, block_bytes / 8, first, count, room);
-		r = blm_blocksum_put(new, 0, first * block_bytes, room, count * block_bytes);
+		memset(buffer, 0, BLM_PIECE);
+		fold_blocks(f, block_bytes / 8, first, count, buffer);
+		r = blm_blocksum_put(new, 0, first * block_bytes, buffer, count * block_bytes);
 	}
-	free(room);
+	free(buffer);
 	if (r == 0)
 		blm_phase_at(s->bytes);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));

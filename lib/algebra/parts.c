@@ -31,9 +31,9 @@ static int put(struct blm_view *new, uint64_t at, const uint8_t *bytes, size_t c
 	return 0;
 }
 
-/* room: BLM_WRITTEN_PIECE bytes, since others may change what is copied. */
+/* buffer: BLM_WRITTEN_PIECE bytes, since others may change what is copied. */
 static int copy_range(struct blm_view *new, const struct blm_view *from,
-		      const struct blm_split *range, uint8_t *room, const char *display)
+		      const struct blm_split *range, uint8_t *buffer, const char *display)
 {
 	uint64_t unit = blm_split_unit(from->part[0].shape.bytes, range->parts), begin, end,
 		before = blm_phase_done();
@@ -48,8 +48,8 @@ static int copy_range(struct blm_view *new, const struct blm_view *from,
 			r = blm_blocksum_intact(from, 0, begin, some, display);
 			if (r < 0)
 				break;
-			memcpy(room, from->part[0].bytes + begin, some);
-			r = put(new, begin, room, some, unit == BLM_BLOCK);
+			memcpy(buffer, from->part[0].bytes + begin, some);
+			r = put(new, begin, buffer, some, unit == BLM_BLOCK);
 			blm_phase_at(before + begin + some - range->from);
 		}
 	}
@@ -61,12 +61,12 @@ static int copy_range(struct blm_view *new, const struct blm_view *from,
 static int copy_data(struct blm_view *new, const struct blm_view *from,
 		     const struct blm_split *range, const char *display)
 {
-	uint8_t *room = aligned_alloc(64, BLM_WRITTEN_PIECE);
-	int r = room ? 0 : blm_fail(-ENOMEM, "%s: out of memory", display);
+	uint8_t *buffer = aligned_alloc(64, BLM_WRITTEN_PIECE);
+	int r = buffer ? 0 : blm_fail(-ENOMEM, "%s: out of memory", display);
 
 	if (r == 0)
-		r = copy_range(new, from, range, room, display);
-	free(room);
+		r = copy_range(new, from, range, buffer, display);
+	free(buffer);
 	return r < 0 ? r : blm_check_sigbus(from, display);
 }
 

@@ -245,7 +245,7 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 	struct blm_fps set;
 	const char *text = NULL;
 	size_t chars = 0;
-	uint8_t *bits, *room = NULL;
+	uint8_t *bits, *buffer = NULL;
 	int r = blm_must_have(display, "display");
 
 	if (r == 0)
@@ -256,17 +256,17 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 		return r;
 	constant_of(&c, &set);
 	r = set_template(b, &c, round_up(set.bits, 512) / 8, display);
-	if (r == 0 && !(room = calloc(1, b->row_bytes)))
+	if (r == 0 && !(buffer = calloc(1, b->row_bytes)))
 		r = blm_fail(-ENOMEM, "%s: out of memory", display);
-	while (r == 0 && (r = blm_fps_next(&set, room, &text, &chars, display)) > 0) {
+	while (r == 0 && (r = blm_fps_next(&set, buffer, &text, &chars, display)) > 0) {
 		bits = begin_row(b, b->row_bytes, text, chars);
 		r = bits ? 0 : -ENOMEM;
 		if (r == 0) {
-			memcpy(bits, room, b->row_bytes);
+			memcpy(bits, buffer, b->row_bytes);
 			end_row(b, bits);
 		}
 	}
-	free(room);
+	free(buffer);
 	while (r < 0 && rows_of(b) > before)	/* all of a file or nothing */
 		drop_row(b);
 	return r < 0 ? r : (int64_t)(rows_of(b) - before);

@@ -17,9 +17,9 @@ int blm_snapshot_damaged(struct blm_snapshot *p, uint64_t page, const char *wron
 	return MDB_CORRUPTED;
 }
 
-static int read_at(struct blm_snapshot *p, uint64_t page, void *room, size_t bytes, size_t skip)
+static int read_at(struct blm_snapshot *p, uint64_t page, void *buffer, size_t bytes, size_t skip)
 {
-	int64_t got = blm_read_at(p->fd, room, bytes, page * p->page_bytes + skip);
+	int64_t got = blm_read_at(p->fd, buffer, bytes, page * p->page_bytes + skip);
 
 	if (got < 0)
 		return (int)-got;

@@ -237,7 +237,7 @@ static int record_piece(const struct blm_scan *scan, struct blm_worker *worker, 
 		if ((view->split.parts && b - first >= owned) || (!sealed && !part->marks[b]))
 			continue;
 		part->marks[b] = 0;
-		look_at(part, b, worker->room, &s.hash, &s.ones);
+		look_at(part, b, worker->buffer, &s.hash, &s.ones);
 		write_record(view, &s, 1);
 	}
 	return 0;

@@ -297,7 +297,7 @@ static_assert((int)BLM_INCOMING_BLOCK >= (int)BLM_ORIGIN_BYTES,
 
 BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_exchange *how,
-		       int64_t (*read)(void *context, void *room, size_t bytes), void *context)
+		       int64_t (*read)(void *context, void *buffer, size_t bytes), void *context)
 {
 	struct blm_exchange ours;
 	struct blm_reader *from;
@@ -326,12 +326,12 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
 	return r < 0 ? r : import_from(ret, store, name, &ours, from, &file, len, "the input");
 }
 
-static int64_t read_fd(void *context, void *room, size_t bytes)
+static int64_t read_fd(void *context, void *buffer, size_t bytes)
 {
 	ssize_t n;
 
 	do
-		n = read(*(int *)context, room, bytes);
+		n = read(*(int *)context, buffer, bytes);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }

@@ -232,30 +232,30 @@ int blm_import_source_expect(struct blm_import_source *in, uint64_t end)
 /* ---- In order ---- */
 
 /* First the bytes that were read as the head. */
-int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *room, size_t bytes)
+int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *buffer, size_t bytes)
 {
 	size_t kept = in->at < in->head_count ? in->head_count - (size_t)in->at : 0;
 	int64_t n = 0;
 
 	kept = kept < bytes ? kept : bytes;
 	if (kept)
-		memcpy(room, in->head + in->at, kept);
+		memcpy(buffer, in->head + in->at, kept);
 	if (kept < bytes)
-		n = blm_read_full(in->from, room + kept, bytes - kept);
+		n = blm_read_full(in->from, buffer + kept, bytes - kept);
 	if (n < 0)
 		return n;
 	in->at += kept + (uint64_t)n;
 	return (int64_t)kept + n;
 }
 
-int blm_import_source_take(struct blm_import_source *in, uint8_t *room, size_t bytes)
+int blm_import_source_take(struct blm_import_source *in, uint8_t *buffer, size_t bytes)
 {
-	int64_t n = blm_import_source_some(in, room, bytes);
+	int64_t n = blm_import_source_some(in, buffer, bytes);
 
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < bytes && in->format->cut) {
-		memset(room + n, 0, bytes - (size_t)n);
+		memset(buffer + n, 0, bytes - (size_t)n);
 		return 0;
 	}
 	if ((size_t)n < bytes)

@@ -58,13 +58,13 @@ int blm_import_source_head(struct blm_import_source *in);
 int blm_import_source_expect(struct blm_import_source *in, uint64_t end);
 
 /* Up to `bytes` bytes: fewer only where it ends. */
-int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *room, size_t bytes);
+int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *buffer, size_t bytes);
 
 /*
  * All of these bytes. -ENODATA: it ends before; but where a format leaves zeros out at the end,
  * those are taken.
  */
-int blm_import_source_take(struct blm_import_source *in, uint8_t *room, size_t bytes);
+int blm_import_source_take(struct blm_import_source *in, uint8_t *buffer, size_t bytes);
 
 /* On, to this byte of it. */
 int blm_import_source_skip_to(struct blm_import_source *in, uint64_t at);

@@ -91,12 +91,13 @@ void blm_disk_use(struct blm_disk_use *ret)
 				      .bytes_read = (uint64_t)usage.ru_inblock * 512 };
 }
 
-int64_t blm_read_at(int fd, void *room, size_t bytes, uint64_t at)
+int64_t blm_read_at(int fd, void *buffer, size_t bytes, uint64_t at)
 {
 	size_t count = 0;
 
 	while (count < bytes) {
-		ssize_t n = pread(fd, (uint8_t *)room + count, bytes - count, (off_t)(at + count));
+		ssize_t n = pread(fd, (uint8_t *)buffer + count, bytes - count,
+				  (off_t)(at + count));
 
 		if (n < 0 && errno == EINTR)
 			continue;

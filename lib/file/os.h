@@ -45,7 +45,7 @@ void blm_disk_use(struct blm_disk_use *ret);
  * As pread(2) and pwrite(2), whatever interrupts them or cuts them short. read: how many bytes,
  * fewer only at the file's end.
  */
-int64_t blm_read_at(int fd, void *room, size_t bytes, uint64_t at);
+int64_t blm_read_at(int fd, void *buffer, size_t bytes, uint64_t at);
 int blm_write_at(int fd, const void *from, size_t bytes, uint64_t at);
 
 /*

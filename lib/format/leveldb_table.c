@@ -26,10 +26,10 @@ enum {
 static const uint8_t magic[MAGIC] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
 static const char policy[] = "filter.leveldb.BuiltinBloomFilter2";
 
-static int read_all(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at,
+static int read_all(const struct blm_bytes_at *file, void *buffer, size_t bytes, uint64_t at,
 		    const char *display)
 {
-	int64_t n = file->read(file, room, bytes, at);
+	int64_t n = file->read(file, buffer, bytes, at);
 
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));

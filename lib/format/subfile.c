@@ -4,19 +4,19 @@
 #include "file/os.h"
 #include "format/format.h"
 
-static int64_t read_memory(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at)
+static int64_t read_memory(const struct blm_bytes_at *file, void *buffer, size_t bytes, uint64_t at)
 {
 	uint64_t left = at < file->count ? file->count - at : 0;
 	size_t count = bytes < left ? bytes : (size_t)left;
 
 	if (count)
-		memcpy(room, file->memory + at, count);
+		memcpy(buffer, file->memory + at, count);
 	return (int64_t)count;
 }
 
-static int64_t read_fd(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at)
+static int64_t read_fd(const struct blm_bytes_at *file, void *buffer, size_t bytes, uint64_t at)
 {
-	return blm_read_at(file->fd, room, bytes, at);
+	return blm_read_at(file->fd, buffer, bytes, at);
 }
 
 struct blm_bytes_at blm_bytes_of_memory(const void *bytes, size_t count)
@@ -29,16 +29,16 @@ struct blm_bytes_at blm_bytes_of_fd(int fd, uint64_t count)
 	return (struct blm_bytes_at){ .read = read_fd, .count = count, .fd = fd };
 }
 
-static int64_t read_piece(void *context, void *room, size_t bytes)
+static int64_t read_piece(void *context, void *buffer, size_t bytes)
 {
 	struct blm_piece *p = context;
 	size_t count = bytes < p->bytes ? bytes : (size_t)p->bytes;
 	int64_t n = (int64_t)count;
 
 	if (p->unpacked && count)
-		memcpy(room, p->unpacked + p->at, count);
+		memcpy(buffer, p->unpacked + p->at, count);
 	else if (count)
-		n = p->file->read(p->file, room, count, p->at);
+		n = p->file->read(p->file, buffer, count, p->at);
 	if (n > 0) {
 		p->at += (uint64_t)n;
 		p->bytes -= (uint64_t)n;

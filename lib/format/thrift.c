@@ -137,10 +137,10 @@ static void pass_bytes(struct blm_thrift *t, uint64_t count)
 	t->at += count - here;
 }
 
-uint64_t blm_thrift_binary(struct blm_thrift *t, void *room, size_t bytes)
+uint64_t blm_thrift_binary(struct blm_thrift *t, void *buffer, size_t bytes)
 {
 	uint64_t count = varint(t);
-	uint8_t *to = room;
+	uint8_t *to = buffer;
 
 	if (count > rest(t))
 		return fail(t, -EBADMSG, "message has a string that is longer than what is left");

@@ -61,7 +61,7 @@ int64_t blm_thrift_number(struct blm_thrift *t);
 /* The number of elements of a list whose elements are of this type. */
 uint64_t blm_thrift_list(struct blm_thrift *t, unsigned type);
 /* A string's length; as much of it as there is room for. */
-uint64_t blm_thrift_binary(struct blm_thrift *t, void *room, size_t bytes);
+uint64_t blm_thrift_binary(struct blm_thrift *t, void *buffer, size_t bytes);
 void blm_thrift_pass(struct blm_thrift *t, unsigned type);
 
 #endif

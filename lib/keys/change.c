@@ -41,12 +41,12 @@ static bool gives_keys(enum blm_what what)
 static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 			enum blm_what what, uint64_t *ret_bits)
 {
-	struct blm_key room[BLM_BATCH];
+	struct blm_key buffer[BLM_BATCH];
 	int64_t new = 0, r = 0;
 
 	for (size_t at = 0, count; at < in->count && !in->hashes && r >= 0; at += BLM_BATCH) {
 		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
-		r = blm_allow_take_off(f, view, blm_input_keys(in, at, count, room), count,
+		r = blm_allow_take_off(f, view, blm_input_keys(in, at, count, buffer), count,
 				       ret_bits && what != BLM_PUT ? ret_bits + at / 64 : NULL);
 		new += r;
 	}
@@ -57,11 +57,11 @@ static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struc
 
 static void note_packed(const struct blm_filter *f, const struct blm_input *in)
 {
-	struct blm_key room[BLM_BATCH];
+	struct blm_key buffer[BLM_BATCH];
 
 	for (size_t at = 0, count; at < in->count; at += count) {
 		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
-		blm_allowlist_carry_note(f->carry, blm_input_keys(in, at, count, room), count);
+		blm_allowlist_carry_note(f->carry, blm_input_keys(in, at, count, buffer), count);
 	}
 }
 

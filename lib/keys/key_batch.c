@@ -23,32 +23,32 @@ int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
  * The hashes and keys of a batch where the caller did not give them: room for this batch and the
  * next.
  */
-struct room {
+struct batch_buffers {
 	size_t batch;
 	struct blm_hash *hashes[2];
 	struct blm_key *keys[2];
 };
 
-static void unpack(const struct blm_input *in, size_t at, size_t count, struct blm_key *room)
+static void unpack(const struct blm_input *in, size_t at, size_t count, struct blm_key *buffer)
 {
 	uint64_t begin = count ? blm_offset_at(in, at) : 0, end;
 
 	for (size_t i = 0; i < count; i++, begin = end) {
 		end = blm_offset_at(in, at + i + 1);
-		room[i] = (struct blm_key){ in->packed + begin, (size_t)(end - begin) };
+		buffer[i] = (struct blm_key){ in->packed + begin, (size_t)(end - begin) };
 	}
 }
 
 const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count,
-				     struct blm_key *room)
+				     struct blm_key *buffer)
 {
 	if (in->keys)
 		return in->keys + at;
 	if (in->offsets)
-		unpack(in, at, count, room);
+		unpack(in, at, count, buffer);
 	for (size_t i = 0; i < count && !in->offsets; i++)
-		room[i] = (struct blm_key){ in->fixed + (at + i) * in->width, in->width };
-	return room;
+		buffer[i] = (struct blm_key){ in->fixed + (at + i) * in->width, in->width };
+	return buffer;
 }
 
 static struct blm_batch batch_from(const struct blm_view *view, const struct blm_input *in,
@@ -114,9 +114,9 @@ static int work(struct blm_view *view, const struct blm_batch *batch, const stru
 static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_what what)
 {
 	struct blm_part *whole = &view->root;
-	struct blm_key room;
+	struct blm_key one;
 	const struct blm_key key = in->hashes ? (struct blm_key){ NULL, 0 }
-		: *blm_input_keys(in, 0, 1, &room);
+		: *blm_input_keys(in, 0, 1, &one);
 	struct blm_hashed hashed = { .key = &key, .by = &view->hasher, .when = in->when };
 
 	if (in->hashes)
@@ -161,14 +161,14 @@ static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const str
  */
 static int run_batches(struct blm_view *view, const struct blm_input *in, enum blm_what what,
 		       uint64_t *ret_bits, int64_t *ret_yes,
-		       const struct room *room)
+		       const struct batch_buffers *buffers)
 {
 	struct blm_batch batch = { .by = &view->hasher };
 	int r = 0, refused = 0;
 
 	for (size_t at = 0, turn = 0; r == 0 && (at < in->count || batch.count); turn ^= 1) {
-		struct blm_batch next = batch_from(view, in, at, room->batch, room->hashes[turn],
-						   room->keys[turn]);
+		struct blm_batch next = batch_from(view, in, at, buffers->batch,
+						   buffers->hashes[turn], buffers->keys[turn]);
 		uint64_t bits[BLM_BATCH_LARGE / 64];
 
 		batch.next = next.hashes;
@@ -206,10 +206,11 @@ static __attribute__((noinline)) int run_many(struct blm_view *view, const struc
 	struct blm_hash hashes[2][BLM_BATCH];
 	struct blm_key keys[2][BLM_BATCH];
 	size_t batch = kind_batch(view->root.kind);
-	const struct room room = { batch < BLM_BATCH ? batch : BLM_BATCH, { hashes[0], hashes[1] },
+	const struct batch_buffers buffers = { batch < BLM_BATCH ? batch : BLM_BATCH,
+					       { hashes[0], hashes[1] },
 				   { keys[0], keys[1] } };
 
-	return run_batches(view, in, what, ret_bits, ret_yes, &room);
+	return run_batches(view, in, what, ret_bits, ret_yes, &buffers);
 }
 
 static __attribute__((noinline)) int run_very_many(struct blm_view *view,
@@ -219,10 +220,10 @@ static __attribute__((noinline)) int run_very_many(struct blm_view *view,
 {
 	struct blm_hash hashes[2][BLM_BATCH_LARGE];
 	struct blm_key keys[2][BLM_BATCH_LARGE];
-	const struct room room = { BLM_BATCH_LARGE, { hashes[0], hashes[1] },
+	const struct batch_buffers buffers = { BLM_BATCH_LARGE, { hashes[0], hashes[1] },
 				   { keys[0], keys[1] } };
 
-	return run_batches(view, in, what, ret_bits, ret_yes, &room);
+	return run_batches(view, in, what, ret_bits, ret_yes, &buffers);
 }
 
 /* *ret_yes: how many bits of the answer are set, also where it fails in the middle. */

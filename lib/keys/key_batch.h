@@ -40,9 +40,9 @@ static inline uint64_t blm_offset_at(const struct blm_input *in, size_t at)
 int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
 		    const struct blm_input *in);
 
-/* `count` keys from the at-th on, which are no hashes: the caller's, or made in `room`. */
+/* `count` keys from the at-th on, which are no hashes: the caller's, or made in `buffer`. */
 const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count,
-				     struct blm_key *room);
+				     struct blm_key *buffer);
 
 /*
  * All keys, one after the other. ret_bits: an answer each, in whole words, or NULL. *ret_yes: how

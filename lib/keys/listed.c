@@ -89,7 +89,7 @@ static int remove_others(struct blm_filter *f, struct blm_view *view, const stru
 int blm_run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 		   enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
 {
-	struct blm_key room[BLM_BATCH];
+	struct blm_key buffer[BLM_BATCH];
 	int r = 0;
 
 	*ret_yes = 0;
@@ -100,7 +100,7 @@ int blm_run_listed(struct blm_filter *f, struct blm_view *view, const struct blm
 		int64_t found;
 
 		some.count = some.count < BLM_BATCH ? some.count : BLM_BATCH;
-		keys = blm_input_keys(in, at, some.count, room);
+		keys = blm_input_keys(in, at, some.count, buffer);
 		found = blm_allow_find(f, view, keys, some.count, listed);
 		if (found < 0)
 			r = (int)found;

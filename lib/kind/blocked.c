@@ -183,14 +183,14 @@ static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint
 }
 
 /* An entry is a key's hash. */
-static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
+static bool sort(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
 	const struct blm_hash *hashes = batch->hashes;
-	struct blm_hash *entries = lane->entries;
-	uint64_t blocks = blocks_of(lane->of->part);
-	unsigned shift = lane->of->shift - BLOCK_SHIFT;
-	size_t count = batch->count, room = lane->of->room;
-	uint32_t *used = lane->used, most = 0;
+	struct blm_hash *entries = buffers->entries;
+	uint64_t blocks = blocks_of(buffers->of->part);
+	unsigned shift = buffers->of->shift - BLOCK_SHIFT;
+	size_t count = batch->count, room = buffers->of->room;
+	uint32_t *used = buffers->used, most = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t piece = scale(hashes[i].hi, blocks) >> shift;
@@ -199,7 +199,7 @@ static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
 		entries[piece * room + at] = hashes[i];
 		most = at > most ? at : most;
 	}
-	return most >= lane->of->nearly;
+	return most >= buffers->of->nearly;
 }
 
 static void mark_changed(struct blm_part *part, const struct blm_hash *hashes, uint64_t changed)
@@ -209,26 +209,26 @@ static void mark_changed(struct blm_part *part, const struct blm_hash *hashes, u
 				    &hashes[__builtin_ctzll(changed)]));
 }
 
-static void apply(struct blm_lane *lane, uint64_t piece)
+static void apply(struct blm_buffers *buffers, uint64_t piece)
 {
 	enum { TOGETHER = 1024 };
-	struct blm_part *part = lane->of->part;
-	const struct blm_hash *hashes = (const struct blm_hash *)lane->entries + piece
-		* lane->of->room;
+	struct blm_part *part = buffers->of->part;
+	const struct blm_hash *hashes = (const struct blm_hash *)buffers->entries + piece
+		* buffers->of->room;
 	uint64_t changed[TOGETHER / 64];
-	bool marked = blm_piece_is_marked(lane->of, piece);
+	bool marked = blm_piece_is_marked(buffers->of, piece);
 
-	for (size_t at = 0, used = lane->used[piece]; at < used; at += TOGETHER) {
+	for (size_t at = 0, used = buffers->used[piece]; at < used; at += TOGETHER) {
 		size_t count = used - at < TOGETHER ? used - at : TOGETHER;
 
 		part->simd->blocks_set(part->bytes, blocks_of(part), part->shape.probes,
 				       hashes + at, count, changed);
 		for (size_t i = 0; i < (count + 63) / 64; i++) {
-			lane->counted += (uint64_t)__builtin_popcountll(changed[i]);
+			buffers->counted += (uint64_t)__builtin_popcountll(changed[i]);
 			if (!marked)
 				mark_changed(part, hashes + at + 64 * i, changed[i]);
 		}
-		marked = marked || blm_piece_is_marked(lane->of, piece);
+		marked = marked || blm_piece_is_marked(buffers->of, piece);
 	}
 }
 

@@ -279,24 +279,24 @@ static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint
 }
 
 /* An entry is a probe: below, its cell in the piece; above, the number of its key. */
-static inline __attribute__((always_inline)) bool sort_by(struct blm_lane *lane,
+static inline __attribute__((always_inline)) bool sort_by(struct blm_buffers *buffers,
 							  const struct blm_batch *batch,
 							  bool walked)
 {
-	const struct blm_filling *of = lane->of;
+	const struct blm_filling *of = buffers->of;
 	const struct blm_shape *s = &of->part->shape;
-	uint64_t *entries = lane->entries, in_piece = (UINT64_C(1) << of->shift) - 1;
+	uint64_t *entries = buffers->entries, in_piece = (UINT64_C(1) << of->shift) - 1;
 	bool full = false;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		struct blm_hashed key = batch_at(batch, i);
-		uint64_t number = (lane->keys + i) << of->shift;
+		uint64_t number = (buffers->keys + i) << of->shift;
 		struct cells cells;
 
 		cells_begin(&cells, of->part, &key, walked);
 		for (unsigned p = 0; p < s->probes; p++) {
 			uint64_t cell = cells_next(&cells, p, walked), piece = cell >> of->shift;
-			uint32_t used = lane->used[piece]++;
+			uint32_t used = buffers->used[piece]++;
 
 			entries[piece * of->room + used] = number | (cell & in_piece);
 			full |= used >= of->nearly;
@@ -305,21 +305,22 @@ static inline __attribute__((always_inline)) bool sort_by(struct blm_lane *lane,
 	return full;
 }
 
-static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
+static bool sort(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
-	return is_walked(batch->by) ? sort_by(lane, batch, true) : sort_by(lane, batch, false);
+	return is_walked(batch->by) ? sort_by(buffers, batch, true)
+		: sort_by(buffers, batch, false);
 }
 
-static void apply(struct blm_lane *lane, uint64_t piece)
+static void apply(struct blm_buffers *buffers, uint64_t piece)
 {
 	enum { AHEAD = 16 };
-	const struct blm_filling *of = lane->of;
-	const uint64_t *entries = (const uint64_t *)lane->entries + piece * of->room,
+	const struct blm_filling *of = buffers->of;
+	const uint64_t *entries = (const uint64_t *)buffers->entries + piece * of->room,
 		in_piece = (UINT64_C(1) << of->shift) - 1;
 	uint64_t *words = (uint64_t *)of->part->bytes + (piece << of->shift) / 64;
 	bool marked = blm_piece_is_marked(of, piece);
 
-	for (size_t i = 0, used = lane->used[piece]; i < used; i++) {
+	for (size_t i = 0, used = buffers->used[piece]; i < used; i++) {
 		uint64_t cell = entries[i] & in_piece, key = entries[i] >> of->shift,
 			*word = &words[cell / 64];
 		uint64_t bit = UINT64_C(1) << cell % 64, old = le64toh(*word);
@@ -327,7 +328,7 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 		if (i + AHEAD < used)
 			__builtin_prefetch(&words[(entries[i + AHEAD] & in_piece) / 64], 1);
 		*word = htole64(old | bit);
-		lane->changed[key / 64] |= (uint64_t)!(old & bit) << key % 64;
+		buffers->changed[key / 64] |= (uint64_t)!(old & bit) << key % 64;
 		if (!marked && !(old & bit)) {
 			mark(of->part, word);
 			marked = i % 1024 == 0 && blm_piece_is_marked(of, piece);

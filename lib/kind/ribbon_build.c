@@ -32,10 +32,10 @@ struct bench {
 	struct ribbon_band band;
 };
 
-static uint64_t cut(uint8_t **room, uint64_t at, uint64_t bytes, void *ret)
+static uint64_t cut(uint8_t **buffer, uint64_t at, uint64_t bytes, void *ret)
 {
-	if (room) {
-		void *p = *room + at;
+	if (buffer) {
+		void *p = *buffer + at;
 
 		memcpy(ret, &p, sizeof(p));
 	}
@@ -51,10 +51,10 @@ static unsigned planes(const struct ribbon *r)
 }
 
 /* The room for `keys` keys, with flips or without, and unless it is NULL, divided. */
-static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, uint64_t keys,
+static uint64_t divide(struct bench *b, uint8_t *buffer, const struct ribbon *r, uint64_t keys,
 		       bool flips)
 {
-	uint8_t **from = room ? &room : NULL;
+	uint8_t **from = buffer ? &buffer : NULL;
 	struct ribbon_layer l;
 	uint64_t slots, at = 0;
 
@@ -269,7 +269,7 @@ static uint64_t room_with_flips(const struct blm_shape *shape, uint64_t keys)
 /* With one seed after another, until one serves; the first nearly always does. */
 static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes,
 		const uint64_t *values, uint64_t count,
-		void *room)
+		void *buffer)
 {
 	struct ribbon r = blm_ribbon_for(&part->shape, count);
 	struct bench b = { 0 };
@@ -277,7 +277,7 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	if (count > UINT32_MAX / 2)
 		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
 				"can have", (unsigned long long)count);
-	divide(&b, room, &r, count, values != NULL);
+	divide(&b, buffer, &r, count, values != NULL);
 	for (uint64_t seed = 0; seed < TRIES; seed++) {
 		b.keys = hashes;
 		b.flips = values;

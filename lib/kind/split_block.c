@@ -191,21 +191,21 @@ static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint
 }
 
 /* An entry is the half of a key's hash that is used. */
-static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
+static bool sort(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
-	uint64_t *entries = lane->entries, blocks = blocks_of(lane->of->part);
-	unsigned shift = lane->of->shift - 8;	/* of blocks of 2^8 bits */
-	size_t room = lane->of->room;
+	uint64_t *entries = buffers->entries, blocks = blocks_of(buffers->of->part);
+	unsigned shift = buffers->of->shift - 8;	/* of blocks of 2^8 bits */
+	size_t room = buffers->of->room;
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		uint64_t lo = batch->hashes[i].lo, piece = split_number(lo, blocks) >> shift;
-		uint32_t at = lane->used[piece]++;
+		uint32_t at = buffers->used[piece]++;
 
 		entries[piece * room + at] = lo;
 		most = at > most ? at : most;
 	}
-	return most >= lane->of->nearly;
+	return most >= buffers->of->nearly;
 }
 
 static void mark_changed(struct blm_part *part, const uint64_t *los, uint64_t changed)
@@ -215,25 +215,25 @@ static void mark_changed(struct blm_part *part, const uint64_t *los, uint64_t ch
 						      blocks_of(part)) * SPLIT_BYTES);
 }
 
-static void apply(struct blm_lane *lane, uint64_t piece)
+static void apply(struct blm_buffers *buffers, uint64_t piece)
 {
 	enum { TOGETHER = 1024 };
-	struct blm_part *part = lane->of->part;
-	const uint64_t *los = (const uint64_t *)lane->entries + piece * lane->of->room;
+	struct blm_part *part = buffers->of->part;
+	const uint64_t *los = (const uint64_t *)buffers->entries + piece * buffers->of->room;
 	uint64_t changed[TOGETHER / 64];
-	bool marked = blm_piece_is_marked(lane->of, piece);
+	bool marked = blm_piece_is_marked(buffers->of, piece);
 
-	for (size_t at = 0, used = lane->used[piece]; at < used; at += TOGETHER) {
+	for (size_t at = 0, used = buffers->used[piece]; at < used; at += TOGETHER) {
 		size_t count = used - at < TOGETHER ? used - at : TOGETHER;
 
 		part->simd->split_blocks_set(part->bytes, blocks_of(part), los + at, count,
 					     changed);
 		for (size_t i = 0; i < (count + 63) / 64; i++) {
-			lane->counted += (uint64_t)__builtin_popcountll(changed[i]);
+			buffers->counted += (uint64_t)__builtin_popcountll(changed[i]);
 			if (!marked)
 				mark_changed(part, los + at + 64 * i, changed[i]);
 		}
-		marked = marked || blm_piece_is_marked(lane->of, piece);
+		marked = marked || blm_piece_is_marked(buffers->of, piece);
 	}
 }
 

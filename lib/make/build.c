@@ -112,7 +112,7 @@ static int make_file(struct blm_build *b)
 	if (r == 0)
 		blm_build_begin_part(b);
 	if (r == 0)
-		blm_lanes_begin(&b->lanes, &b->staged.view->root, b->options.threads,
+		blm_buffer_pool_begin(&b->pool, &b->staged.view->root, b->options.threads,
 				b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
 				b->place.display);
 	return r;
@@ -211,7 +211,7 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b)
 	if (b->excludes)
 		blm_sort_end(&b->excluded);
 	if (b->staged.view) {
-		blm_lanes_end(&b->lanes);
+		blm_buffer_pool_end(&b->pool);
 		take_back(b);
 		blm_staged_end(&b->staged);
 	}
@@ -243,9 +243,9 @@ static int count_keys(struct blm_build *b)
 static int fill(struct blm_build *b)
 {
 	const struct blm_sorted *keys = &b->sort.sorted;
-	struct blm_lane *lane = blm_lanes_take(&b->lanes);
+	struct blm_buffers *buffers = blm_buffer_pool_take(&b->pool);
 	struct blm_hash hashes[BLM_BATCH];
-	int r = lane ? 0 : -ENOMEM;
+	int r = buffers ? 0 : -ENOMEM;
 
 	for (uint64_t at = 0; r == 0 && at < keys->count; at += BLM_BATCH) {
 		struct blm_batch batch = { .by = &b->hasher, .hashes = hashes, .count = BLM_BATCH };
@@ -254,11 +254,11 @@ static int fill(struct blm_build *b)
 			batch.count = (size_t)(keys->count - at);
 		r = sorted_read(keys, at, hashes, NULL, batch.count);
 		if (r == 0)
-			r = blm_lane_add(lane, &batch);
+			r = blm_buffers_add(buffers, &batch);
 		keys->done(keys, batch.count);
 	}
-	if (lane)
-		blm_lanes_give_back(&b->lanes, lane);
+	if (buffers)
+		blm_buffer_pool_give_back(&b->pool, buffers);
 	return r;
 }
 
@@ -334,7 +334,7 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 
 	take_back(b);
 	if (r == 0) {
-		blm_count_keys(b->staged.view, blm_lanes_empty(&b->lanes));
+		blm_count_keys(b->staged.view, blm_buffer_pool_empty(&b->pool));
 		r = blm_build_count_raw(b);
 		if (r == 0 && blm_sigbus_hit(b->staged.view->image.map))
 			r = blm_fail(-EIO, "%s: pages of the new file could not be had",
@@ -343,7 +343,7 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 	if (r == 0)
 		r = b->replace ? put_over(b) : blm_staged_publish(&b->staged, &b->place, NULL);
 	if (r == 0) {
-		blm_lanes_end(&b->lanes);
+		blm_buffer_pool_end(&b->pool);
 		r = blm_staged_handle(ret, &b->staged, &b->place, NULL);
 	}
 	blm_build_cancel(b);

@@ -18,7 +18,7 @@ struct blm_build {
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];
 	uint64_t hash_id;
-	/* keys, before there is a file; then `sort` is in use, else `staged` and `lanes` */
+	/* keys, before there is a file; then `sort` is in use, else `staged` and `pool` */
 	bool gathers;
 	bool wants_values;
 	struct blm_sort sort;
@@ -28,7 +28,7 @@ struct blm_build {
 	struct blm_others others;
 	uint64_t kept_free;		/* memory that gathering keys leaves free */
 	struct blm_staged staged;
-	struct blm_lanes lanes;
+	struct blm_buffer_pool pool;
 	/*
 	 * for kinds that grow or rotate, if the size is known: the handle that makes room when the
 	 * filter is full; else NULL
@@ -71,9 +71,9 @@ static inline bool builds_cells(const struct blm_build *b)
 }
 /* Add them to a part that builds_cells(). */
 int blm_build_add_cells(struct blm_build *b, const struct blm_build_input *in);
-/* The keys of a batch that the part owns, moved to the front of `room`. */
+/* The keys of a batch that the part owns, moved to the front of `buffer`. */
 struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch batch,
-				 struct blm_hash *room);
+				 struct blm_hash *buffer);
 
 /* ---- build_raw.c ---- */
 

@@ -66,7 +66,7 @@ static int add_to_order(struct blm_build *b, struct blm_sort *sort,
 
 static int add_to_file(struct blm_build *b, const struct blm_build_input *in)
 {
-	struct blm_lane *lane;
+	struct blm_buffers *buffers;
 	struct blm_hash hashes[BLM_BATCH], owned[BLM_BATCH];
 	struct blm_key keys[BLM_BATCH];
 	int r = 0;
@@ -75,17 +75,17 @@ static int add_to_file(struct blm_build *b, const struct blm_build_input *in)
 		return add_growing(b, in);
 	if (builds_cells(b))
 		return blm_build_add_cells(b, in);
-	lane = blm_lanes_take(&b->lanes);
-	if (!lane)
+	buffers = blm_buffer_pool_take(&b->pool);
+	if (!buffers)
 		return -ENOMEM;
 	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
 		struct blm_batch batch = blm_build_batch(b, in, at, keys, hashes);
 
 		if (b->spec.split_parts)
 			batch = blm_build_owned(b, batch, owned);
-		r = blm_lane_add(lane, &batch);
+		r = blm_buffers_add(buffers, &batch);
 	}
-	blm_lanes_give_back(&b->lanes, lane);
+	blm_buffer_pool_give_back(&b->pool, buffers);
 	return r;
 }
 

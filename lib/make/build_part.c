@@ -48,7 +48,7 @@ void blm_build_begin_part(struct blm_build *b)
 }
 
 struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch batch,
-				 struct blm_hash *room)
+				 struct blm_hash *buffer)
 {
 	const struct blm_view *view = b->staged.view;
 	uint64_t places[BLM_BATCH];
@@ -60,16 +60,16 @@ struct blm_batch blm_build_owned(const struct blm_build *b, struct blm_batch bat
 		count++;
 	if (count == batch.count)
 		return batch;
-	memcpy(room, batch.hashes, count * sizeof(*room));
+	memcpy(buffer, batch.hashes, count * sizeof(*buffer));
 	for (size_t i = count + 1; i < batch.count; i++)
 		if (split_owns(&view->split, places[i]))
-			room[count++] = batch.hashes[i];
-	batch.hashes = room;
+			buffer[count++] = batch.hashes[i];
+	batch.hashes = buffer;
 	batch.count = count;
 	return batch;
 }
 
-/* Threads add at the same time, without lanes, because their buffers fit the whole filter. */
+/* Threads add at the same time, without buffers, because those are sized for the whole filter. */
 int blm_build_add_cells(struct blm_build *b, const struct blm_build_input *in)
 {
 	struct blm_view *view = b->staged.view;

@@ -1,6 +1,6 @@
 /*
- * partition_pool.c - the lanes of a filter that is filled: each call has one lane to itself until
- * it ends
+ * partition_pool.c - the buffers of a filter that is filled: each call has one set of them to
+ * itself until it ends
  */
 #include "make/partition_pool.h"
 
@@ -14,69 +14,70 @@ static uint64_t memory_for(const struct blm_part *part, unsigned threads, uint64
 	return part->shape.bytes < DEFAULT_MEMORY / 2 ? 2 * part->shape.bytes : DEFAULT_MEMORY;
 }
 
-void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads,
+void blm_buffer_pool_begin(struct blm_buffer_pool *ret, struct blm_part *part, unsigned threads,
 		     uint64_t memory_bytes, const char *display)
 {
-	*ret = (struct blm_lanes){ .display = display, .threads = threads };
+	*ret = (struct blm_buffer_pool){ .display = display, .threads = threads };
 	pthread_mutex_init(&ret->mutex, NULL);
 	pthread_cond_init(&ret->given_back, NULL);
 	blm_filling_begin(&ret->filling, part, memory_for(part, threads, memory_bytes));
 }
 
-void blm_lanes_end(struct blm_lanes *lanes)
+void blm_buffer_pool_end(struct blm_buffer_pool *pool)
 {
-	struct blm_lane *next;
+	struct blm_buffers *next;
 
-	for (struct blm_lane *lane = lanes->idle; lane; lane = next) {
-		next = lane->next;
-		blm_lane_free(lane);
+	for (struct blm_buffers *buffers = pool->idle; buffers; buffers = next) {
+		next = buffers->next;
+		blm_buffers_free(buffers);
 	}
-	blm_filling_end(&lanes->filling);
-	pthread_cond_destroy(&lanes->given_back);
-	pthread_mutex_destroy(&lanes->mutex);
+	blm_filling_end(&pool->filling);
+	pthread_cond_destroy(&pool->given_back);
+	pthread_mutex_destroy(&pool->mutex);
 }
 
 /* One that is there, a new one, or one that another thread gives back. */
-struct blm_lane *blm_lanes_take(struct blm_lanes *l)
+struct blm_buffers *blm_buffer_pool_take(struct blm_buffer_pool *pool)
 {
-	struct blm_lane *lane;
+	struct blm_buffers *buffers;
 
-	pthread_mutex_lock(&l->mutex);
-	if (!l->idle && l->lanes < l->threads) {
-		lane = blm_lane_new(&l->filling, l->filling.pieces * l->lanes / l->threads);
-		if (lane) {
-			lane->next = l->idle;
-			l->idle = lane;
-			l->lanes++;
+	pthread_mutex_lock(&pool->mutex);
+	if (!pool->idle && pool->made < pool->threads) {
+		buffers = blm_buffers_new(&pool->filling,
+					  pool->filling.pieces * pool->made / pool->threads);
+		if (buffers) {
+			buffers->next = pool->idle;
+			pool->idle = buffers;
+			pool->made++;
 		}
 	}
-	while (!l->idle && l->lanes)
-		pthread_cond_wait(&l->given_back, &l->mutex);
-	lane = l->idle;
-	if (lane)
-		l->idle = lane->next;
+	while (!pool->idle && pool->made)
+		pthread_cond_wait(&pool->given_back, &pool->mutex);
+	buffers = pool->idle;
+	if (buffers)
+		pool->idle = buffers->next;
 	else
-		blm_fail(-ENOMEM, "%s: no memory to sort its keys in", l->display);
-	pthread_mutex_unlock(&l->mutex);
-	return lane;
+		blm_fail(-ENOMEM, "%s: no memory to sort its keys in", pool->display);
+	pthread_mutex_unlock(&pool->mutex);
+	return buffers;
 }
 
-void blm_lanes_give_back(struct blm_lanes *l, struct blm_lane *lane)
+void blm_buffer_pool_give_back(struct blm_buffer_pool *pool, struct blm_buffers *buffers)
 {
-	pthread_mutex_lock(&l->mutex);
-	lane->next = l->idle;
-	l->idle = lane;
-	pthread_cond_signal(&l->given_back);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_lock(&pool->mutex);
+	buffers->next = pool->idle;
+	pool->idle = buffers;
+	pthread_cond_signal(&pool->given_back);
+	pthread_mutex_unlock(&pool->mutex);
 }
 
-uint64_t blm_lanes_empty(struct blm_lanes *lanes)
+uint64_t blm_buffer_pool_empty(struct blm_buffer_pool *pool)
 {
 	uint64_t counted = 0;
 
-	for (struct blm_lane *lane = lanes->idle; lane; lane = lane->next) {
-		blm_lane_empty(lane);
-		counted += lane->counted;
+	for (struct blm_buffers *buffers = pool->idle; buffers; buffers = buffers->next) {
+		blm_buffers_empty(buffers);
+		counted += buffers->counted;
 	}
 	return counted;
 }

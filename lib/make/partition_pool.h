@@ -1,32 +1,32 @@
 /*
- * partition_pool.h - the lanes of a filter that is filled (kind/common/partition.h): each call has
- * one lane to itself until it ends
+ * partition_pool.h - the buffers of a filter that is filled (kind/common/partition.h): each call
+ * has one set of them to itself until it ends
  *
- * There are as many as threads work at once; a thread that finds none waits for one.
+ * There are as many sets as threads work at once; a thread that finds none waits for one.
  */
-#ifndef BLM_LANES_H
-#define BLM_LANES_H
+#ifndef BLM_PARTITION_POOL_H
+#define BLM_PARTITION_POOL_H
 
 #include "kind/common/partition.h"
 
-struct blm_lanes {
+struct blm_buffer_pool {
 	struct blm_filling filling;
 	const char *display;		/* for messages; the owner's */
 	unsigned threads;
 	pthread_mutex_t mutex;		/* of what follows */
 	pthread_cond_t given_back;
-	struct blm_lane *idle;
-	unsigned lanes;			/* that there are, idle or not */
+	struct blm_buffers *idle;
+	unsigned made;			/* sets that there are, idle or not */
 };
 
 /* memory_bytes: of all of them; 0: for each twice the data, at most 256 MiB. */
-void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads,
+void blm_buffer_pool_begin(struct blm_buffer_pool *ret, struct blm_part *part, unsigned threads,
 		     uint64_t memory_bytes, const char *display);
 /* NULL: out of memory, with words */
-struct blm_lane *blm_lanes_take(struct blm_lanes *lanes);
-void blm_lanes_give_back(struct blm_lanes *lanes, struct blm_lane *lane);
+struct blm_buffers *blm_buffer_pool_take(struct blm_buffer_pool *pool);
+void blm_buffer_pool_give_back(struct blm_buffer_pool *pool, struct blm_buffers *buffers);
 /* All that was added is in the part; all are idle. Return: how many keys changed it, of all. */
-uint64_t blm_lanes_empty(struct blm_lanes *lanes);
-void blm_lanes_end(struct blm_lanes *lanes);
+uint64_t blm_buffer_pool_empty(struct blm_buffer_pool *pool);
+void blm_buffer_pool_end(struct blm_buffer_pool *pool);
 
 #endif

@@ -56,10 +56,10 @@ static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, ui
 		size_t some = bytes - done < BLM_BLOCK ? bytes - done : BLM_BLOCK;
 
 		r = blm_blocksum_intact(from, scan->part, at + done, some, copying->display);
-		copy_from_shared(worker->room + done, from->part[scan->part].bytes + at + done,
+		copy_from_shared(worker->buffer + done, from->part[scan->part].bytes + at + done,
 				 some);
 	}
-	return r < 0 ? r : blm_blocksum_put(copying->new, scan->part, at, worker->room, bytes);
+	return r < 0 ? r : blm_blocksum_put(copying->new, scan->part, at, worker->buffer, bytes);
 }
 
 /*

@@ -17,7 +17,7 @@ struct beside {
 	const char *last;		/* of it in the folder */
 	int folder, fd;
 	struct blm_secrets text;
-	uint8_t *room;			/* for a secret; not dumped */
+	uint8_t *secret;			/* for a secret; not dumped */
 };
 
 static int cannot(const struct blm_place *place, const struct beside *b, int err)
@@ -61,7 +61,7 @@ static int check_owner(const struct blm_place *place, const struct beside *b)
 static void close_beside(struct beside *b)
 {
 	blm_hidden_free(b->text.chars);
-	blm_hidden_free(b->room);
+	blm_hidden_free(b->secret);
 	if (b->fd >= 0)
 		close(b->fd);
 	if (b->folder >= 0)
@@ -74,14 +74,14 @@ static int open_beside(struct beside *ret, const struct blm_place *place, bool m
 
 	ret->fd = ret->folder = -1;
 	ret->text.chars = NULL;
-	ret->room = NULL;
+	ret->secret = NULL;
 	if (r < 0)
 		return r;
 	r = ret->folder = blm_folder_of(ret->name, &ret->last);
 	if (r < 0)
 		return r;
-	ret->room = blm_hidden_new(BLM_SECRET_BYTES);
-	if (!ret->room)
+	ret->secret = blm_hidden_new(BLM_SECRET_BYTES);
+	if (!ret->secret)
 		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->display);
 	for (r = 0; r == 0; ) {		/* until it is still that of its name when it is locked */
 		if (ret->fd >= 0)
@@ -145,7 +145,7 @@ int blm_keep_beside(const struct blm_place *place, const uint8_t key_id[8],
 	int r = b ? open_beside(b, place, true)
 		: blm_fail(-ENOMEM, "%s: out of memory", place->display);
 
-	if (r == 0 && blm_find_secret(&b->text, key_id, b->room, &any) < 0)
+	if (r == 0 && blm_find_secret(&b->text, key_id, b->secret, &any) < 0)
 		r = add_line(place, b, secret);
 	/* who wrote it may have been killed before it did that */
 	else if (r == 0 && (fsync(b->fd) < 0 || fsync(b->folder) < 0))
@@ -177,7 +177,7 @@ void blm_lose_beside(const struct blm_place *place, const uint8_t key_id[8])
 	bool any;
 
 	if (b && open_beside(b, place, false) == 0 && !is_needed(place, key_id)) {
-		at = blm_find_secret(&b->text, key_id, b->room, &any);
+		at = blm_find_secret(&b->text, key_id, b->secret, &any);
 		if (at >= 0) {
 			memset(b->text.chars + at, ' ', DIGITS);
 			blm_write_at(b->fd, b->text.chars + at, DIGITS, (uint64_t)at);

@@ -44,9 +44,9 @@ static int write_at(const struct blm_runs *runs, const void *from, size_t bytes,
 				runs->display, strerror(-r)) : 0;
 }
 
-static int read_at(const struct blm_runs *runs, void *room, size_t bytes, uint64_t at)
+static int read_at(const struct blm_runs *runs, void *buffer, size_t bytes, uint64_t at)
 {
-	int64_t n = blm_read_at(runs->file.fd, room, bytes, at);
+	int64_t n = blm_read_at(runs->file.fd, buffer, bytes, at);
 
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot read a temporary file in its folder: %s",

@@ -38,8 +38,9 @@ static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint
 {
 	const struct blm_part *part = &scan->views[0]->part[scan->part];
 
-	blm_combine_bytes(BLM_UNION, scan->views, scan->count, scan->part, at, bytes, worker->room);
-	part->kind->tally(part, worker->room, bytes, &worker->tally[0]);
+	blm_combine_bytes(BLM_UNION, scan->views, scan->count, scan->part, at, bytes,
+			  worker->buffer);
+	part->kind->tally(part, worker->buffer, bytes, &worker->tally[0]);
 	return 0;
 }
 
@@ -80,8 +81,9 @@ static int count_both(const struct blm_scan *scan, struct blm_worker *worker, ui
 	b->kind->tally(b, b->bytes + at, bytes, &worker->tally[1]);
 	if (a->kind->differ)
 		a->kind->differ(a, b, at, bytes, &worker->tally[2]);
-	blm_combine_bytes(BLM_UNION, scan->views, scan->count, scan->part, at, bytes, worker->room);
-	a->kind->tally(a, worker->room, bytes, &worker->tally[2]);
+	blm_combine_bytes(BLM_UNION, scan->views, scan->count, scan->part, at, bytes,
+			  worker->buffer);
+	a->kind->tally(a, worker->buffer, bytes, &worker->tally[2]);
 	return 0;
 }
 

@@ -22,9 +22,9 @@ struct memory_reader {
 	struct blm_in left;
 };
 
-static int64_t memory_read(struct blm_reader *reader, void *room, size_t bytes)
+static int64_t memory_read(struct blm_reader *reader, void *buffer, size_t bytes)
 {
-	struct blm_out out = { room, bytes };
+	struct blm_out out = { buffer, bytes };
 
 	blm_give(&out, &((struct memory_reader *)reader)->left);
 	return (int64_t)(bytes - out.count);
@@ -110,7 +110,7 @@ struct calls_reader {
 	bool ended;
 };
 
-static int64_t calls_read(struct blm_reader *reader, void *room, size_t bytes)
+static int64_t calls_read(struct blm_reader *reader, void *buffer, size_t bytes)
 {
 	struct calls_reader *c = (struct calls_reader *)reader;
 	int64_t r;
@@ -119,7 +119,7 @@ static int64_t calls_read(struct blm_reader *reader, void *room, size_t bytes)
 		return blm_trouble_again(&c->trouble);
 	if (c->ended || !bytes)
 		return 0;
-	r = c->call(c->context, room, bytes);
+	r = c->call(c->context, buffer, bytes);
 	c->ended = r == 0;
 	if (r >= 0 && (uint64_t)r <= bytes)
 		return r;
@@ -138,7 +138,7 @@ static void calls_reader_close(struct blm_reader *reader)
 }
 
 int blm_reader_calls(struct blm_reader **ret,
-		     int64_t (*read)(void *context, void *room, size_t bytes), void *context,
+		     int64_t (*read)(void *context, void *buffer, size_t bytes), void *context,
 		     const char *display)
 {
 	struct calls_reader *c = make(sizeof(*c));
@@ -223,13 +223,13 @@ struct peeking {
 	uint8_t block[BLM_PEEK_MOST];
 };
 
-static int64_t peeking_read(struct blm_reader *reader, void *room, size_t bytes)
+static int64_t peeking_read(struct blm_reader *reader, void *buffer, size_t bytes)
 {
 	struct peeking *p = (struct peeking *)reader;
-	struct blm_out out = { room, bytes };
+	struct blm_out out = { buffer, bytes };
 
 	if (!p->seen.count)
-		return p->from->read(p->from, room, bytes);
+		return p->from->read(p->from, buffer, bytes);
 	blm_give(&out, &p->seen);
 	return (int64_t)(bytes - out.count);
 }

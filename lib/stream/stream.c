@@ -79,10 +79,10 @@ static int refill(struct stage_reader *s)
 	return 0;
 }
 
-static int64_t stage_read(struct blm_reader *reader, void *room, size_t bytes)
+static int64_t stage_read(struct blm_reader *reader, void *buffer, size_t bytes)
 {
 	struct stage_reader *s = (struct stage_reader *)reader;
-	struct blm_out out = { room, bytes };
+	struct blm_out out = { buffer, bytes };
 	int r = 0;
 
 	if (s->trouble.err)
@@ -139,13 +139,13 @@ struct blm_reader *blm_reader_close(struct blm_reader *reader)
 	return NULL;
 }
 
-int64_t blm_read_full(struct blm_reader *reader, void *room, size_t bytes)
+int64_t blm_read_full(struct blm_reader *reader, void *buffer, size_t bytes)
 {
 	size_t count = 0;
 	int64_t r = 1;
 
 	while (count < bytes && r > 0) {
-		r = reader->read(reader, (uint8_t *)room + count, bytes - count);
+		r = reader->read(reader, (uint8_t *)buffer + count, bytes - count);
 		if (r < 0)
 			return r;
 		count += (size_t)r;

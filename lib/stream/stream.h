@@ -54,7 +54,7 @@ struct blm_reader *blm_reader_close(struct blm_reader *reader);
 struct blm_writer *blm_writer_close(struct blm_writer *writer);
 
 /* As many bytes as asked for, less only at the end, or a negative errno. */
-int64_t blm_read_full(struct blm_reader *reader, void *room, size_t bytes);
+int64_t blm_read_full(struct blm_reader *reader, void *buffer, size_t bytes);
 
 /* ---- Stages ---- */
 
@@ -121,7 +121,7 @@ int blm_reader_memory(struct blm_reader **ret, const void *bytes, size_t count);
  * have words). After a failure or the end it is not called again.
  */
 int blm_reader_calls(struct blm_reader **ret,
-		     int64_t (*read)(void *context, void *room, size_t bytes), void *context,
+		     int64_t (*read)(void *context, void *buffer, size_t bytes), void *context,
 		     const char *display);
 
 /*

@@ -189,14 +189,14 @@ static void *work(void *context)
 static void free_worker(struct blm_worker *worker)
 {
 	free(worker->tally);
-	free(worker->room);
+	free(worker->buffer);
 }
 
 static bool make_worker(struct blm_worker *worker, const struct blm_scan *scan)
 {
 	worker->tally = calloc(scan->tallies + 1, sizeof(*worker->tally));
-	worker->room = aligned_alloc(64, scan->most);
-	if (worker->tally && worker->room)
+	worker->buffer = aligned_alloc(64, scan->most);
+	if (worker->tally && worker->buffer)
 		return true;
 	free_worker(worker);
 	return false;

@@ -20,7 +20,7 @@ enum {
 struct blm_worker {
 	/* blm_scan.censuses of them, zero at first; added up over the threads at the end */
 	struct blm_tally *tally;
-	uint8_t *room;			/* blm_scan.most bytes, aligned to 64 */
+	uint8_t *buffer;			/* blm_scan.most bytes, aligned to 64 */
 };
 
 struct blm_scan {

@@ -167,7 +167,7 @@ static void *work(void *context)
 {
 	struct worker *w = context;
 
-	/* small calls: many lanes are taken and given back */
+	/* small calls: buffers are often taken and given back */
 	for (uint64_t at = 0; at < w->count && w->err == 0; at += 700)
 		w->err = blm_build_add_fixed(w->b, w->n + at, sizeof(*w->n),
 					     w->count - at < 700 ? w->count - at : 700);
@@ -294,7 +294,7 @@ START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
 	struct blm_kind kind = *current_view(expected)->part[0].kind;
 	struct blm_part part = current_view(expected)->part[0];
 	struct blm_filling filling;
-	struct blm_lane *lane;
+	struct blm_buffers *buffers;
 
 	kind.fill = NULL;
 	part.kind = &kind;
@@ -304,19 +304,19 @@ START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
 	memset(part.bytes, 0, part.shape.bytes);
 	blm_filling_begin(&filling, &part, 1 << 20);
 	ck_assert_uint_eq(filling.pieces, 0);
-	lane = blm_lane_new(&filling, 0);
+	buffers = blm_buffers_new(&filling, 0);
 	for (int i = 0; i < KEYS; i += BATCH) {
 		OK(blm_hash_many(expected, keys + i, BATCH, hashes));
-		OK(blm_lane_add(lane, &(struct blm_batch){ .by = &current_view(expected)->hasher,
-							   .hashes = hashes,
-							   .count = BATCH }));
+		OK(blm_buffers_add(buffers, &(struct blm_batch){
+			.by = &current_view(expected)->hasher,
+			.hashes = hashes, .count = BATCH }));
 	}
-	blm_lane_empty(lane);
-	ck_assert_uint_eq(lane->counted, counted(expected));
+	blm_buffers_empty(buffers);
+	ck_assert_uint_eq(buffers->counted, counted(expected));
 	ck_assert_int_eq(
 		memcmp(part.bytes, current_view(expected)->part[0].bytes, part.shape.bytes), 0);
-	blm_lane_free(lane);
-	blm_lane_free(NULL);
+	blm_buffers_free(buffers);
+	blm_buffers_free(NULL);
 	blm_filling_end(&filling);
 	blm_close(expected);
 	free(part.bytes);

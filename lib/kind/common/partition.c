@@ -1,4 +1,4 @@
-/* partition.c - sorting entries into lanes, and emptying them in the order of memory */
+/* partition.c - sorting entries into buffers, and emptying these in the order of memory */
 #include "kind/common/partition.h"
 #include "kind/kind_registry.h"
 
@@ -90,82 +90,82 @@ void blm_filling_end(struct blm_filling *filling)
  * In pages of 2 MiB, where the system gives them: they are written all over. The memory around them
  * is never touched.
  */
-static bool make_entries(struct blm_lane *lane, size_t bytes)
+static bool make_entries(struct blm_buffers *buffers, size_t bytes)
 {
 	void *map = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		return false;
-	lane->map = map;
-	lane->map_bytes = bytes + HUGE_BYTES;
-	lane->entries = (void *)round_up((uintptr_t)map, HUGE_BYTES);
-	madvise(lane->entries, bytes - bytes % HUGE_BYTES, MADV_HUGEPAGE);	/* a hint */
+	buffers->map = map;
+	buffers->map_bytes = bytes + HUGE_BYTES;
+	buffers->entries = (void *)round_up((uintptr_t)map, HUGE_BYTES);
+	madvise(buffers->entries, bytes - bytes % HUGE_BYTES, MADV_HUGEPAGE);	/* a hint */
 	return true;
 }
 
-static bool make_buffers(struct blm_lane *lane)
+static bool make_buffers(struct blm_buffers *buffers)
 {
-	const struct blm_filling *of = lane->of;
+	const struct blm_filling *of = buffers->of;
 	const struct blm_fill *fill = of->part->kind->fill;
 	size_t entries = of->pieces * of->room;
 
-	lane->used = calloc(of->pieces, sizeof(*lane->used));
+	buffers->used = calloc(of->pieces, sizeof(*buffers->used));
 	if (fill->by_probe)
-		lane->changed = calloc(entries / of->part->shape.probes / 64 + 1,
-				       sizeof(*lane->changed));
-	return lane->used && (lane->changed || !fill->by_probe)
-		&& make_entries(lane, entries * fill->entry_bytes);
+		buffers->changed = calloc(entries / of->part->shape.probes / 64 + 1,
+				       sizeof(*buffers->changed));
+	return buffers->used && (buffers->changed || !fill->by_probe)
+		&& make_entries(buffers, entries * fill->entry_bytes);
 }
 
-struct blm_lane *blm_lane_new(struct blm_filling *of, uint64_t first)
+struct blm_buffers *blm_buffers_new(struct blm_filling *of, uint64_t first)
 {
-	struct blm_lane *lane = calloc(1, sizeof(*lane));
+	struct blm_buffers *buffers = calloc(1, sizeof(*buffers));
 
-	if (!lane)
+	if (!buffers)
 		return NULL;
-	lane->of = of;
+	buffers->of = of;
 	if (!of->pieces)
-		return lane;
-	lane->first = first % of->pieces;
-	if (make_buffers(lane))
-		return lane;
-	blm_lane_free(lane);
+		return buffers;
+	buffers->first = first % of->pieces;
+	if (make_buffers(buffers))
+		return buffers;
+	blm_buffers_free(buffers);
 	return NULL;
 }
 
-void blm_lane_free(struct blm_lane *lane)
+void blm_buffers_free(struct blm_buffers *buffers)
 {
-	if (!lane)
+	if (!buffers)
 		return;
-	if (lane->map)
-		munmap(lane->map, lane->map_bytes);
-	free(lane->changed);
-	free(lane->used);
-	free(lane);
+	if (buffers->map)
+		munmap(buffers->map, buffers->map_bytes);
+	free(buffers->changed);
+	free(buffers->used);
+	free(buffers);
 }
 
 /* ---- Filling ---- */
 
-static int add_one_by_one(struct blm_lane *lane, const struct blm_batch *batch)
+static int add_one_by_one(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
 	uint64_t bits[BLM_BATCH_WORDS];
 	int r;
 
-	pthread_mutex_lock(&lane->of->lock[0]);
-	r = blm_part_add(lane->of->part, batch, bits);
-	pthread_mutex_unlock(&lane->of->lock[0]);
+	pthread_mutex_lock(&buffers->of->lock[0]);
+	r = blm_part_add(buffers->of->part, batch, bits);
+	pthread_mutex_unlock(&buffers->of->lock[0]);
 	for (size_t i = 0; r == 0 && i < (batch->count + 63) / 64; i++)
-		lane->counted += (uint64_t)__builtin_popcountll(bits[i]);
+		buffers->counted += (uint64_t)__builtin_popcountll(bits[i]);
 	return r;
 }
 
-int blm_lane_add(struct blm_lane *lane, const struct blm_batch *batch)
+int blm_buffers_add(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
-	const struct blm_filling *of = lane->of;
+	const struct blm_filling *of = buffers->of;
 
 	if (!of->pieces)
-		return add_one_by_one(lane, batch);
+		return add_one_by_one(buffers, batch);
 	for (size_t at = 0; at < batch->count; at += of->keys_at_once) {
 		struct blm_batch some = {
 			.by = batch->by,
@@ -174,41 +174,41 @@ int blm_lane_add(struct blm_lane *lane, const struct blm_batch *batch)
 			.count = batch->count - at < of->keys_at_once ? batch->count - at
 			: of->keys_at_once,
 		};
-		bool full = of->part->kind->fill->sort(lane, &some);
+		bool full = of->part->kind->fill->sort(buffers, &some);
 
-		lane->keys += some.count;
+		buffers->keys += some.count;
 		if (full)
-			blm_lane_empty(lane);
+			blm_buffers_empty(buffers);
 	}
 	return 0;
 }
 
-static void count_changed(struct blm_lane *lane)
+static void count_changed(struct blm_buffers *buffers)
 {
-	for (uint64_t i = 0; i < lane->keys / 64 + 1; i++) {
-		lane->counted += (uint64_t)__builtin_popcountll(lane->changed[i]);
-		lane->changed[i] = 0;
+	for (uint64_t i = 0; i < buffers->keys / 64 + 1; i++) {
+		buffers->counted += (uint64_t)__builtin_popcountll(buffers->changed[i]);
+		buffers->changed[i] = 0;
 	}
 }
 
-void blm_lane_empty(struct blm_lane *lane)
+void blm_buffers_empty(struct blm_buffers *buffers)
 {
-	struct blm_filling *of = lane->of;
+	struct blm_filling *of = buffers->of;
 
 	for (uint64_t i = 0; i < of->pieces; i++) {
-		uint64_t piece = lane->first + i < of->pieces ? lane->first + i
-			: lane->first + i - of->pieces;
+		uint64_t piece = buffers->first + i < of->pieces ? buffers->first + i
+			: buffers->first + i - of->pieces;
 
-		if (!lane->used[piece])
+		if (!buffers->used[piece])
 			continue;
 		pthread_mutex_lock(&of->lock[piece % FILL_LOCKS]);
-		of->part->kind->fill->apply(lane, piece);
+		of->part->kind->fill->apply(buffers, piece);
 		pthread_mutex_unlock(&of->lock[piece % FILL_LOCKS]);
-		lane->used[piece] = 0;
+		buffers->used[piece] = 0;
 	}
-	if (lane->changed)
-		count_changed(lane);
-	lane->keys = 0;
+	if (buffers->changed)
+		count_changed(buffers);
+	buffers->keys = 0;
 }
 
 bool blm_piece_is_marked(const struct blm_filling *of, uint64_t piece)

@@ -6,36 +6,36 @@
  * buffer is full all buffers are emptied, piece after piece, and each piece stays in the cache
  * while it is worked on. What a key comes to in a buffer is an entry.
  *
- * Each thread has a lane, with buffers of its own, and a piece is locked while its entries go in.
- * So no change needs an atomic operation, and the bytes are the same for any number of threads, in
- * any order of keys. In a lane the keys stay in their order within each piece; so with one lane a
- * key changed the part exactly if it would have when added one by one.
+ * Each thread has buffers of its own, and a piece is locked while its entries go in. So no change
+ * needs an atomic operation, and the bytes are the same for any number of threads, in any order of
+ * keys. In the buffers of a thread the keys stay in their order within each piece. So
+ * with one thread a key changed the part exactly if it would have when added one by one.
  *
  * How a kind is filled is a constant in its file. A kind without one is filled all the same, one
  * key at a time.
  */
-#ifndef BLM_KIND_FILL_H
-#define BLM_KIND_FILL_H
+#ifndef BLM_PARTITION_H
+#define BLM_PARTITION_H
 
 #include "kind/kind.h"
 
 #include <pthread.h>
 
-struct blm_lane;
+struct blm_buffers;
 
 struct blm_fill {
 	size_t entry_bytes;	/* 8 or 16 */
 	bool by_probe;		/* a key has an entry for each of its probes; else it has one */
 	/*
-	 * Put entries of these keys into the lane's buffers, where there is room. Returns: is a
-	 * buffer nearly full?
+	 * Put entries of these keys into the buffers, where there is room. Returns: is a buffer
+	 * nearly full?
 	 */
-	bool (*sort)(struct blm_lane *lane, const struct blm_batch *batch);
+	bool (*sort)(struct blm_buffers *buffers, const struct blm_batch *batch);
 	/*
-	 * The entries of a piece into the part; counts the keys that changed it: in lane->counted,
-	 * or if by_probe in lane->changed.
+	 * The entries of a piece into the part; counts the keys that changed it: in buffers->
+	 * counted, or if by_probe in buffers->changed.
 	 */
-	void (*apply)(struct blm_lane *lane, uint64_t piece);
+	void (*apply)(struct blm_buffers *buffers, uint64_t piece);
 };
 
 enum {
@@ -44,7 +44,7 @@ enum {
 	FILL_LOCKS = 64,
 };
 
-/* A part that is filled; for all lanes. */
+/* A part that is filled; for all threads. */
 struct blm_filling {
 	struct blm_part *part;
 	uint64_t pieces;		/* 0: its kind takes keys one by one only */
@@ -56,33 +56,35 @@ struct blm_filling {
 	pthread_mutex_t lock[FILL_LOCKS];
 };
 
-struct blm_lane {
-	struct blm_lane *next;		/* the owner's */
+struct blm_buffers {
+	struct blm_buffers *next;	/* the owner's */
 	struct blm_filling *of;
 	void *entries;			/* those of piece i begin at number i * room */
-	void *map;			/* in which they lie */
+	void *map;			/* which has them */
 	size_t map_bytes;
 	uint32_t *used;			/* how many there are, of each piece */
 	/* if by_probe: a bit for each key since all was emptied, in the order they came */
 	uint64_t *changed;
 	uint64_t keys;			/* how many those are: less than 2^28 */
-	/* the piece to begin with, so that lanes do not wait for each other */
+	/* the piece to begin with, so that threads do not wait for each other */
 	uint64_t first;
 	uint64_t counted;		/* keys that changed the part, of those that are in it */
 };
 
 /*
- * memory_bytes: for each lane; a lane takes no less than 32 KiB, and does not use more than 1 GiB.
+ * memory_bytes: for the buffers of each thread, which take no less than 32 KiB, and use at most
+ * 1 GiB.
  */
 void blm_filling_begin(struct blm_filling *ret, struct blm_part *part, uint64_t memory_bytes);
 void blm_filling_end(struct blm_filling *filling);
 
-struct blm_lane *blm_lane_new(struct blm_filling *of, uint64_t first);	/* NULL: out of memory */
-void blm_lane_free(struct blm_lane *lane);
+/* NULL: out of memory */
+struct blm_buffers *blm_buffers_new(struct blm_filling *of, uint64_t first);
+void blm_buffers_free(struct blm_buffers *buffers);
 
-/* Up to BLM_BATCH keys. They are in the part when the lane is emptied. */
-int blm_lane_add(struct blm_lane *lane, const struct blm_batch *batch);
-void blm_lane_empty(struct blm_lane *lane);
+/* Up to BLM_BATCH keys. They are in the part when the buffers are emptied. */
+int blm_buffers_add(struct blm_buffers *buffers, const struct blm_batch *batch);
+void blm_buffers_empty(struct blm_buffers *buffers);
 
 /* For a kind's apply(): are all marks of a piece set? Then nothing in it needs marking. */
 bool blm_piece_is_marked(const struct blm_filling *of, uint64_t piece);

@@ -143,7 +143,7 @@ struct worker {
 	/* these and the others: as many as the largest shard has keys */
 	struct blm_hash *hashes;
 	uint64_t *values;
-	void *room;
+	void *buffer;
 };
 
 static void fail(struct work *work, int err)
@@ -244,7 +244,7 @@ static int make_shard(struct worker *w, uint64_t number, struct blm_shard_entry 
 					count);
 		if (r == 0)
 			r = work->maker->make(work->part, &shard, w->hashes, w->values, count,
-					      w->room);
+					      w->buffer);
 		if (r == 0)
 			end_shard(work, e, &shard, own);
 		free(own);
@@ -275,7 +275,7 @@ static void free_worker(struct worker *w)
 {
 	free(w->hashes);
 	free(w->values);
-	free(w->room);
+	free(w->buffer);
 }
 
 static uint64_t need_of(const struct work *work, uint64_t most)
@@ -291,26 +291,26 @@ static uint64_t need_of(const struct work *work, uint64_t most)
 /*
  * In large pages where there are some: a shard of many keys goes through all of it again and again.
  */
-static void *take_room(uint64_t bytes)
+static void *take_buffer(uint64_t bytes)
 {
 	const uint64_t large = 2 << 20;
 	bool worth = bytes >= 2 * large;
-	void *room = aligned_alloc(worth ? large : 64, round_up(bytes + 1, worth ? large : 64));
+	void *buffer = aligned_alloc(worth ? large : 64, round_up(bytes + 1, worth ? large : 64));
 
-	if (room && worth)
-		madvise(room, round_up(bytes + 1, large), MADV_HUGEPAGE);
-	return room;
+	if (buffer && worth)
+		madvise(buffer, round_up(bytes + 1, large), MADV_HUGEPAGE);
+	return buffer;
 }
 
 static bool make_worker(struct worker *w, struct work *work, uint64_t most)
 {
 	*w = (struct worker){
 		.work = work,
-		.hashes = take_room(most * sizeof(*w->hashes)),
-		.values = work->keys->has_values ? take_room(most * sizeof(*w->values)) : NULL,
-		.room = take_room(work->maker->room(&work->part->shape, most)),
+		.hashes = take_buffer(most * sizeof(*w->hashes)),
+		.values = work->keys->has_values ? take_buffer(most * sizeof(*w->values)) : NULL,
+		.buffer = take_buffer(work->maker->room(&work->part->shape, most)),
 	};
-	if (w->hashes && w->room && (w->values || !work->keys->has_values))
+	if (w->hashes && w->buffer && (w->values || !work->keys->has_values))
 		return true;
 	free_worker(w);
 	return false;

@@ -85,12 +85,12 @@ struct blm_shard_maker {
 	uint64_t (*room)(const struct blm_shape *shape, uint64_t keys);
 	/*
 	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at
-	 * least one: they ascend. values: NULL where the keys have none. room: aligned to 64, not
+	 * least one: they ascend. values: NULL where the keys have none. buffer: aligned to 64, not
 	 * cleared. Sets shard->own. Fails with words.
 	 */
 	int (*make)(const struct blm_part *part, struct blm_shard *shard,
 		    const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
-		    void *room);
+		    void *buffer);
 };
 
 /* On paper, before the keys are known: the bytes of data if all shards have as many keys. */
