@@ -113,8 +113,9 @@ static int make_file(struct blm_build *b)
 		blm_build_begin_part(b);
 	if (r == 0)
 		blm_buffer_pool_begin(&b->pool, &b->staged.view->root, b->options.threads,
-				b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
-				b->place.display);
+				      b->gathers ? b->sort.sorted.memory_bytes
+						 : b->options.memory_bytes,
+				      b->place.display);
 	return r;
 }
 

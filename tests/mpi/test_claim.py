@@ -74,7 +74,8 @@ class Claim(Case):
         while job.poll() is None:
             if sum(os.path.getsize(self.path(name)) for name in os.listdir(self.folder) if name.startswith('new.')) > written_before:
                 time.sleep(luck.random() * 0.05)
-                for pid in luck.sample(sorted(self.processes()), 1) if self.processes() else []:
+                running = sorted(self.processes())
+                for pid in luck.sample(running, min(1, len(running))):
                     try:
                         os.kill(pid, signal.SIGKILL)
                     except ProcessLookupError:
