@@ -1,8 +1,8 @@
 /*
  * handle_code.h - the code of lib/handle that changes a filter, compiled by scheduler.h
  *
- * The test includes scheduler.h first. It defines `mistake`, a lock EXCLUSIVE, and the functions
- * that are declared below. Macros replace some calls in the code, to make the mistakes.
+ * The test includes scheduler.h first. It defines `mistake`, `counts`, a lock EXCLUSIVE, and the
+ * functions that are declared below. Macros replace some calls in the code, to make the mistakes.
  */
 #ifndef HANDLE_CODE_H
 #define HANDLE_CODE_H
@@ -57,13 +57,26 @@ static void be_alone(struct blm_presence *p);
 static int ask_or_recall(const struct blm_filter *f, const struct blm_view *view);
 
 #include "handle/exclusive.h"
+static void count_owner(struct blm_view *view);
+
+static void end_wait_for_syncs(struct blm_view *view)
+{
+	if (mistake != SYNC_FORGOTTEN)
+		blm_unlock_syncing(view);
+	counts = mistake == COUNTED_LATE;
+	if (counts)
+		count_owner(view);
+}
+
 #define refuse refuse_beside_owner
 #define blm_lock_syncing(view) (mistake == SYNC_FORGOTTEN ? 0 : (blm_lock_syncing)(view))
-#define blm_unlock_syncing(view) \
-	(mistake == SYNC_FORGOTTEN ? (void)0 : (blm_unlock_syncing)(view))
+#define blm_unlock_syncing(view) end_wait_for_syncs(view)
+#define store_release(word, value) \
+	(mistake == COUNTED_LATE && !counts ? (void)0 : (store_release)(word, value))
 #define blm_ofd_try(fd, what) try_alone(fd)
 #define blm_presence_end(p) be_alone(p)
 #include "handle/exclusive.c"
+#undef store_release
 #undef blm_lock_syncing
 #undef blm_unlock_syncing
 #undef blm_ofd_try

@@ -33,6 +33,7 @@ enum mistake {
 	NOT_COUNTED,
 	COUNTED_AS_REPLACEMENT,
 	LOCKED_LATE,
+	COUNTED_LATE,
 	CLAIMERS_FORGOTTEN,
 	SYNC_FORGOTTEN,
 	NOT_ASKED,
@@ -45,6 +46,9 @@ enum mistake {
 };
 
 static enum mistake mistake;
+
+/* A process with the mistake COUNTED_LATE has waited for syncs. */
+static bool counts;
 
 /* ---- Words, locks, processes ---- */
 
@@ -408,6 +412,7 @@ static unsigned run(unsigned i, const struct crew *c)
 	struct blm_filter *f;
 
 	running = i;
+	counts = false;
 	shares = is_thread(c, i);
 	handle = shares ? 0 : i;
 	blm_slot_idle = BLM_SLOT_FENCED;
@@ -547,6 +552,7 @@ static const struct {
 	[NOT_COUNTED] = { "an owner leaves the state word as it is", WRITTEN },
 	[COUNTED_AS_REPLACEMENT] = { "an owner counts itself as a replacement", WRITTEN },
 	[LOCKED_LATE] = { "an owner takes its lock after it counted itself", WRITTEN },
+	[COUNTED_LATE] = { "an owner counts itself after it waited for syncs", SYNCED },
 	[CLAIMERS_FORGOTTEN] = { "an owner waits for no thread in a slot", CLAIMED },
 	[SYNC_FORGOTTEN] = { "an owner waits for no sync", SYNCED },
 	[NOT_ASKED] = { "no process asks for the owner's lock", WRITTEN },
