@@ -130,10 +130,12 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
  * The same, for a thread that is present in the view's file and its only writer, in kinds that have
- * one writer or serialize removals. False: none of that, as where an epoch must be announced, or
- * where another thread writes without the word: use the calls above.
+ * one writer or serialize removals. state: the word under which the caller learnt that the filter
+ * has no list (allowlist.h). False: none of that, as where an epoch must be announced, where
+ * another thread writes without the word, or where the state word is another one: use the calls
+ * above.
  */
-bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view);
+bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view, uint64_t state);
 void blm_change_end_alone(struct blm_view *view);
 
 /*

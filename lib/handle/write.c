@@ -244,7 +244,7 @@ static bool own_word_in_epoch(const struct blm_filter *f, struct blm_view *view)
 	const struct blm_live *live = live_of(view);
 	uint64_t epoch = load_acquire(&live->epoch.word);
 
-	if (!is_current(view) || is_unannounced_epoch(f, view)
+	if (is_unannounced_epoch(f, view)
 	    || blm_writer_take(&view->presence, view->image.fd) <= 0)
 		return false;
 	if (load_acquire(&live->epoch.word) == epoch)
@@ -253,11 +253,17 @@ static bool own_word_in_epoch(const struct blm_filter *f, struct blm_view *view)
 	return false;
 }
 
-bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view)
+/* Another thread of the handle may have looked the name up since, and so made the view current. */
+static bool is_current_in(struct blm_view *view, uint64_t state)
+{
+	return load_acquire(&live_of(view)->state.word) == state && is_current(view);
+}
+
+bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view, uint64_t state)
 {
 	if (!blm_presence_enter(&view->presence))
 		return false;
-	if (!own_word_in_epoch(f, view)) {
+	if (!is_current_in(view, state) || !own_word_in_epoch(f, view)) {
 		blm_presence_leave(&view->presence);
 		return false;
 	}

@@ -3,9 +3,10 @@
  * batches need
  *
  * one_key_call.c has the list of what must hold. Here points 4 to 6 of that list are other ones.
- * The thread is present (presence.h), so the file is not replaced. It owns the word `writer`
- * (writer_word.h), so no sync begins an epoch, and no other thread changes the file. The epoch was
- * announced before. So nothing must be looked at again after the change.
+ * The thread is present (presence.h) under the state word of points 2 and 3, so the file is not
+ * replaced, and no list comes. It owns the word `writer` (writer_word.h), so no sync begins an
+ * epoch, and no other thread changes the file. The epoch was announced before. So nothing must be
+ * looked at again after the change.
  */
 #include "keys/one_key_call.h"
 
@@ -34,7 +35,7 @@ static bool is_call(const struct blm_view *view, enum blm_what what)
 	/* change.c tells why a fingerprint of a torn file is not taken out */
 	if (what == BLM_REMOVE && kind_has_checkpoint(kind) && part_is_torn(&view->root))
 		return false;
-	return !kind->room && !kind->holds_keys && !view->split.parts
+	return !kind->room && !kind->holds_keys && !view->checks_keys
 	    && !wants_keys(&view->hasher)
 	    && !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 }
@@ -48,13 +49,14 @@ static int change_alone(struct blm_filter *f, const struct blm_key *key, enum bl
 	int (*change)(struct blm_part *, const struct blm_hashed *) =
 		function_of(view->root.kind, what);
 	struct blm_hashed hashed = { .key = key, .by = &view->hasher };
+	uint64_t state = state_word(view);
 	int r;
 
-	if (!change || !is_call(view, what) || !is_plain(f, view, state_word(view))
+	if (!change || !is_call(view, what) || !is_plain(f, view, state)
 	    || blm_syncs_by_itself(f))
 		return -EAGAIN;
 	view->hasher.family->hash(&view->hasher, key, &hashed.hash);
-	if (!blm_change_begin_alone(f, view))
+	if (!blm_change_begin_alone(f, view, state))
 		return -EAGAIN;
 	r = change(&view->root, &hashed);
 	if (r > 0)

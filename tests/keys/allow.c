@@ -765,6 +765,48 @@ START_TEST(an_answer_from_before_a_list_came_is_stale_though_another_thread_has_
 }
 END_TEST
 
+/* While a call hashes its key: a list comes, and another thread of the handle notices it. */
+static struct {
+	struct blacklist *b;
+	struct blm_filter *other;
+	struct blm_family family;
+	const struct blm_family *real;
+} meanwhile;
+
+static void list_and_hash(const struct blm_hasher *by, const struct blm_key *key,
+			  struct blm_hash *ret)
+{
+	struct blm_filter *f = meanwhile.b->f;
+	struct blm_view *view = atomic_load(&f->view);
+
+	view->hasher.family = meanwhile.real;
+	ck_assert_int_eq(blm_allowlist_add(meanwhile.other, meanwhile.b->wrong, LISTED), LISTED);
+	ck_assert(has(f, meanwhile.b->text[0]));
+	ck_assert(is_current(view));
+	view->hasher.family->hash(by, key, ret);
+}
+
+START_TEST(a_key_that_is_listed_while_a_call_hashes_it_is_not_taken_out)
+{
+	struct blacklist *b = begin(removing[_i]);
+	const struct blm_key *key = &b->wrong[0];
+	struct blm_view *view = atomic_load(&b->f->view);
+
+	meanwhile.b = b;
+	OK(blm_open(&meanwhile.other, b->store, "list", BLM_OPEN_WRITE));
+	meanwhile.real = view->hasher.family;
+	meanwhile.family = *meanwhile.real;
+	meanwhile.family.hash = list_and_hash;
+	view->hasher.family = &meanwhile.family;
+	ck_assert_int_eq(blm_remove(b->f, key->bytes, key->len), 0);
+	ck_assert_ptr_eq(view->hasher.family, meanwhile.real);
+	ck_assert_int_eq(given(b->f), GIVEN);
+	ck_assert_int_eq(listed(b->f), LISTED);
+	blm_close(meanwhile.other);
+	end(b);
+}
+END_TEST
+
 START_TEST(threads_that_share_a_handle_hide_nothing_while_others_list)
 {
 	struct blacklist *b = begin("classic");
@@ -1044,6 +1086,8 @@ int main(void)
 	tcase_add_test(
 		tc,
 		an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
+	tcase_add_loop_test(tc, a_key_that_is_listed_while_a_call_hashes_it_is_not_taken_out, 0,
+			    sizeof(removing) / sizeof(*removing));
 	tcase_add_test(threads, threads_that_share_a_handle_hide_nothing_while_others_list);
 	tcase_add_test(tc, a_list_is_refused_outside_a_store_and_to_readers);
 	tcase_add_loop_test(tc, a_record_that_no_key_has_is_passed_over_or_told_and_taken_off, 0,
