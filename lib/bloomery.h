@@ -560,7 +560,8 @@ BLM_API int blm_split(const struct blm_filter *from, uint32_t parts, struct blm_
  * kinds that always are.
  * Threads: one at a time.
  * Return: 0, or a negative errno: -EMEDIUMTYPE for a part of another filter or of another number of
- * parts; -EINVAL for a whole filter; -EEXIST for a part that came before, or a name that is taken;
+ * parts, and for a golomb, fuse, ribbon or bloomier part that blm_build_begin() made from other
+ * keys; -EINVAL for a whole filter; -EEXIST for a part that came before, or a name that is taken;
  * -EUCLEAN for a damaged part, or one with data outside its range; -ENODATA from blm_join_finish()
  * if a part is missing.
  */

@@ -515,6 +515,48 @@ START_TEST(parts_that_do_not_belong_together_are_refused)
 }
 END_TEST
 
+/* The parts are equal in all that a header says of a filter. */
+START_TEST(parts_that_were_built_from_other_keys_are_refused)
+{
+	static const char *const kinds[] = { "golomb", "fuse", "ribbon", "bloomier" };
+	struct blm_params p = params_of(kinds[_i]);
+	const struct blm_key last = keys[KEYS - 1];
+	struct blm_filter *f;
+	struct blm_join *j;
+	char **names = names_of(4);
+
+	p.split_parts = 2;
+	for (unsigned i = 0; i < 4; i++) {
+		p.split_part = i > 0;
+		keys[KEYS - 1] = keys[KEYS - 2] = i == 1 ? (struct blm_key){ "other", 5 } : last;
+		values[KEYS - 1] ^= i == 2;
+		values[KEYS - 2] ^= i == 2;
+		blm_close(build(names[i], &p));
+		values[KEYS - 1] ^= i == 2;
+		values[KEYS - 2] ^= i == 2;
+	}
+	OK(blm_join_begin(&j, NULL, a_path(), 0, false));
+	OK(join_part(j, names[0]));
+	FAILS(join_part(j, names[1]), -EMEDIUMTYPE);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "other keys"));
+	if (can_of(kinds[_i]) & BLM_CAN_GET)
+		FAILS(join_part(j, names[2]), -EMEDIUMTYPE);
+	OK(join_part(j, names[3]));
+	OK(blm_join_finish(j, &f));
+	ck_assert_int_eq(blm_contains_many(f, keys, KEYS, NULL), KEYS);
+	/* a part of a whole filter, which has no number of the keys, fits too */
+	OK(remove(names[1]));
+	OK(remove(names[2]));
+	OK(blm_split(f, 2, NULL, (const char *const *)names + 1, 0));
+	OK(blm_join_begin(&j, NULL, a_path(), 0, false));
+	OK(join_part(j, names[0]));
+	OK(join_part(j, names[2]));
+	OK(blm_join_finish(j, NULL));
+	free_names(names, 4);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_name_that_is_taken_is_refused_before_a_part_is_made)
 {
 	struct blm_params p = params_of("blocked");
@@ -840,6 +882,7 @@ int main(void)
 	tcase_add_test(parts, a_damaged_part_is_refused);
 	tcase_add_test(parts, a_part_is_not_used_as_the_whole);
 	tcase_add_test(parts, copies_and_clears_of_a_part_are_that_part);
+	tcase_add_loop_test(parts, parts_that_were_built_from_other_keys_are_refused, 0, 4);
 	tcase_add_test(parts, parameters_of_parts_are_checked);
 	tcase_add_test(parts, a_feature_bit_keeps_older_readers_from_a_part);
 	tcase_add_test(parts, a_kill_leaves_whole_files_or_none);

@@ -181,6 +181,7 @@ struct blm_join {
 	uint8_t *seen;			/* a byte for each part */
 	uint64_t bytes;			/* of the data, joined so far */
 	uint64_t keys;
+	uint64_t of_keys;		/* BLM_OWN_KEYS of the parts that have it; else 0 */
 	bool inexact;
 };
 
@@ -263,6 +264,23 @@ static int check_part(const struct blm_join *j, const struct blm_view *part, con
 			   part->split.part + 1, j->parts) : 0;
 }
 
+/* Shards and blocks of other keys do not fit those that were joined before. */
+static int check_keys(struct blm_join *j, const struct blm_view *part, const char *display)
+{
+	uint64_t own[BLM_OWN];
+
+	if (!part->root.kind->build_within)
+		return 0;
+	blm_own_words(part, own);
+	if (own[BLM_OWN_KEYS] && j->of_keys && own[BLM_OWN_KEYS] != j->of_keys)
+		return blm_fail(-EMEDIUMTYPE, "%s: part %u of %u was built from other keys or "
+				"values than a part before it: build all parts from the same ones",
+				display, part->split.part + 1, part->split.parts);
+	if (own[BLM_OWN_KEYS])
+		j->of_keys = own[BLM_OWN_KEYS];
+	return 0;
+}
+
 static bool is_empty(const uint8_t *bytes, uint64_t count)
 {
 	uint64_t any = 0;
@@ -316,6 +334,8 @@ BLM_API int blm_join_part(struct blm_join *j, const struct blm_filter *f)
 		r = make_whole(j, part, display);
 	if (r == 0)
 		r = check_part(j, part, display);
+	if (r == 0)
+		r = check_keys(j, part, display);
 	if (r == 0) {
 		BLM_PHASE_FROM("joining", j->bytes, part->part[0].shape.bytes);
 		r = take_data(j, part, display);
@@ -355,6 +375,8 @@ static int finish(struct blm_join *j)
 		r = blm_keys_of_bits(new, &j->keys);
 	if (r == -EOPNOTSUPP)
 		r = 0;
+	if (new->root.kind->build_within)
+		live_of(new)->own[BLM_OWN_KEYS].word = 0;
 	new->image.header->stripe[0].keys = htole64(j->keys);
 	live_of(new)->inexact.word = htole64(j->inexact && !new->root.kind->exact);
 	return r < 0 ? r : blm_staged_publish(&j->staged, &j->place, NULL);

@@ -5,6 +5,9 @@
  * parts, each part keeps the cells that it owns. A kind that is made from all its keys at once gets
  * all keys in order, and makes the bytes of the part alone.
  */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "make/build.h"
 
 int blm_build_check_part(const struct blm_build *b)
@@ -24,15 +27,41 @@ int blm_build_check_part(const struct blm_build *b)
 	return 0;
 }
 
+/* A number of all keys and their values, which blm_join_part() compares. Never 0. */
+static int number_of_keys(const struct blm_sorted *keys, uint64_t *ret)
+{
+	struct blm_hash hashes[BLM_BATCH];
+	uint64_t values[BLM_BATCH], sum = 0;
+	size_t words = keys->has_values ? 3 : 2, some;
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && at < keys->count; at += some) {
+		some = keys->count - at < BLM_BATCH ? (size_t)(keys->count - at) : BLM_BATCH;
+		r = sorted_read(keys, at, hashes, keys->has_values ? values : NULL, some);
+		for (size_t i = 0; r == 0 && i < some; i++) {
+			const uint64_t key[3] = { htole64(hashes[i].lo), htole64(hashes[i].hi),
+						  keys->has_values ? htole64(values[i]) : 0 };
+
+			sum += XXH3_64bits(key, words * sizeof(*key));
+		}
+	}
+	*ret = sum | 1;
+	return r;
+}
+
 /* The counts of all parts are shares of the whole count, as those of blm_split() are. */
 int blm_build_part(struct blm_build *b)
 {
 	struct blm_view *view = b->staged.view;
 	const struct blm_split *range = &view->split;
+	uint64_t number;
 	int r = view->root.kind->build_within(&view->root, &b->sort.sorted, range->from, range->to);
 
+	if (r == 0)
+		r = number_of_keys(&b->sort.sorted, &number);
 	if (r < 0)
 		return r;
+	live_of(view)->own[BLM_OWN_KEYS].word = htole64(number);
 	blm_count_keys(view, blm_split_share(b->sort.sorted.count, range->part, range->parts));
 	live_of(view)->inexact.word = htole64(BLM_SHARE);
 	return 0;

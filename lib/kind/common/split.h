@@ -15,6 +15,12 @@
 /* What no place leads to: any part answers for it. */
 #define BLM_EVERY_PART UINT32_MAX
 
+/*
+ * Of a part that build_within() made: the own word with a number of all keys of the filter, so that
+ * parts of other keys are known. Other parts, and whole filters of these kinds, have 0 there.
+ */
+enum { BLM_OWN_KEYS = 0 };
+
 /* Which part of how many a file is, counted from 0, and its range of the data. */
 struct blm_split {
 	uint32_t part, parts;		/* parts 0: it is no part, but a whole filter */
