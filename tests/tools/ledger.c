@@ -675,6 +675,33 @@ START_TEST(a_journal_of_the_version_before_is_refused)
 }
 END_TEST
 
+/* It is as long as the filter is, so it is there also where each run was finished. */
+START_TEST(an_intent_of_the_version_before_is_taken_unless_a_decision_is_open)
+{
+	struct blm_filter *f;
+	struct ledger l;
+	char path[700];
+	int a = 0, fd;
+
+	for (int step = 8; step <= 11; step += 3) {	/* `busy` is 1, then 0 */
+		begin_world();
+		die_at(step, 1, &a);
+		snprintf(path, sizeof(path), "%s.claims", filter_path);
+		fd = open(path, O_RDWR);
+		ck_assert_int_eq(pwrite(fd, "blmint02", 8, 0), 8);
+		close(fd);
+		OK(blm_open(&f, NULL, filter_path, BLM_OPEN_WRITE));
+		ck_assert_int_eq(ledger_open(&l, f), step == 8 ? FAILED : DONE);
+		ck_assert(step != 8 || strstr(said, "another version"));
+		ledger_close(&l);
+		blm_close(f);
+	}
+	ck_assert_int_eq(join(spawn(do_file, &a)), 0);
+	ck_assert_int_eq(join(spawn(do_file, &(int){ 1 })), 0);
+	one_copy_of_each_is_kept(11, 1);
+}
+END_TEST
+
 /* The decision of a journal that was deleted is no decision of the one that is there now. */
 START_TEST(another_journal_at_the_path_keeps_its_own_decision)
 {
@@ -788,6 +815,7 @@ int main(void)
 	tcase_add_test(t, answers_that_were_on_the_disk_are_not_missing);
 	tcase_add_test(t, a_journal_without_its_head_is_refused);
 	tcase_add_test(t, a_journal_of_the_version_before_is_refused);
+	tcase_add_test(t, an_intent_of_the_version_before_is_taken_unless_a_decision_is_open);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);
 	tcase_add_test(t, a_journal_of_another_command_is_refused);
 	tcase_add_test(t, a_journal_is_taken_by_one_process);

@@ -18,7 +18,7 @@ void LEDGER_STEP(int n);
 #define LEDGER_STEP(n)
 #endif
 
-static const char intent_magic[8] = "blmint03";
+static const char intent_magic[8] = "blmint03", earlier_magic[8] = "blmint02";
 
 struct intent_head {
 	char magic[8];
@@ -61,6 +61,18 @@ static int lock_intent(struct ledger *l)
 
 /* ---- The intent ---- */
 
+/* A filter keeps its intent. One of the earlier version says nothing while no decision is open. */
+static int begin_intent(struct ledger *l)
+{
+	struct intent_head *head = intent_of(l);
+
+	if (!memcmp(head->magic, earlier_magic, sizeof(earlier_magic)) && !head->busy)
+		memset(head->magic, 0, sizeof(head->magic));
+	if (!head->magic[0])
+		memcpy(head->magic, intent_magic, sizeof(intent_magic));
+	return check_magic(l->intent.path, head->magic, intent_magic);
+}
+
 int ledger_open(struct ledger *ret, struct blm_filter *f)
 {
 	struct blm_info info = BLM_INFO;
@@ -88,10 +100,8 @@ int ledger_open(struct ledger *ret, struct blm_filter *f)
 		code = lock_intent(ret);
 	if (code == DONE)
 		code = map_file(&ret->intent);
-	if (code == DONE && !intent_of(ret)->magic[0])
-		memcpy(intent_of(ret)->magic, intent_magic, sizeof(intent_magic));
 	if (code == DONE)
-		code = check_magic(ret->intent.path, intent_of(ret)->magic, intent_magic);
+		code = begin_intent(ret);
 	if (ret->intent.fd >= 0)
 		lock_now(ret->intent.fd, F_UNLCK);
 	return code;
