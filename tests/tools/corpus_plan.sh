@@ -96,6 +96,8 @@ the_report_has_what_was_done_with_each_file() {
 	holds "j['files'][0]['bytes'] == j['files'][0]['bytes_written'] == $(stat -c %s a)" < report
 	holds "j['files'][1]['bytes_written'] == $(zcat out/b.gz | wc -c)" < report
 	holds '0 <= j["total"]["by_mistake"] < 1 and j["total"]["by_mistake_error"] >= 0' < report
+	printf '{"text":"%s"}\n' gone '\/\ngone\nend' > d; bloomery corpus dedup -F ./g --create -n 10 -p 1e-9 --seed 7 --by paragraph -o out --report short d > /dev/null
+	holds "j['total']['bytes_written'] == $(stat -c %s out/d) < j['total']['bytes']" < short
 	cp b c
 	bloomery corpus dedup -F ./f --skip-bad -o out --report report a b.gz c > /dev/null 2>&1
 	holds '[f["finished_before"] for f in j["files"]] == [True, True, False]' < report

@@ -224,6 +224,7 @@ static char *put_string(char *to, const char *text, size_t length)
 int result_string(struct result *r, const char *text, size_t length)
 {
 	enum { PIECE = ROOM / 16 };
+	char *to, *end;
 	int code = DONE;
 
 	for (size_t piece; code == DONE && length; text += piece, length -= piece) {
@@ -232,7 +233,10 @@ int result_string(struct result *r, const char *text, size_t length)
 			code = flush(r, false);
 		if (code != DONE)
 			break;
-		r->count = (size_t)(put_string(r->bytes + r->count, text, piece) - r->bytes);
+		to = r->bytes + r->count;
+		end = put_string(to, text, piece);
+		r->count = (size_t)(end - r->bytes);
+		r->written += (size_t)(end - to);
 	}
 	return code;
 }
