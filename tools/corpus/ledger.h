@@ -45,7 +45,7 @@
  *	- The decided units are the first commit / 2, at most up to the first 0. Step 6 came before
  *	  step 7, so these are at least all units that have a hash in the filter: no document is
  *	  compared with itself. The intent says nothing any more.
- *	- The filter can lack hashes of decided units. So the journal of a finished output stays 
+ *	- The filter can lack hashes of decided units. So the journal of a finished output stays
  *	  until the filter is synced, and each run begins with journal_open() of all journals: where
  *	  `other_boot` is true, it reads the input again, adds the hashes of the kept units
  *	  (ledger_add()), and calls journal_restored().
