@@ -170,8 +170,10 @@ static int set_template(struct blm_bank_build *b, const struct blm_constant *c, 
 	if (b->row_bytes)
 		return memcmp(b->constant.template_id, c->template_id, 16)
 			|| (b->slices && b->row_bytes != row_bytes)
-			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of the bank; "
-				   "blm_template() makes filters of one template", display) : 0;
+			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of the bank; %s", display,
+				   b->slices ? "blm_template() makes filters of one template"
+				   : "range filters of one hash, seed, width, rate and capacity "
+				   "have one template") : 0;
 	b->constant = *c;
 	b->row_bytes = row_bytes;
 	b->slices = bank_has_slices(blm_kind_by_id(le32toh(c->template.kind)));

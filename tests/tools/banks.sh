@@ -31,7 +31,7 @@ which_range_prints_the_range_filters_that_may_hold_a_key_of_it() {
 	exits 2 bloomery which --range ./week.bank <<< "$(printf '1..2\n9..3')"; says 'line 2 is refused'; says 'ends before it begins'
 	exits 2 bloomery which --range ./week.bank <<< a..b; says 'line 1 is refused'; exits 64 bloomery which --range --hex ./week.bank; says 'exclude each other'
 	exits 2 bloomery similar ./week.bank --id ./mon; says 'range filters'
-	seq 9 | bloomery build ./other --keys uint -n 2k -p 1e-6 --width 100 --seed 4; exits 2 bloomery bank ./x.bank ./mon ./other; says template
+	seq 9 | bloomery build ./other --keys uint -n 2k -p 1e-6 --width 100 --seed 4; exits 2 bloomery bank ./x.bank ./mon ./other; says 'range filters of one hash, seed'
 	week2=$(bloomery create c -n 100; bloomery bank ./c.bank c; echo ./c.bank); exits 2 bloomery which --range $week2 <<< 1..2; says 'range filters'
 }
 
