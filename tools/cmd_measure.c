@@ -1,6 +1,7 @@
 /* cmd_measure.c - bloomery measure: how often a filter is wrong, by experiment */
 #include "foreign.h"
 #include "json.h"
+#include "keys.h"
 #include "measure_plot.h"
 #include "numbers.h"
 #include "params.h"
@@ -275,6 +276,9 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 		return fail(r);
 	if (info.can & BLM_EXACT)
 		return never_wrong(&info);
+	if (!strcmp(info.hash, HASH_OF_COLUMNS))
+		return broken("measure: the keys of this filter have a column, and each column has "
+			      "its own rate; 'bloomery info' prints the largest");
 	r = set_width(keys, info.can, info.options, info.hash);
 	if (r != DONE)
 		return r;

@@ -401,14 +401,15 @@ static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
 			 (unsigned long long)n->both);
 	} else if (i == 1) {
 		*ret = (struct blm_fact){ .name = "levels", .value = n->first };
-		snprintf(ret->text, sizeof(ret->text), "%llu bytes at a rate of %.4g; %llu bytes "
-			 "for the keys and the %llu others that pass", (unsigned long long)
-			 n->bytes[0], n->first, (unsigned long long)n->bytes[1],
-			 (unsigned long long)n->passed);
+		snprintf(ret->text, sizeof(ret->text), "%llu bytes at %s %.4g; %llu bytes for the "
+			 "keys and the %llu others that pass", (unsigned long long)n->bytes[0],
+			 n->parts ? "rates of up to" : "a rate of", n->first,
+			 (unsigned long long)n->bytes[1], (unsigned long long)n->passed);
 	} else if (i == 2) {
 		*ret = (struct blm_fact){ .name = "strangers", .value = n->rate };
 		snprintf(ret->text, sizeof(ret->text), "%.4g: the rate of wrong answers about keys "
-			 "that are on neither list", n->rate);
+			 "that are on neither list%s", n->rate,
+			 n->parts ? ", or less, as their column says" : "");
 	} else {
 		*ret = (struct blm_fact){ .name = "least", .value = bytes / least };
 		snprintf(ret->text, sizeof(ret->text), "%.4g times as many bytes as tell these "

@@ -349,7 +349,7 @@ int blm_check_keys(const struct blm_batch *batch, const struct blm_kind *kind)
 		const char *why = family->refuse(&batch->hashes[i]);
 
 		if (why)
-			return blm_fail(-EINVAL, "\"%.*s\" is %s: a %s filter%s%s takes no other "
+			return blm_fail(-EINVAL, "\"%.*s\" is %s: %s filters%s%s take no other "
 					"keys", key->len < 40 ? (int)key->len : 40,
 					key->len ? (const char *)key->bytes : "", why, kind->name,
 					family->ordered ? " with the hash " : "",

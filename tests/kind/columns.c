@@ -126,6 +126,13 @@ START_TEST(where_shares_differ_parts_save_what_info_says)
 	ck_assert_uint_gt(head_of(f)->parts, 1);
 	OK(blm_fact(f, 3, &fact));
 	ck_assert_msg(strstr(fact.text, "without their columns") != NULL, "%s", fact.text);
+	/* each part has its own rate */
+	OK(blm_fact(f, 1, &fact));
+	ck_assert_msg(strstr(fact.text, "rates of up to") != NULL, "%s", fact.text);
+	OK(blm_fact(f, 2, &fact));
+	ck_assert_msg(strstr(fact.text, "or less") != NULL, "%s", fact.text);
+	OK(blm_fact(g, 2, &fact));
+	ck_assert_msg(strstr(fact.text, "or less") == NULL, "%s", fact.text);
 	OK(blm_fact(f, 4, &fact));
 	ck_assert_str_eq(fact.name, "parts");
 	ck_assert_double_eq(fact.value, head_of(f)->parts);

@@ -152,7 +152,8 @@ a_key_without_its_column_is_an_error_and_no_answer() {
 	exits 2 bloomery test ./f --key h7; says 'a key has no column'; exits 2 bloomery test ./f --field 1 --delimiter , keys; says 'a key has no column'
 	exits 2 bloomery test ./f $columns <<< h7; says 'too few columns'; exits 64 bloomery test ./g $columns keys; says 'have no column'
 	exits 2 bloomery test ./f $columns <<< "$(printf 'h7,o\trg')"; says 'a tab in the column'
-	exits 2 bloomery build ./i --kind exact --hash xxh3-column keys --not others; says 'line 1 is refused'; says column
+	exits 2 bloomery build ./i --kind exact --hash xxh3-column keys --not others; says 'line 1 is refused'; says 'first tab: exact filters take no other keys'
+	exits 2 bloomery measure ./f; says 'each column has its own rate'
 	exits 64 bloomery build ./i keys --not others --delimiter , --partition-field 2; says '--field'
 	exits 64 bloomery build ./i keys --not others --delimiter , --field 2 --partition-field 2; says '--field'
 	exits 64 bloomery build ./i keys --not others $columns --hash xxh3; says 'exclude each other'
