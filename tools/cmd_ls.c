@@ -94,13 +94,14 @@ static void show_head(const struct seen *seen)
 
 static void show_long(const struct seen *seen, const struct blm_info *i)
 {
-	bool warns = i->capacity && (double)i->keys >= 0.8 * (double)i->capacity;
+	bool limited = has_limit(i->can, (double)i->capacity);
+	bool warns = limited && (double)i->keys >= 0.8 * (double)i->capacity;
 	char full[16] = "-";
 	int column = printf("%-12s %15s ", i->kind, show_keys(i->keys, mark_of(i)));
 
 	if (has_room(seen, WITH_CAPACITY))
 		column += printf("%14s ", show_number(i->capacity));
-	if (has_limit(i->can, (double)i->capacity))
+	if (limited)
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
 			 / (double)i->capacity);
 	if (warns)

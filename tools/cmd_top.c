@@ -54,14 +54,22 @@ static int write_raw(const char *bytes, size_t count)
 	return DONE;
 }
 
-/* The bytes of the colours in a line, which take no columns. Names in it are escaped. */
-static size_t colour_bytes(const char *line)
+/*
+ * How many bytes of a line fit: the codes of colours take no columns, and none is torn. Names in it
+ * are escaped.
+ */
+static size_t fitting_line(const char *line, size_t columns)
 {
-	size_t bytes = 0;
+	size_t codes = 0, before, fits;
 
-	for (const char *at = line; (at = strchr(at, '\033')); at++)
-		bytes += strcspn(at, "m") + 1;
-	return bytes;
+	do {
+		before = codes;
+		fits = fitting_bytes(line, columns + codes);
+		codes = 0;
+		for (const char *at = line; (at = strchr(at, '\033')) && at < line + fits; at++)
+			codes += strcspn(at, "m") + 1;
+	} while (codes != before);
+	return fits;
 }
 
 /* Each line is cleared behind its text, and the screen below the last one: nothing flickers. */
@@ -82,8 +90,10 @@ static int draw(const struct looks *looks)
 		size_t fits;
 
 		*end = '\0';
-		fits = fitting_bytes(line, window.ws_col + colour_bytes(line));
+		fits = fitting_line(line, window.ws_col);
 		code = write_raw(line, fits);
+		if (code == DONE && strchr(line + fits, '\033'))
+			code = write_raw("\033[0m", 4);
 		if (code == DONE)
 			code = write_raw("\033[K\n", 4);
 	}

@@ -73,6 +73,26 @@ full_filters_are_marked_in_ls() {
 	done
 }
 
+a_filter_without_a_limit_is_never_marked() {
+	no_terminal && return
+	bloomery create grows -n 100 --kind scalable; seq 300 | bloomery add grows
+	coloured
+	on_terminal --columns 100 "$BLOOMERY" ls -l > seen; grep -q ' - .* grows$' seen; not grep -q $'\e' seen
+}
+
+a_narrow_window_cuts_no_colour() {
+	no_terminal && return
+	three
+	for width in 15 17 20 21 22 23 30; do
+		python3 "${0%/*}/on_screen.py" $width 24 q "$BLOOMERY" top --every 1h > plain
+		coloured
+		python3 "${0%/*}/on_screen.py" $width 24 q "$BLOOMERY" top --every 1h > seen
+		export NO_COLOR=1
+		plain seen | cmp - plain
+		sed -E 's/\x1b\[1;3[13]m[^\x1b]*\x1b\[0m//g' seen > rest; not grep -q $'\e\[1' rest
+	done
+}
+
 top_marks_full_filters_and_fits_the_window() {
 	no_terminal && return
 	three
