@@ -2301,7 +2301,8 @@ BLM_API void blm_use_threads(unsigned threads);
  * blm_store_verify(), blm_verify(), blm_bank_verify(). All others report only when they copy the
  * data of a filter, or write a new file to the disk. A build has a function of its own: struct
  * blm_build_options, progress.
- * The function must return soon, and must not call the library, because the call can hold locks.
+ * The function must not call the library, because the call can hold locks. It must return soon, and
+ * not by longjmp() or an exception. It is called until another one is set, so @context must stay.
  * Threads: it is set for the calling thread, and called by that thread alone.
  */
 BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uint64_t done,

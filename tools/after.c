@@ -25,7 +25,7 @@ int after(const char *from, const char *to, unsigned mode,
 	if (code == DONE) {
 		progress_of_calls();
 		r = make(&made, place.store, place.name, f, mode);
-		progress_end();
+		progress_end_of_call(r);
 		if (r < 0)
 			code = fail(r);
 		else

@@ -52,9 +52,10 @@ static int to_stdout(const struct blm_filter *f)
 	if (terminal && !foreign.base64)
 		return misuse("a filter's bytes are not for a terminal: name a file with -o FILE, "
 			      "or take --base64");
-	progress_of_calls();
+	if (!terminal)	/* its line would stand among the text */
+		progress_of_calls();
 	r = blm_export(f, &foreign, write_stdout, NULL);
-	progress_end();
+	progress_end_of_call(r);
 	if (r == -EPIPE)
 		stop_for(SIGPIPE);
 	if (r == 0 && terminal)
@@ -90,7 +91,7 @@ static int to_file(const struct blm_filter *f, const char *path)
 		return to_device(f, path);
 	progress_of_calls();
 	r = blm_export_file(f, &foreign, path);
-	progress_end();
+	progress_end_of_call(r);
 	return r < 0 ? fail(r) : DONE;
 }
 

@@ -281,12 +281,12 @@ static int make_of_parts(int count, char **operands)
 	progress_of_calls();
 	code = join_parts(parts, count, operands);
 	if (code != DONE || stopping()) {
-		progress_end();
+		progress_end_of_call(-1);
 		blm_join_cancel(parts);
 		return code;
 	}
 	r = blm_join_finish(parts, &made);
-	progress_end();
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	warn_beyond(made, output);

@@ -50,7 +50,7 @@ static int split(const struct blm_filter *f, const char *prefix)
 		progress_of_calls();
 		r = blm_split(f, (uint32_t)parts, place.store, (const char *const *)names,
 			      params.mode);
-		progress_end();
+		progress_end_of_call(r);
 		code = r < 0 ? fail(r) : DONE;
 	}
 	free(names[0]);

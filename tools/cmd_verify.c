@@ -173,7 +173,7 @@ static int run(int count, char **operands)
 	}
 	progress_of_calls();
 	code = count ? verify_one(operands[0], &wrong) : verify_store(dir, &wrong);
-	progress_end();
+	progress_end_of_call(code == DONE ? wrong : -1);
 	if (code != DONE)
 		return code;
 	if (wrong < 0)

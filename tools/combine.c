@@ -29,7 +29,7 @@ static int into_new(enum blm_op op, struct blm_filter **from, size_t count, doub
 	progress_of_calls();
 	r = blm_combine(&made, place.store, place.name, op, (const struct blm_filter *const *)from,
 			count, max_rate, ret_rate);
-	progress_end();
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	blm_close(made);
@@ -43,7 +43,7 @@ static int into_first(enum blm_op op, struct blm_filter **from, size_t count, do
 	progress_of_calls();
 	r = blm_combine_into(from[0], op, (const struct blm_filter *const *)from + 1, count - 1,
 			     max_rate, ret_rate);
-	progress_end();
+	progress_end_of_call(r);
 	return r < 0 ? fail(r) : DONE;
 }
 

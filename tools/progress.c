@@ -25,6 +25,7 @@ static struct {
 	const char *unit;	/* NULL: bytes */
 	double begun, start, last;	/* start: of the phase */
 	uint64_t total, keys, bytes;
+	uint64_t from;		/* of a call's bytes: done before `start` */
 	uint64_t most;		/* bytes of the last phase that had any */
 } p;
 
@@ -45,7 +46,7 @@ void progress_begin(uint64_t total_bytes)
 	if (wanted && p.terminal)
 		p.last -= 1;
 	p.total = total_bytes;
-	p.most = 0;
+	p.from = p.most = 0;
 	p.shown = false;
 	p.phase = NULL;
 	p.unit = "keys";
@@ -83,7 +84,7 @@ static void show_on_terminal(const char *text, double part)
 /* How much, and how fast. */
 static void show_amount(char *to, size_t room, double seconds)
 {
-	double rate = seconds > 0 ? (double)p.keys / seconds : 0;
+	double rate = seconds > 0 ? (double)(p.keys - p.from) / seconds : 0;
 
 	if (!p.unit && !p.keys)
 		snprintf(to, room, "...");
@@ -102,8 +103,8 @@ static void show(double seconds)
 	double part = p.total ? (double)p.bytes / (double)p.total : 0;
 	char left[48] = "", text[160], amount[96];
 
-	if (part > 0 && part <= 1) {
-		double wait = seconds / part - seconds;
+	if (part > 0 && part <= 1 && p.bytes > p.from) {
+		double wait = seconds * (double)(p.total - p.bytes) / (double)(p.bytes - p.from);
 
 		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part,
 			 (int)(wait / 60), (int)wait % 60);
@@ -133,6 +134,7 @@ void progress_of(const char *phase, uint64_t done, uint64_t total)
 {
 	if (p.phase != phase) {
 		p.start = now();
+		p.from = p.unit ? 0 : done;
 		if (p.shown && p.terminal)
 			p.last -= 1;	/* the line names the phase at once */
 	}
@@ -194,11 +196,23 @@ void progress_end(void)
 		}
 		p.phase = NULL;
 		p.keys = p.bytes = p.total = p.most;
+		p.from = 0;
 		p.start = p.begun;
 	}
 	if (p.on && wanted && !p.terminal)
 		show(now() - p.start);
 	if (p.on && p.terminal && (p.shown || wanted))
 		show_all();
+	p.on = false;
+}
+
+void progress_end_of_call(int64_t r)
+{
+	if (r >= 0) {
+		progress_end();
+		return;
+	}
+	blm_use_progress(NULL, NULL);
+	progress_hide();
 	p.on = false;
 }

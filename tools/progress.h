@@ -16,6 +16,8 @@ void progress_of_calls(void);
 /* Before something else is printed: takes the line off the terminal until it is next shown. */
 void progress_hide(void);
 void progress_end(void);
+/* ... of a call that gave r: if it failed, the line goes, and no line says what was done. */
+void progress_end_of_call(int64_t r);
 bool progress_wanted(void);	/* is it asked for? */
 
 #endif

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "colour.h"
 #include "output.h"
+#include "progress.h"
 #include "terms.h"
 
 #include <stdarg.h>
@@ -33,6 +34,7 @@ static void line(enum colour colour, const char *format, va_list ap)
 				     colour_end(STDERR_FILENO));
 	ssize_t ignored;
 
+	progress_hide();
 	vsnprintf(raw, sizeof(raw), format, ap);
 	at += blm_escape(text + at, sizeof(text) - at - 1, raw, strlen(raw), "");
 	text[at++] = '\n';

@@ -48,6 +48,7 @@ static void check_blocks(struct report *r)
 			      (unsigned long long)i,
 			      (unsigned long long)(b->at.ones + at));
 	}
+	blm_phase_at(bytes);
 }
 
 /* The first damaged row, and how many there are. */

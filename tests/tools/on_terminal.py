@@ -1,5 +1,5 @@
 # on_terminal.py - prints the bytes that a command writes to a terminal, which is its stdin and stdout
-# on_terminal.py [--columns N[,N...]] [--stderr] COMMAND ARGUMENT...
+# on_terminal.py [--columns N[,N...]] [--stderr|--both] COMMAND ARGUMENT...
 # With several numbers of columns it runs once for each, and the bytes go into a file whose name is the number.
 import fcntl, os, pty, struct, sys, termios, tty
 
@@ -8,8 +8,8 @@ if sys.argv[1] == "--columns":
     columns = sys.argv[2].split(",")
     del sys.argv[1:3]
 other = 2  # progress would stand among the answers
-if sys.argv[1] == "--stderr":
-    other = 1
+if sys.argv[1] in ("--stderr", "--both"):
+    other = 1 if sys.argv[1] == "--stderr" else None
     del sys.argv[1]
 
 
@@ -20,9 +20,10 @@ END = b"\0on_terminal.py: the end\0"
 def run_command(slave):
     os.setsid()
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for fd in (0, 1) if other == 2 else (0, 2):
+    for fd in {0, 1, 2} - {other}:
         os.dup2(slave, fd)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), other)
+    if other:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), other)
     pid = os.fork()
     if pid == 0:
         os.execvp(sys.argv[1], [os.fsencode(a) for a in sys.argv[1:]])

@@ -11,6 +11,7 @@ exporting|export ./a -o ./{}
 exporting|export ./small --format redisbloom -o ./{}
 checking|verify ./a
 checking|verify
+checking|verify ./bank
 splitting|split ./a --into 2 -o ./{}
 joining|join ./part.part-1-of-2 ./part.part-2-of-2 -o ./{}
 converting|convert ./counts ./{}
@@ -25,6 +26,7 @@ filters()
 	bloomery create ./blocked -m 8388608 -n 100000 --kind blocked
 	bloomery create ./small -n 10000 -p 0.01 --format redisbloom
 	bloomery create stored -n 100000
+	bloomery create ./tiny -n 10; bloomery bank ./bank ./tiny
 }
 
 each_long_command_ends_with_bytes_and_rate() {
@@ -36,7 +38,7 @@ each_long_command_ends_with_bytes_and_rate() {
 		bloomery ${command//\{\}/new$n} --progress 2> err > /dev/null || [ $? = 1 ]
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes)(  [0-9.]+ ([KMGT]iB|bytes)/s)?  100 %  0:00 left$' err || { echo "$command"; cat err; return 1; }
 	done <<< "$calls"
-	same $n 12
+	same $n 13
 }
 
 on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
@@ -51,7 +53,7 @@ on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes), [0-9.]+ s(, [0-9.]+ ([KMGT]iB|bytes)/s)?$' <(sed -n '$p' err) || { echo "$command"; cat err; return 1; }
 		awk 'length > 59 { print; bad = 1 } END { exit bad }' err
 	done <<< "$calls"
-	same $n 12
+	same $n 13
 }
 
 a_call_that_does_nothing_leaves_no_line() {
@@ -59,6 +61,30 @@ a_call_that_does_nothing_leaves_no_line() {
 	filters
 	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./none ./new --progress > err; same "$(wc -l < err)" 1; grep -q '^bloomery: ./none' err
 	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./a ./new > err; [ ! -s err ]
+}
+
+a_failed_call_leaves_no_line_that_says_how_much_was_done() {
+	filters
+	bloomery export ./a -o /dev/full --progress 2> err || same $? 2; not grep -q '%' err
+	no_terminal && return
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" export ./a -o /dev/full --progress | tr '\r' '\n' > err
+	grep -q '^.\[Kbloomery: ' err; not grep -q '%' err
+}
+
+a_message_does_not_stand_in_the_line_of_progress() {
+	no_terminal && return
+	filters
+	touch ./part.part-1-of-2.key
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" join ./part.part-1-of-2 ./part.part-1-of-2.key ./part.part-2-of-2 -o ./whole --progress | tr '\r' '\n' > err
+	grep -q '^.\[Kbloomery: ./part.part-1-of-2.key: skipped' err
+}
+
+text_on_a_terminal_has_no_progress_in_it() {
+	no_terminal && return
+	filters
+	bloomery export ./small --base64 > text; [ -s text ]
+	python3 "${0%/*}/on_terminal.py" --both "$BLOOMERY" export ./small --base64 --progress > seen
+	cmp seen <(cat text; echo)
 }
 
 prove_all
