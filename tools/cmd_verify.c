@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-static bool repair, here, distrust;
+static bool repair, here, distrust, found_any;
 static const struct opt own_options[] = {
 	{ 0, "repair", NULL, "mend what can be mended: damaged blocks, and the catalog of a whole "
 	  "store", set_flag, &repair },
@@ -24,6 +24,7 @@ static void show(void *context, const struct blm_finding *found)
 {
 	char text[4096];
 
+	found_any = true;
 	progress_hide();
 	if (json) {
 		json_begin();
@@ -95,8 +96,9 @@ static int say_what_is_not_seen_in_store(void)
 	if (r < 0)
 		return fail(r);
 	if (any)
-		say("no damage was found; in filters that are not sealed some damage cannot be "
-		    "seen, see `bloomery help verify`");
+		say("%s; in filters that are not sealed some damage cannot be seen, see "
+		    "`bloomery help verify`", found_any ? "no other damage was found"
+		    : "no damage was found");
 	return DONE;
 }
 

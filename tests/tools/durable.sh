@@ -190,8 +190,8 @@ repairing_a_store_repairs_its_filters_too() {
 	make seen 20000
 	file=$(echo store/filters/*.blm); spoil "$file" 1
 	exits 1 bloomery verify; grep -q 'block 1' exits.out
-	exits 0 bloomery verify --repair; grep -q 'block 1.*(repaired)$' exits.out
-	exits 0 bloomery verify
+	exits 0 bloomery verify --repair; grep -q 'block 1.*(repaired)$' exits.out; says 'no other damage was found'
+	exits 0 bloomery verify; says ' no damage was found'
 	same "$(seq 20000 | bloomery test -c seen)" 20000
 	spoil "$file" 2; exits 1 bloomery verify seen; exits 0 bloomery verify seen --repair; exits 0 bloomery verify
 }
