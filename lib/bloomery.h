@@ -2295,14 +2295,14 @@ BLM_API void blm_use_threads(unsigned threads);
  * @tell: NULL, as at first: none. `phase` is a static word such as "copying"; done and total are
  * bytes, and total is 0 where it is not known
  *
- * It is called when a phase begins, then each time that a piece of the data is done, which is every
- * 64 KiB to 8 MiB. These calls report: blm_combine(), blm_combine_into(), blm_convert(),
+ * It is called when a phase begins, then each time that a piece of the data is done, which is about
+ * every 64 KiB to 8 MiB. These calls report: blm_combine(), blm_combine_into(), blm_convert(),
  * blm_copy(), blm_export() and its variants, blm_fold(), blm_join_part(), blm_split(),
  * blm_store_verify(), blm_verify(), blm_bank_verify(). All others report only when they copy the
  * data of a filter, or write a new file to the disk. A build has a function of its own: struct
  * blm_build_options, progress.
  * The function must not call the library, because the call can hold locks. It must return soon, and
- * not by longjmp() or an exception. It is called until another one is set, so @context must stay.
+ * not by longjmp() or an exception. `context` must stay valid until another function is set.
  * Threads: it is set for the calling thread, and called by that thread alone.
  */
 BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uint64_t done,
