@@ -136,7 +136,7 @@ END_TEST
 
 static const char *const kinds[] = { "classic", "blocked", "counting", "cuckoo", "scalable" };
 
-/* In a cuckoo filter a listed key has the fingerprint of another, of which there is room for few. */
+/* In a cuckoo filter a listed key has the fingerprint of another, so there is room for few. */
 START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
 {
 	struct blacklist *b = begin_with(&BLM_PARAMS(.kind = kinds[_i], .capacity = 4000,
