@@ -90,3 +90,17 @@ class BothWays(unittest.TestCase):
             self.assertEqual(ask('BLM.GET', 'v', 'x'), 7)
             self.assertEqual(server.names(), ['published'])
             self.assertEqual(os.listdir(server.folder).count('store'), 1)
+
+    def test_a_union_into_an_attached_filter_has_sources_that_are_copied_meanwhile(self):
+        """A save makes the next change one of a copy, and the union must not read the memory that goes."""
+        with Server() as server, server.client() as ask, server.client() as other:
+            server.program('create', 'f', '--kind', 'counting', '-n', '2000000', '--seed', '5')
+            self.assertEqual(ask('BLM.ATTACH', 'a', 'f'), 'OK')
+            self.assertEqual(ask('BLM.CREATE', 's', 'CAPACITY', 2000000, 'KIND', 'counting', 'SEEDS', 5), 'OK')
+            ask('BLM.ADD', 's', 'x')
+            ask.send('BLM.UNION', 'a', *['s'] * 30)
+            until(lambda: b'cmd=blm.union' in other('CLIENT', 'LIST'), 'the command was sent')
+            self.assertNotIsInstance(other('BGSAVE'), Error)
+            other('BLM.ADD', 's', 'y')
+            self.assertEqual(ask.read(), 'OK')
+            self.assertEqual(ask('BF.MEXISTS', 'a', 'x', 'none'), [1, 0])

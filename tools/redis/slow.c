@@ -130,6 +130,16 @@ static bool combine(struct redis_ctx *ctx, const struct value *v, const struct j
 	return true;
 }
 
+/* A filter whose cells change both ways may be replaced by its copy while a thread has it. */
+static bool any_both_ways(const struct value *into, const struct job *job)
+{
+	size_t i = 0;
+
+	while (i < job->count && !job->from[i]->both_ways)
+		i++;
+	return into->both_ways || i < job->count;
+}
+
 static uint64_t data_bytes(const struct value *v)
 {
 	struct blm_info info = BLM_INFO;
@@ -161,8 +171,7 @@ int blm_union_command(struct redis_ctx *ctx, struct redis_string **argv, int arg
 	job->attached = !into->owned;
 	job->reply = united;
 	replicate_change(ctx, into, argv, argc);
-	/* a filter that changes both ways may be replaced by its copy under a thread */
-	return job_run(ctx, argv, argc, job, into->both_ways
+	return job_run(ctx, argv, argc, job, any_both_ways(into, job)
 		       || data_bytes(into) * job->count <= SMALL);
 }
 
