@@ -7,6 +7,7 @@
  * With the argument `dump-in-thread yes` the server runs BLM.DUMP in the place of DUMP. What no
  * thread can do goes to DUMP itself: keys of other types, transactions, scripts, filters whose
  * cells change both ways, because they would change under the thread, and values that are small.
+ * An access list that denies DUMP denies BLM.DUMP.
  */
 #include "command.h"
 #include "job.h"
@@ -117,6 +118,23 @@ static int dump_plainly(struct redis_ctx *ctx, struct redis_string *key)
 	return REDIS_OK;
 }
 
+/* May the client run DUMP itself? If not, dump_plainly() has the words of the server for it. */
+static bool may_dump(struct redis_ctx *ctx, struct redis_string *key)
+{
+	struct redis_string *name = redis_GetCurrentUserName(ctx), *argv[2] = { NULL, key };
+	struct redis_user *user = name ? redis_GetModuleUserFromUserName(name) : NULL;
+	bool may;
+
+	argv[0] = redis_CreateString(NULL, "DUMP", 4);
+	may = user && redis_ACLCheckCommandPermissions(user, argv, 2) == REDIS_OK;
+	if (user)
+		redis_FreeModuleUser(user);
+	if (name)
+		redis_FreeString(ctx, name);
+	redis_FreeString(NULL, argv[0]);
+	return may;
+}
+
 static bool in_thread(struct redis_ctx *ctx, const struct opened *o)
 {
 	struct blm_info info = BLM_INFO;
@@ -134,7 +152,7 @@ int blm_dump_command(struct redis_ctx *ctx, struct redis_string **argv, int argc
 		return redis_WrongArity(ctx);
 	o = key_open(ctx, argv[1], REDIS_READ, 1 << SORT_FILTER | 1 << SORT_BLOOM);
 	key_close(&o);
-	job = in_thread(ctx, &o) ? job_new(run, 0) : NULL;
+	job = in_thread(ctx, &o) && may_dump(ctx, argv[1]) ? job_new(run, 0) : NULL;
 	if (!job)
 		return dump_plainly(ctx, argv[1]);
 	job->v = value_hold(o.v);

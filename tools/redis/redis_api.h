@@ -25,6 +25,7 @@ struct redis_info;
 struct redis_reply;
 struct redis_filter;
 struct redis_filter_ctx;
+struct redis_user;
 
 enum { REDIS_OK = 0, REDIS_ERR = 1 };
 enum { REDIS_API_VERSION = 1, REDIS_TYPE_NAME = 9 };
@@ -147,6 +148,11 @@ struct redis_type_methods {
 				       const char *format, ...)) \
 	X(int, ReplyWithCallReply, (struct redis_ctx *, struct redis_reply *)) \
 	X(void, FreeCallReply, (struct redis_reply *)) \
+	X(struct redis_string *, GetCurrentUserName, (struct redis_ctx *)) \
+	X(struct redis_user *, GetModuleUserFromUserName, (struct redis_string *)) \
+	X(void, FreeModuleUser, (struct redis_user *)) \
+	X(int, ACLCheckCommandPermissions, (struct redis_user *, struct redis_string **argv, \
+					    int argc)) \
 	X(struct redis_filter *, RegisterCommandFilter, (struct redis_ctx *, \
 							 void (*)(struct redis_filter_ctx *), \
 							 int flags)) \
