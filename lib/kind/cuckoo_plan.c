@@ -10,6 +10,9 @@ enum {
 	BITS_PLANNED = 8,
 };
 
+/* how many keys a filter may refuse before it has its capacity, on average */
+static const double refused_most = 0.001;
+
 /*
  * The first key finds no room when buckets are 0.97 full, and windows 0.95. That is so where cells
  * have 8 bits or more.
@@ -40,6 +43,27 @@ static uint64_t cells_for(const struct blm_shape *s, uint64_t keys)
 {
 	return round_up((uint64_t)ceil((double)keys / load_of(s)->planned
 				       + 3 * sqrt((double)keys) + 48), cuckoo_places_of(s).step);
+}
+
+/*
+ * Keys with the same fingerprint and the same two places fill these, and the next such key is
+ * refused. How many sets of keys have so many, on average?
+ */
+static double refused_of(const struct blm_shape *s)
+{
+	double sets = (double)cuckoo_prints(s) * (double)cuckoo_place_count(s) / 2,
+	       keys = (double)s->capacity / sets, refused = sets;
+
+	for (unsigned i = 0; i <= 2 * cuckoo_places_of(s).slots; i++)
+		refused *= keys / (i + 1);
+	return refused;
+}
+
+/* Where the number of cells was given, the caller answers for their room. */
+static bool bits_do(const struct blm_shape *s, bool planned)
+{
+	return blm_cuckoo_rate_at(s, s->capacity) <= s->rate
+		&& (!planned || refused_of(s) <= refused_most);
 }
 
 static uint64_t bytes_for(const struct blm_shape *s)
@@ -87,7 +111,7 @@ int blm_cuckoo_plan(struct blm_shape *ret, const struct blm_params *params)
 	if (r < 0)
 		return r;
 	for (s.cell_bits = params->cells ? BITS_LEAST : BITS_PLANNED; s.cell_bits < BITS_MOST
-	     && blm_cuckoo_rate_at(&s, s.capacity) > s.rate; s.cell_bits++)
+	     && !bits_do(&s, !params->cells); s.cell_bits++)
 		;
 	if (blm_cuckoo_rate_at(&s, s.capacity) > s.rate)
 		return blm_fail(-EFBIG, "a cuckoo filter has cells of up to %d bits, for a rate of "

@@ -100,6 +100,25 @@ START_TEST(windows_fill_with_cells_of_8_bits_too)
 }
 END_TEST
 
+/* Four are in the cells of the two windows, and the fifth is refused. */
+START_TEST(five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size)
+{
+	for (uint64_t capacity = 1000; capacity <= 10000000000; capacity *= 10) {
+		struct blm_plan plan = { .kind = "cuckoo" };
+		double sets, refused;
+
+		OK(blm_plan(&plan, &BLM_PARAMS(.kind = "cuckoo", .capacity = capacity,
+					       .rate = 0.2)));
+		sets = (ldexp(1, (int)(plan.data_bytes * 8 / plan.cells) - 1) - 1)
+			* (double)(plan.cells - 1) / 2;
+		refused = sets * pow((double)capacity / sets, 5) / 120;
+		ck_assert_msg(refused <= 0.001, "%g of %llu keys", refused,
+			      (unsigned long long)capacity);
+		ck_assert(capacity < 1000000 || refused >= 0.001 / 16 / 16);
+	}
+}
+END_TEST
+
 START_TEST(small_ones_take_their_capacity)
 {
 	for (uint64_t capacity = 1; capacity < 3000; capacity = capacity * 5 / 3 + 1)
@@ -1408,6 +1427,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, it_is_as_full_as_planned_when_the_first_key_finds_no_room, 0, 2);
 	tcase_add_test(tc, windows_fill_with_cells_of_8_bits_too);
+	tcase_add_test(tc, five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size);
 	tcase_add_loop_test(tc, small_ones_take_their_capacity, 0, 2);
 	tcase_add_loop_test(tc, as_full_as_planned_its_rate_is_the_formulas_within_3_sigma, 0, 2);
 	tcase_add_test(tc, what_is_removed_is_gone_what_is_not_stays_and_room_is_made);
