@@ -983,8 +983,9 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
  *
  * Any number of threads may call these at the same time; as many as the builder was begun for work
  * at once.
- * Return: 0, or a negative errno, after which some of the keys may be in it: -ENOMEM; as
- * blm_add_many() for what is no key of such a filter; for hashes as blm_add_hashes().
+ * Return: 0, or a negative errno, after which some of the keys may be in it: -ENOMEM; -EXFULL where
+ * a size was given and not all keys fit; as blm_add_many() for what is no key of such a filter; for
+ * hashes as blm_add_hashes().
  */
 BLM_API int blm_build_add_many(struct blm_build *b, const struct blm_key *keys, size_t count);
 BLM_API int blm_build_add_fixed(struct blm_build *b, const void *keys, size_t width, size_t count);

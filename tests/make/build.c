@@ -743,6 +743,34 @@ START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 }
 END_TEST
 
+/* A cuckoo filter holds a key four times. Without a size the builder counts each key once. */
+START_TEST(a_key_that_comes_too_often_is_refused_with_what_to_do)
+{
+	struct blm_key same[5];
+
+	for (size_t i = 0; i < ARRAY_LEN(same); i++)
+		same[i] = (struct blm_key){ "same", 4 };
+	for (unsigned sized = 0; sized < 2; sized++) {
+		struct blm_build *b = begin(NULL, &BLM_PARAMS(.kind = "cuckoo",
+							      .capacity = sized ? 100 : 0), 1, 0);
+
+		if (sized) {
+			FAILS(blm_build_add_many(b, same, 5), -EXFULL);
+			ck_assert_ptr_nonnull(strstr(blm_error_message(),
+						     "leave blm_params.capacity"));
+			blm_build_cancel(b);
+		} else {
+			struct blm_filter *f;
+
+			OK(blm_build_add_many(b, same, 5));
+			f = finish(b);
+			ck_assert_int_eq(blm_contains(f, "same", 4), 1);
+			blm_close(f);
+		}
+	}
+}
+END_TEST
+
 /* Every other key, or the keys of the lower half of the blocks and those of the upper half. */
 static void halves(struct blm_hash *hashes, uint64_t count, char by, struct blm_build *of[2])
 {
@@ -1013,6 +1041,7 @@ int main(void)
 	tcase_add_test(tc, a_bitmap_without_a_capacity_reaches_to_the_largest_number);
 	tcase_add_test(tc, of_a_size_that_is_known_it_is_built_for_another_programs_format);
 	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
+	tcase_add_test(tc, a_key_that_comes_too_often_is_refused_with_what_to_do);
 	tcase_add_loop_test(tc, raw_data_and_keys_make_the_bytes_of_all_keys_together, 0,
 			    ARRAY_LEN(united));
 	tcase_add_test(tc, raw_data_that_do_not_fit_are_refused);
