@@ -57,6 +57,8 @@
  *	  head and for its hashes.
  *	- An answer of the first `synced` units that is 0 is damage, also after another boot.
  *	- So is a journal that has answers and no head.
+ *	- A file without bytes is a journal that is not begun, for a process can die before it
+ *	  writes the head. So one that was emptied is not noticed.
  *	- A damaged boot is another boot: the keys are added again.
  */
 #ifndef BLOOMERY_CORPUS_LEDGER_H
