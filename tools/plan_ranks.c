@@ -75,5 +75,8 @@ int plan_ranks(const struct blm_params *params, uint32_t ranks)
 		printf("\n* sends the fewest bytes. The time is the model of bloomery-cluster(7): "
 		       "machines of %d\nranks, a network of 1.25 and disks of 1 gigabyte a second. "
 		       "Rank 0 also maps the new file.\n", RANKS_OF_A_MACHINE);
+	if (!json && best == WAY_GATHER)
+		printf("Rank 0 also takes up to %s for the hashes; more of them are sorted on the "
+		       "disk.\n", show_bytes(RANKS_SORT));
 	return DONE;
 }

@@ -17,6 +17,7 @@ enum {
 	RANKS_ROUND = 256 << 10,	/* hashes that a rank sends at once */
 	RANKS_BUFFERS = 64 << 20,	/* of a builder, for keys that are not in its data yet */
 	RANKS_COLLECT = 16 << 20,	/* for data that go to rank 0 */
+	RANKS_SORT = 1 << 30,		/* of rank 0 with WAY_GATHER, for hashes */
 	RANKS_PROGRAM = 64 << 20,	/* the program, its libraries, MPI */
 	RANKS_OF_A_MACHINE = 16,
 };

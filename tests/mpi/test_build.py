@@ -106,6 +106,8 @@ class Build(Case):
         for ranks, way in (2, 'reduce'), (64, 'owners'):
             out, _ = self.ranks(2, 'build', './many', '-n', '10m', '-p', '0.001', '--dry-run', '--ranks', str(ranks))
             self.assertEqual(re.findall(r'^\* (\w+): .* sent, .* bytes a key; .* of memory a rank$', out, re.M), [way], out)
+        out, _ = self.ranks(1, 'build', './many', '-n', '10m', '--kind', 'golomb', '--dry-run', '--ranks', '64')
+        self.assertIn('rank 0 also takes up to 1.00 GiB for the hashes', out)
         self.assertFalse(os.path.exists(self.path('many')))
 
     def test_a_rank_with_a_slow_disk_is_seen_in_the_progress_line(self):

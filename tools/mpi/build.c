@@ -130,6 +130,9 @@ static void tell_costs(const struct job *job, int of)
 	}
 	printf("rank 0 also maps the new file, %s, whose pages the system can write and free\n",
 	       show_bytes(job->info.data_bytes));
+	if (job->way == WAY_GATHER)
+		printf("rank 0 also takes up to %s for the hashes; more of them are sorted on the "
+		       "disk\n", show_bytes(RANKS_SORT));
 }
 
 /* ---- Reading and building ---- */
@@ -140,7 +143,8 @@ enum { THREADS_MOST = 64 };
 static void begin_gathering(struct job *job, const struct place *place)
 {
 	const struct blm_build_options options = { .threads = on_node < THREADS_MOST
-						   ? (unsigned)on_node : THREADS_MOST };
+						   ? (unsigned)on_node : THREADS_MOST,
+						   .memory_bytes = RANKS_SORT };
 
 	job->hash_id = blm_hash_id(job->template);
 	if (!rank)
@@ -312,13 +316,14 @@ static void report(const struct job *job, uint64_t counted)
 static uint64_t finish(struct job *job)
 {
 	struct blm_filter *made;
-	uint64_t counted;
+	uint64_t counted = 0;
 
-	if (rank)
-		return 0;
-	must_have(blm_build_finish(job->b, &made));
-	counted = count_of(made);
-	blm_close(made);
+	if (!rank) {
+		must_have(blm_build_finish(job->b, &made));
+		counted = count_of(made);
+		blm_close(made);
+	}
+	rest_until_all();
 	return counted;
 }
 

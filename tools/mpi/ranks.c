@@ -54,6 +54,16 @@ void wait_for_end(void)
 		MPI_Barrier(MPI_COMM_WORLD);
 }
 
+void rest_until_all(void)
+{
+	MPI_Request all;
+	int here = 0;
+
+	MPI_Ibarrier(MPI_COMM_WORLD, &all);
+	while (MPI_Test(&all, &here, MPI_STATUS_IGNORE) == MPI_SUCCESS && !here)
+		usleep(5000);
+}
+
 void *must_alloc(size_t count, size_t bytes)
 {
 	void *room = calloc(count ? count : 1, bytes);

@@ -46,6 +46,12 @@ static inline void must_have(int64_t r)
  */
 void speak(void);
 
+/*
+ * Until all ranks called it. Libraries of MPI wait by asking again and again, and would take the
+ * processors from a rank that works for long.
+ */
+void rest_until_all(void);
+
 void *must_alloc(size_t count, size_t bytes);
 
 /* From rank 0 to all: any number of bytes. */
