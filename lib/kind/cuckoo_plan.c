@@ -59,11 +59,9 @@ static double refused_of(const struct blm_shape *s)
 	return refused;
 }
 
-/* Where the number of cells was given, the caller answers for their room. */
-static bool bits_do(const struct blm_shape *s, bool planned)
+static bool bits_do(const struct blm_shape *s)
 {
-	return blm_cuckoo_rate_at(s, s->capacity) <= s->rate
-		&& (!planned || refused_of(s) <= refused_most);
+	return blm_cuckoo_rate_at(s, s->capacity) <= s->rate && refused_of(s) <= refused_most;
 }
 
 static uint64_t bytes_for(const struct blm_shape *s)
@@ -111,7 +109,7 @@ int blm_cuckoo_plan(struct blm_shape *ret, const struct blm_params *params)
 	if (r < 0)
 		return r;
 	for (s.cell_bits = params->cells ? BITS_LEAST : BITS_PLANNED; s.cell_bits < BITS_MOST
-	     && !bits_do(&s, !params->cells); s.cell_bits++)
+	     && !bits_do(&s); s.cell_bits++)
 		;
 	if (blm_cuckoo_rate_at(&s, s.capacity) > s.rate)
 		return blm_fail(-EFBIG, "a cuckoo filter has cells of up to %d bits, for a rate of "

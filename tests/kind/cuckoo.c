@@ -119,6 +119,22 @@ START_TEST(five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size)
 }
 END_TEST
 
+START_TEST(a_number_of_cells_holds_the_capacity_that_follows_at_any_rate)
+{
+	for (uint64_t cells = 1000; cells <= 100000; cells *= 10) {
+		struct blm_filter *f;
+
+		OK(blm_create(&f, NULL, a_path(),
+			      &BLM_PARAMS(.kind = "cuckoo", .cells = cells, .rate = 0.5,
+					  .seeds = (const uint64_t[]){ 1 }, .seed_count = 1)));
+		ck_assert_uint_eq(info(f).capacity, cells / 100 * 93);
+		for (uint64_t i = 0; i < cells / 100 * 93; i++)
+			OK(blm_add(f, &i, 8));
+		blm_close(f);
+	}
+}
+END_TEST
+
 START_TEST(small_ones_take_their_capacity)
 {
 	for (uint64_t capacity = 1; capacity < 3000; capacity = capacity * 5 / 3 + 1)
@@ -1428,6 +1444,7 @@ int main(void)
 	tcase_add_loop_test(tc, it_is_as_full_as_planned_when_the_first_key_finds_no_room, 0, 2);
 	tcase_add_test(tc, windows_fill_with_cells_of_8_bits_too);
 	tcase_add_test(tc, five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size);
+	tcase_add_test(tc, a_number_of_cells_holds_the_capacity_that_follows_at_any_rate);
 	tcase_add_loop_test(tc, small_ones_take_their_capacity, 0, 2);
 	tcase_add_loop_test(tc, as_full_as_planned_its_rate_is_the_formulas_within_3_sigma, 0, 2);
 	tcase_add_test(tc, what_is_removed_is_gone_what_is_not_stays_and_room_is_made);
