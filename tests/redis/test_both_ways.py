@@ -45,6 +45,17 @@ class BothWays(unittest.TestCase):
                 self.assertEqual(ask('WAIT', 1, 60000), 1)
                 self.assertEqual([(ask('BF.CARD', name), other('BF.CARD', name)) for name in names], [(0, 0)] * len(names))
 
+    def test_a_command_of_bloom_filters_adds_an_item_once(self):
+        with Server() as server, server.client() as ask:
+            for kind in KINDS:
+                seeds = [] if kind == 'redis-cuckoo' else ['SEEDS', 7]
+                self.assertEqual(ask('BLM.CREATE', kind, 'CAPACITY', 1000, 'RATE', '0.0001', 'KIND', kind, *seeds), 'OK')
+                self.assertEqual([ask('BF.ADD', kind, 'same') for _ in range(6)], [1] + [0] * 5, kind)
+                self.assertEqual(ask('BF.MADD', kind, 'same', 'other', 'other'), [0, 1, 0], kind)
+                self.assertEqual(ask('BF.CARD', kind), 2, kind)
+            self.assertEqual(ask('BLM.CREATE', 'iblt', 'CAPACITY', 100, 'KIND', 'iblt'), 'OK')
+            self.assertEqual((ask('BF.ADD', 'iblt', 'same'), ask('BF.MADD', 'iblt', 'other')), (1, [1]))
+
     def test_an_append_only_file_counts_each_key_once(self):
         with Server('--appendonly', 'yes', '--aof-use-rdb-preamble', 'no') as server:
             with server.client() as ask:

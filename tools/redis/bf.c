@@ -91,10 +91,25 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 /* ---- Adding ---- */
 
-/* Other processes may claim in a file, so only a claim tells one of them that the key is new. */
+/*
+ * Other processes may claim in a file, so only a claim tells one of them that the key is new. Where
+ * cells change both ways, a key that is added again is there twice, and a claim prevents that.
+ */
+static bool claims(const struct value *v)
+{
+	return v->name || v->both_ways;
+}
+
+/* A kind in memory that has no claims, like iblt. */
+static bool must_add(const struct value *v, int64_t r)
+{
+	return v->both_ways && r == -EOPNOTSUPP;
+}
+
 static int add_one(struct value *v, const void *bytes, size_t len)
 {
 	uint64_t keys;
+	int r;
 
 	if (v->fixed) {
 		if (blm_contains(v->f, bytes, len))
@@ -102,7 +117,8 @@ static int add_one(struct value *v, const void *bytes, size_t len)
 		if (blm_count(v->f, &keys, &(bool){ false }) == 0 && keys >= v->capacity)
 			return -EXFULL;
 	}
-	return v->name ? blm_claim(v->f, bytes, len) : blm_add(v->f, bytes, len);
+	r = claims(v) ? blm_claim(v->f, bytes, len) : blm_add(v->f, bytes, len);
+	return must_add(v, r) ? blm_add(v->f, bytes, len) : r;
 }
 
 /* Return: 1: the key was new */
@@ -142,9 +158,11 @@ static int64_t add_many(struct redis_ctx *ctx, struct value *v, struct redis_str
 	size_t n = (size_t)count;
 	struct blm_key *keys = keys_of(argv, n);
 	uint64_t *bits = calloc((n + 63) / 64, sizeof(*bits));
-	int64_t r = keys && bits ? v->name ? blm_claim_many(v->f, keys, n, bits)
+	int64_t r = keys && bits ? claims(v) ? blm_claim_many(v->f, keys, n, bits)
 		: blm_add_many(v->f, keys, n, bits) : -ENOMEM;
 
+	if (must_add(v, r))
+		r = blm_add_many(v->f, keys, n, bits);
 	if (r < 0) {
 		reply_failure(ctx, (int)r);
 	} else {
