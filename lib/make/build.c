@@ -260,7 +260,7 @@ static int fill(struct blm_build *b)
 	}
 	if (buffers)
 		blm_buffer_pool_give_back(&b->pool, buffers);
-	return r;
+	return blm_build_word(b, r);
 }
 
 static int build(struct blm_build *b)

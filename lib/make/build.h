@@ -56,6 +56,9 @@ struct blm_build_input {
 struct blm_batch blm_build_batch(const struct blm_build *b, const struct blm_build_input *in,
 				 size_t at, struct blm_key *keys, struct blm_hash *hashes);
 
+/* What a kind failed with as keys were added, in words that name the file. */
+int blm_build_word(const struct blm_build *b, int r);
+
 /* ---- build_part.c ---- */
 
 /* Can the part of a split filter be built that the parameters name? -EOPNOTSUPP, with words. */

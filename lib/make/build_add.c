@@ -64,11 +64,11 @@ static int add_to_order(struct blm_build *b, struct blm_sort *sort,
 	return r;
 }
 
-/* What a kind failed with, in words. */
-static int word_of(const struct blm_build *b, int r)
+int blm_build_word(const struct blm_build *b, int r)
 {
 	if (r == -EXFULL)
-		return blm_fail(r, "%s: %s", b->place.display, strdupa(blm_error_message()));
+		return blm_fail(r, "%s: %s; say for more keys (blm_params.capacity)",
+				b->place.display, strdupa(blm_error_message()));
 	if (r == -EMLINK)
 		return blm_fail(-EXFULL, "%s: a key comes more often than a %s filter can hold "
 				"one; leave blm_params.capacity and blm_params.cells out, and "
@@ -98,7 +98,7 @@ static int add_to_file(struct blm_build *b, const struct blm_build_input *in)
 		r = blm_buffers_add(buffers, &batch);
 	}
 	blm_buffer_pool_give_back(&b->pool, buffers);
-	return word_of(b, r);
+	return blm_build_word(b, r);
 }
 
 static int add(struct blm_build *b, const struct blm_build_input *in)

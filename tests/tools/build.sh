@@ -60,6 +60,8 @@ it_appears_whole_or_not_at_all() {
 }
 
 what_cannot_be_built_is_refused() {
+	seq 1000 > many; exits 2 bloomery build ./c --kind cuckoo -n 100 --seed 1 many; says 'c: the filter is full; say for more keys (-n)'
+	[ ! -e c ]
 	seq 10 > keys
 	exits 2 bloomery build ./f --kind stable keys; says 'say for how many'; says '(-n)'
 	exits 2 bloomery build ./f --kind approximator keys; says 'no approximator filter can be built'

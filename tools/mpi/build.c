@@ -413,7 +413,8 @@ const struct command cmd_build = {
 	.notes = "The data are those of 'bloomery build' with the same --seed, bit for bit, with "
 	"any number of ranks. Plain files are cut at lines, packed files go to one rank each. A "
 	"file that has %r in its name is one that each rank has of its own. F appears on rank 0 "
-	"when it is whole. The kinds are " RANKS_KINDS ". Rank 0 alone makes the last four.",
+	"when it is whole. The kinds are " RANKS_KINDS ". Rank 0 alone makes the last four. With "
+	"-n the cells of a cuckoo filter depend on the number of ranks.",
 	.example = "mpirun -n 4 bloomery-mpi build ./seen -n 1g -p 0.001 /data/urls-*.gz",
 	.options = options,
 	.run = run,
