@@ -164,6 +164,55 @@ START_TEST(a_sync_during_an_add_leaves_the_file_dirty)
 }
 END_TEST
 
+/* This handle syncs just before a thread takes the word. NULL: none does. */
+static struct blm_filter *syncs_first;
+
+int __real_blm_writer_take(struct blm_presence *p, int fd);
+int __wrap_blm_writer_take(struct blm_presence *p, int fd);
+
+int __wrap_blm_writer_take(struct blm_presence *p, int fd)
+{
+	struct blm_filter *other = syncs_first;
+
+	syncs_first = NULL;
+	if (other)
+		OK(blm_sync(other));
+	return __real_blm_writer_take(p, fd);
+}
+
+static const char *const announcing[] = { "counting", "cuckoo" };
+static const enum { TAKE_OUT, CLAIM, PUT_IN } changes[] = { TAKE_OUT, CLAIM, PUT_IN };
+enum { CHANGES = sizeof(changes) / sizeof(changes[0]) };
+
+/* Else a file that a power cut tore would look as if nobody had changed it since the sync. */
+START_TEST(a_change_before_which_a_sync_begins_an_epoch_announces_it)
+{
+	const char *path = a_path(), *kind = announcing[_i / CHANGES];
+	struct blm_filter *f, *other;
+	const struct blm_live *live;
+	uint64_t epoch;
+	int r;
+
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = kind, .capacity = 10000)));
+	ck_assert_int_eq(blm_claim(f, &one, sizeof(one)), 1);
+	other = opened(path, BLM_OPEN_WRITE);
+	live = live_of(current_view(f));
+	epoch = load_acquire(&live->epoch.word);
+	syncs_first = other;
+	r = changes[_i % CHANGES] == TAKE_OUT ? blm_remove(f, &one, sizeof(one))
+		: changes[_i % CHANGES] == CLAIM ? blm_claim(f, &two, sizeof(two))
+		: blm_add(f, &two, sizeof(two));
+	ck_assert_int_eq(r, 1);
+	/* an add to a counting filter takes no word, so nobody has synced */
+	ck_assert(syncs_first || load_acquire(&live->epoch.word) > epoch);
+	ck_assert_uint_eq(load_acquire(&live->announced.word), load_acquire(&live->epoch.word));
+	ck_assert_uint_eq(load_acquire(&live->written.word), load_acquire(&live->epoch.word));
+	syncs_first = NULL;
+	blm_close(other);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("kind/lone");
@@ -173,6 +222,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_remover_that_died_holds_up_nobody, 0, 3);
 	tcase_add_loop_test(tc, a_copy_gives_no_key_up_if_a_thread_was_adding, 0, 2);
 	tcase_add_test(tc, a_sync_during_an_add_leaves_the_file_dirty);
+	tcase_add_loop_test(tc, a_change_before_which_a_sync_begins_an_epoch_announces_it, 0,
+			    (int)ARRAY_LEN(announcing) * CHANGES);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
