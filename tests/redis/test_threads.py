@@ -11,10 +11,10 @@ def keys_of(i):
 
 
 class Threads(unittest.TestCase):
-    def fill(self, ask):
+    def fill(self, ask, capacity=CAPACITY):
         """Sources of 14 MB, so that a union of them runs in a thread."""
         for i in range(SOURCES):
-            self.assertEqual(ask('BLM.CREATE', f's{i}', 'CAPACITY', CAPACITY, 'RATE', '0.001', 'SEEDS', 7), 'OK')
+            self.assertEqual(ask('BLM.CREATE', f's{i}', 'CAPACITY', capacity, 'RATE', '0.001', 'SEEDS', 7), 'OK')
             ask('BF.MADD', f's{i}', *keys_of(i))
 
     def check(self, ask):
@@ -61,6 +61,49 @@ class Threads(unittest.TestCase):
             server.restart(kill=True)
             with server.client() as ask:
                 self.check(ask)
+
+    def while_a_union_runs(self, server, do):
+        """A child begins to save the data, which are small so that it is quick. `do` waits until the union has ended."""
+        with server.client() as ask, server.client() as other:
+            self.fill(ask, 800_000)
+            self.assertEqual(ask('BLM.CREATE', 'u', 'CAPACITY', 800_000, 'RATE', '0.001', 'SEEDS', 7), 'OK')
+            ask.send('BLM.UNION', 'u', *['s0'] * 600, 's1', 's2')
+            until(lambda: b'cmd=blm.union' in other('CLIENT', 'LIST'), 'the command was sent')
+            self.assertNotIsInstance(other('BGREWRITEAOF'), Error)
+            runs = other('BLM.TEST', 'u', '2-0') == b'\0'
+            do(ask, other)
+            until(lambda: b'aof_rewrite_in_progress:0' in other('INFO', 'persistence'), 'the rewrite ended')
+            if runs and other('EXISTS', 'u'):
+                until(lambda: self.is_replicated(server), 'the union is in the append-only file')
+
+    @staticmethod
+    def is_replicated(server):
+        with open(f'{server.folder}/appendonlydir/appendonly.aof.2.incr.aof', 'rb') as file:
+            commands = file.read()
+        return b'BLM.UNION' in commands or b'RESTORE' in commands
+
+    def test_a_rewrite_during_a_union_has_it_all_or_a_key_that_is_gone(self):
+        def delete(ask, other):
+            self.assertEqual((other('DEL', 'u'), ask.read()), (1, 'OK'))
+
+        def delete_sources(ask, other):
+            self.assertEqual((other('DEL', 's1', 's2'), other('PEXPIREAT', 'u', 4102444800000), ask.read()), (2, 1, 'OK'))
+
+        def pause(ask, other):
+            self.assertEqual((other('CLIENT', 'PAUSE', 100000, 'WRITE'), ask.read(), other('CLIENT', 'UNPAUSE')), ('OK',) * 3)
+
+        def leave(ask, other):
+            ask.close()
+            until(lambda: other('BLM.TEST', 'u', '2-0') == b'\1', 'the union ended')
+        for do in (delete, delete_sources, pause, leave):
+            with self.subTest(do.__name__), Server('--appendonly', 'yes', arguments=[]) as server:
+                self.while_a_union_runs(server, do)
+                server.restart(kill=True)
+                with server.client() as ask:
+                    self.assertEqual(ask('EXISTS', 'u'), 0 if do == delete else 1)
+                    self.assertEqual(ask('PEXPIRETIME', 'u'), {delete: -2, delete_sources: 4102444800000}.get(do, -1))
+                    for i in range(SOURCES if do != delete else 0):
+                        self.assertEqual(ask('BF.MEXISTS', 'u', *keys_of(i)), [1] * KEYS, i)
 
     def test_a_flush_during_a_union_and_a_publication_leaves_only_the_published_filter(self):
         with Server(more=['persist', 'files']) as server, server.client() as ask, server.client() as publish, server.client() as other:

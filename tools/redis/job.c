@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { PAUSED_MS = 100 };
 enum { NO_BLOCKING = REDIS_LUA | REDIS_MULTI | REDIS_DENY_BLOCKING };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,6 +36,11 @@ static void release(struct job *job)
 void job_free(struct job *job)
 {
 	release(job);
+	for (size_t i = 0; job->key && i <= job->room; i++)
+		if (job->key[i])
+			redis_FreeString(NULL, job->key[i]);
+	free(job->key);
+	free(job->uuid);
 	free(job);
 }
 
@@ -87,12 +93,39 @@ static int reply_for(struct redis_ctx *ctx, struct redis_string **argv, int argc
 
 static int reply(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
-	return reply_for(ctx, argv, argc, redis_GetBlockedClientPrivateData(ctx));
+	struct job *job = redis_GetBlockedClientPrivateData(ctx);
+	int r = reply_for(ctx, argv, argc, job);
+
+	if (job->end && !redis_AvoidReplicaTraffic()) {
+		job->end(ctx, job);
+		job->end = NULL;
+	}
+	return r;
 }
 
-static void free_job(struct redis_ctx *ctx, void *job)
+/* A server whose writes are paused ends at once if a command replicates. */
+static void end_later(struct redis_ctx *ctx, void *context)
 {
+	struct job *job = context;
+
+	if (redis_AvoidReplicaTraffic()) {
+		redis_CreateTimer(ctx, PAUSED_MS, end_later, job);
+		return;
+	}
+	if (redis_SelectDb(ctx, job->db) == REDIS_OK)
+		job->end(ctx, job);
 	job_free(job);
+}
+
+/* Without its client the context has no database, and that of a timer has one. */
+static void free_job(struct redis_ctx *ctx, void *context)
+{
+	struct job *job = context;
+
+	if (job->end)
+		redis_CreateTimer(ctx, 0, end_later, job);
+	else
+		job_free(job);
 }
 
 bool job_can_block(struct redis_ctx *ctx)
@@ -108,6 +141,7 @@ bool job_start(struct redis_ctx *ctx, struct job *job)
 
 	if (!job_can_block(ctx) || pthread_attr_init(&attr) != 0)
 		return false;
+	job->db = redis_GetSelectedDb(ctx);
 	job->client = redis_BlockClient(ctx, reply, NULL, free_job, 0);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	count(1);

@@ -16,11 +16,15 @@ struct job {
 	/* the main thread, after run(). NULL: as job_reply() */
 	int (*reply)(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 		     const struct job *job);
+	/* the main thread, once the job has ended, also if its client is gone. NULL: nothing */
+	void (*end)(struct redis_ctx *ctx, struct job *job);
+	int db;				/* of the client */
 	struct value *v;		/* held, as the others */
 	char name[BLM_NAME_MAX + 1];	/* to be published */
 	unsigned flags;
 	unsigned forks;			/* of the server, when the job began */
-	bool attached;
+	struct redis_string **key;	/* that have v and the others; room + 1 of them, or NULL */
+	uint8_t (*uuid)[16];		/* of their filters */
 	struct redis_blocked *client;	/* NULL: the main thread runs the job */
 	int result;
 	char message[256];

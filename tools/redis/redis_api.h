@@ -117,6 +117,8 @@ struct redis_type_methods {
 	X(int, GetContextFlags, (struct redis_ctx *)) \
 	X(int, AvoidReplicaTraffic, (void)) \
 	X(int, GetSelectedDb, (struct redis_ctx *)) \
+	X(int, SelectDb, (struct redis_ctx *, int db)) \
+	X(long long, GetAbsExpire, (struct redis_key *)) \
 	X(void, SaveUnsigned, (struct redis_io *, uint64_t)) \
 	X(uint64_t, LoadUnsigned, (struct redis_io *)) \
 	X(void, SaveDouble, (struct redis_io *, double)) \
@@ -144,6 +146,7 @@ struct redis_type_methods {
 							struct redis_type *)) \
 	X(struct redis_string *, CreateString, (struct redis_ctx *, const char *, size_t)) \
 	X(void, FreeString, (struct redis_ctx *, struct redis_string *)) \
+	X(struct redis_string *, HoldString, (struct redis_ctx *, struct redis_string *)) \
 	X(struct redis_reply *, Call, (struct redis_ctx *, const char *command, \
 				       const char *format, ...)) \
 	X(int, ReplyWithCallReply, (struct redis_ctx *, struct redis_reply *)) \
@@ -159,6 +162,7 @@ struct redis_type_methods {
 	X(int, CommandFilterArgsCount, (struct redis_filter_ctx *)) \
 	X(const struct redis_string *, CommandFilterArgGet, (struct redis_filter_ctx *, int)) \
 	X(int, CommandFilterArgReplace, (struct redis_filter_ctx *, int, struct redis_string *)) \
+	X(const char *, CallReplyStringPtr, (struct redis_reply *, size_t *ret_len)) \
 	X(int, NotifyKeyspaceEvent, (struct redis_ctx *, int type, const char *event, \
 				     struct redis_string *key)) \
 	X(int, SubscribeToKeyspaceEvents, (struct redis_ctx *, int types, redis_key_event *)) \

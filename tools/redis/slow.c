@@ -4,7 +4,8 @@
  * A command is replicated when it begins: a replica that runs it then has each key that was added
  * before, and its later commands come after it. If the server forked before a union ended, the
  * child saved a part of the union for a replica or for a new append-only file, and neither has the
- * command. So the union is replicated again at its end. A save has no data of an attached filter.
+ * command. So the union is replicated again at its end, and its data if a source is gone by then. A
+ * save has no data of an attached filter.
  */
 #include "command.h"
 #include "cuckoo.h"
@@ -15,6 +16,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ANY = 1 << SORT_FILTER | 1 << SORT_BLOOM };
 enum { SMALL = 1 << 20 };		/* bytes that are combined sooner than a thread begins */
@@ -59,12 +62,69 @@ static int unite(struct job *job)
 	return r;
 }
 
-static int united(struct redis_ctx *ctx, struct redis_string **argv, int argc,
-		  const struct job *job)
+/* Notes which filters the keys have, to know them again. Return: 0, or a negative errno */
+static int note_keys(struct redis_ctx *ctx, struct job *job, struct redis_string **key)
 {
-	if (job->client && job->result == 0 && !job->attached && job->forks != forks_seen())
-		redis_Replicate(ctx, "BLM.UNION", "v", argv + 1, (size_t)argc - 1);
-	return job_reply(ctx, job);
+	struct blm_info info = BLM_INFO;
+	int r = 0;
+
+	job->key = calloc(job->room + 1, sizeof(*job->key));
+	job->uuid = calloc(job->room + 1, sizeof(*job->uuid));
+	if (!job->key || !job->uuid)
+		return -ENOMEM;
+	for (size_t i = 0; i <= job->room && r == 0; i++) {
+		r = blm_info(i ? job->from[i - 1]->f : job->v->f, &info);
+		memcpy(job->uuid[i], info.uuid, sizeof(*job->uuid));
+		job->key[i] = redis_HoldString(ctx, key[i]);
+	}
+	return r;
+}
+
+/* Has the key number `i` the filter that it had? */
+static bool is_same(struct redis_ctx *ctx, const struct job *job, size_t i, long long *ret_expires)
+{
+	struct redis_key *key = redis_OpenKey(ctx, job->key[i], REDIS_READ);
+	struct redis_type *type = key ? redis_ModuleTypeGetType(key) : NULL;
+	struct blm_info info = BLM_INFO;
+	const struct value *v = type && (type == value_types[SORT_FILTER]
+		|| type == value_types[SORT_BLOOM]) ? redis_ModuleTypeGetValue(key) : NULL;
+	bool same = v && v->f && blm_info(v->f, &info) == 0
+		&& !memcmp(info.uuid, job->uuid[i], sizeof(*job->uuid));
+
+	*ret_expires = key ? redis_GetAbsExpire(key) : -1;
+	if (key)
+		redis_CloseKey(key);
+	return same;
+}
+
+/* Where a source is gone, the command would fail. */
+static void replicate_data(struct redis_ctx *ctx, const struct job *job, long long expires)
+{
+	struct redis_reply *reply = redis_Call(ctx, "DUMP", "s", job->key[0]);
+	size_t count;
+	const char *bytes = reply ? redis_CallReplyStringPtr(reply, &count) : NULL;
+
+	if (bytes)
+		redis_Replicate(ctx, "RESTORE", "slbcc", job->key[0], expires < 0 ? 0 : expires,
+				bytes, count, "REPLACE", "ABSTTL");
+	if (reply)
+		redis_FreeCallReply(reply);
+}
+
+static void united(struct redis_ctx *ctx, struct job *job)
+{
+	long long expires, ignored;
+	size_t i = 1;
+
+	/* a key that is gone or has another filter was replicated as such */
+	if (job->result < 0 || job->forks == forks_seen() || !is_same(ctx, job, 0, &expires))
+		return;
+	while (i <= job->room && is_same(ctx, job, i, &ignored))
+		i++;
+	if (i > job->room)
+		redis_Replicate(ctx, "BLM.UNION", "v", job->key, job->room + 1);
+	else
+		replicate_data(ctx, job, expires);
 }
 
 /* Return: false, and a reply, if one of the keys has no filter. */
@@ -168,8 +228,8 @@ int blm_union_command(struct redis_ctx *ctx, struct redis_string **argv, int arg
 		return reply_failure(ctx, -ENOMEM);
 	}
 	job->v = value_hold(into);
-	job->attached = !into->owned;
-	job->reply = united;
+	if (into->owned && note_keys(ctx, job, argv + 1) == 0)
+		job->end = united;
 	replicate_change(ctx, into, argv, argc);
 	return job_run(ctx, argv, argc, job, any_both_ways(into, job)
 		       || data_bytes(into) * job->count <= SMALL);
