@@ -115,3 +115,24 @@ class BothWays(unittest.TestCase):
             other('BLM.ADD', 's', 'y')
             self.assertEqual(ask.read(), 'OK')
             self.assertEqual(ask('BF.MEXISTS', 'a', 'x', 'none'), [1, 0])
+
+    def test_kinds_without_removal_or_claims_are_saved(self):
+        with Server('--rdb-key-save-delay', '50000') as server:
+            with server.client() as ask:
+                self.assertEqual(ask('BLM.CREATE', 'state', 'CAPACITY', 1000, 'KIND', 'hash-compact', 'SEEDS', 5), 'OK')
+                self.assertEqual(ask('BLM.CREATE', 'set', 'CAPACITY', 1000, 'KIND', 'iblt', 'SEEDS', 5), 'OK')
+                self.assertEqual(ask('BLM.CLAIM', 'state', *STAY), b'\xff' * 12 + b'\x0f')
+                self.assertIn('cannot take keys out', ask('BLM.REMOVE', 'state', *LEAVE))
+                self.assertIn('cannot tell who was first', ask('BLM.CLAIM', 'set', 'x'))
+                ask('BLM.ADD', 'set', *KEYS)
+                ask('BLM.REMOVE', 'set', *LEAVE)
+                self.assertEqual([ask('COPY', 'state', 'state-copy'), ask('COPY', 'set', 'set-copy')], [1, 1])
+                self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+                self.assertNotIsInstance(ask('BGSAVE'), Error)
+                ask('BLM.ADD', 'state', *LEAVE)
+                ask('BLM.ADD', 'set', *LEAVE)
+                wait_for(ask, 'BGSAVE', b'rdb_bgsave_in_progress:0')
+                self.assertEqual([ask('BF.CARD', name) for name in ('state', 'set')], [200, 200])
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask, ['state', 'state-copy', 'set', 'set-copy'])

@@ -95,6 +95,7 @@ static const char *const fields[FIELDS] = { "Capacity", "Size", "Number of filte
 	"Number of items inserted", "Expansion rate" };
 static const char *const field_options[FIELDS] = { "CAPACITY", "SIZE", "FILTERS", "ITEMS",
 	"EXPANSION" };
+
 int bf_fields(const struct value *v, long long ret[FIELDS])
 {
 	struct blm_info info = BLM_INFO;
