@@ -160,14 +160,13 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	struct opened o;
 	struct value *v;
 	struct spot spot;
-	const char *bytes, *error;
+	const char *bytes;
 	size_t count;
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
-	error = no_room(ctx);
-	if (error)
-		return reply_error(ctx, error);
+	if (refuse_no_room(ctx))
+		return REDIS_OK;
 	if (!key_open_new(ctx, argv[1], ANY, &o))
 		return REDIS_OK;
 	spot = spot_of(ctx, argv[1]);
@@ -185,7 +184,6 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	bool loading = spot_of(ctx, NULL).loading;
-	const char *error;
 	char name[BLM_NAME_MAX + 1];
 	struct opened o;
 	struct value *v;
@@ -195,9 +193,8 @@ static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return redis_WrongArity(ctx);
 	if (!store_name(ctx, argv[2], name))
 		return REDIS_OK;
-	error = no_room(ctx);
-	if (error)
-		return reply_error(ctx, error);
+	if (refuse_no_room(ctx))
+		return REDIS_OK;
 	if (!key_open_new(ctx, argv[1], ANY, &o))
 		return REDIS_OK;
 	v = value_new(SORT_FILTER);

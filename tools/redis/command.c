@@ -204,6 +204,15 @@ const char *no_room(struct redis_ctx *ctx)
 	return redis_GetContextFlags(ctx) & must || value_has_room() ? NULL : NO_DESCRIPTORS;
 }
 
+bool refuse_no_room(struct redis_ctx *ctx)
+{
+	const char *error = no_room(ctx);
+
+	if (error)
+		reply_error(ctx, error);
+	return error;
+}
+
 int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,
 		     int argc)
 {

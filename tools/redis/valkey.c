@@ -316,16 +316,15 @@ static struct value *load(struct redis_ctx *ctx, struct redis_string *key, const
 
 int valkey_load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
-	const char *bytes, *error;
+	const char *bytes, *error = NULL;
 	struct opened o;
 	struct value *v;
 	size_t count;
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
-	error = no_room(ctx);
-	if (error)
-		return reply_error(ctx, error);
+	if (refuse_no_room(ctx))
+		return REDIS_OK;
 	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, 0);
 	bytes = redis_StringPtrLen(argv[2], &count);
 	v = o.found != FOUND_NONE ? NULL
