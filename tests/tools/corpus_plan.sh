@@ -121,6 +121,18 @@ what_is_removed_by_mistake_is_what_was_expected() {
 	done
 }
 
+# Another process adds most keys between two batches of this one, which reads a pipe.
+mistakes_are_expected_by_the_keys_of_all_processes() {
+	documents 100000 119999 1000000 > other; mkfifo pipe; bloomery create ./f -n 23k -p 0.05 --seed 8
+	bloomery corpus dedup -F ./f -q --report report pipe > kept & exec 9> pipe
+	documents 1 1000 1000000 >&9
+	until bloomery info ./f --json > now; holds 'j["keys"] >= 100' < now; do kill -0 $!; done
+	bloomery corpus dedup -F ./f -q other > rest
+	documents 1001 2500 1000000 >&9; exec 9>&-; wait $!; cat report
+	holds 'j["total"]["units"] == 2500 and j["total"]["units_removed"] > 40' < report
+	holds 'abs(j["total"]["units_removed"] - j["total"]["by_mistake"]) < 4 * j["total"]["by_mistake_error"]' < report
+}
+
 a_page_has_what_the_report_has() {
 	documents 1 300 10 > '<a>&"'; documents 201 500 10 > b; echo broken >> b
 	bloomery corpus dedup -F ./f --create -n 10k -p 1e-9 --skip-bad -o out --report r.html '<a>&"' > /dev/null 2>&1

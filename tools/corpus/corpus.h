@@ -87,6 +87,7 @@ struct batch_of_documents {
 	size_t document_room, unit_room, key_room, hash_room, arena_room;
 	uint64_t bad;		/* lines that were left out */
 	uint64_t bytes;		/* of all lines */
+	double rate;		/* of the filter while it was asked, if keys are claimed */
 };
 
 /* ---- block.c: lines ---- */

@@ -8,6 +8,7 @@
 #include "ledger.h"
 
 #include <errno.h>
+#include <math.h>
 
 enum { SLOTS = 4096 };
 
@@ -395,18 +396,53 @@ static int ask_and_add(struct decision *w)
 			     w->kept_count);
 }
 
+/* ---- The rate at which new units are removed by mistake ---- */
+
+static struct blm_info info_of(const struct decision *w)
+{
+	struct blm_info info = BLM_INFO;
+
+	blm_info(w->ledger->f, &info);	/* where it fails, the rate is 0 */
+	return info;
+}
+
+/* While keys are claimed. It grows as a power of the number of keys. */
+static double mean_rate(const struct blm_info *before, const struct blm_info *after)
+{
+	double keys = (double)before->keys, more_keys = (double)after->keys, power;
+	double rate = before->rate_at_keys, more_rate = after->rate_at_keys;
+
+	if (!(more_keys > keys))
+		return rate;
+	if (!(keys > 0 && rate > 0 && more_rate > rate))
+		return (rate + more_rate) / 2;
+	power = log(more_rate / rate) / log(more_keys / keys);
+	return (more_keys * more_rate - keys * rate) / ((power + 1) * (more_keys - keys));
+}
+
+/* Both numbers of keys are read under the lock, so no other process adds keys between. */
 static int decide(struct decision *w)
 {
+	struct blm_info before, after;
 	int code;
 
 	if (all_judged(w)) {
+		w->batch->rate = info_of(w).rate_at_keys;
 		judge_in_order(w);
 		return DONE;
 	}
 	code = ledger_begin(w->ledger, w->journal);
 	if (code != DONE)
 		return code;
-	code = claims_at_once(w) ? claim_units(w) : ask_and_add(w);
+	before = info_of(w);
+	w->batch->rate = before.rate_at_keys;
+	if (claims_at_once(w)) {
+		code = claim_units(w);
+		after = info_of(w);
+		w->batch->rate = mean_rate(&before, &after);
+	} else {
+		code = ask_and_add(w);
+	}
 	return ledger_end(w->ledger, code);
 }
 

@@ -106,51 +106,6 @@ void print_tally(const char *name, const struct tally *t)
 
 /* ---- One file ---- */
 
-/*
- * The mean rate of the filter while its number of keys grew, in that many batches. The rate grows
- * as a power of the number. The keys of a batch are asked before they are added, unless they are
- * claimed (batches: 0).
- */
-static double mean_rate(uint64_t keys, double rate, uint64_t more_keys, double more_rate,
-			uint64_t batches)
-{
-	double from = (double)keys, to = (double)more_keys, power, last = to;
-
-	if (batches)
-		last -= (to - from) / (double)batches;
-	if (!(last > from))
-		return rate;
-	if (!(from > 0 && rate > 0 && more_rate > rate))
-		return (rate + more_rate) / 2;
-	power = log(more_rate / rate) / log(to / from);
-	more_rate = rate * pow(last / from, power);
-	return (last * more_rate - from * rate) / ((power + 1) * (last - from));
-}
-
-/*
- * How many of the units that were new are removed by mistake. The rate grows with the keys, so it
- * is computed at both ends of a piece of the input. A piece is longer where the rate grows slowly.
- */
-static void expect_mistakes(struct run *r, struct tally *t, bool now)
-{
-	enum { PART = 8, MOST = 16 << 20 };
-	uint64_t bytes = r->total.bytes + t->bytes, keys = r->rate_keys;
-	struct blm_info info = BLM_INFO;
-	double rate = r->rate;
-
-	if (!r->claims || corpus.by == BY_NGRAM || (!now && bytes < r->rate_at)
-	    || blm_info(r->filters[0], &info) < 0)
-		return;
-	r->rate = info.rate_at_keys;
-	r->rate_keys = info.keys;
-	r->rate_at = bytes + (bytes / PART < MOST ? bytes / PART : MOST);
-	rate = mean_rate(keys, rate, r->rate_keys, r->rate,
-			 r->journaled || !r->ledger.can_claim ? r->rate_batches : 0);
-	if (rate < 1)
-		t->by_mistake += (double)r->rate_units * rate / (1 - rate);
-	r->rate_units = r->rate_batches = 0;
-}
-
 static int do_batch(struct run *r, struct batch_of_documents *b, struct tally *t,
 		    struct result *result)
 {
@@ -163,9 +118,10 @@ static int do_batch(struct run *r, struct batch_of_documents *b, struct tally *t
 	units = t->units;
 	removed = t->removed;
 	count_batch(t, b);
-	r->rate_batches++;
-	r->rate_units += t->units - units - (t->removed - removed);
-	expect_mistakes(r, t, false);
+	/* how many of the units that were new are removed by mistake */
+	if (r->claims && corpus.by != BY_NGRAM && b->rate < 1)
+		t->by_mistake += (double)(t->units - units - (t->removed - removed)) * b->rate
+			/ (1 - b->rate);
 	return r->writes ? write_documents(b, result) : DONE;
 }
 
@@ -176,14 +132,12 @@ static int do_blocks(struct run *r, struct source *source, struct result *result
 	struct block block = { 0 };
 	int code = DONE, more;
 
-	expect_mistakes(r, t, true);	/* the rate that the filter has */
 	while (code == DONE && !stopping() && (more = block_read(&block, source)) != 0) {
 		code = more < 0 ? FAILED : cut_block(&r->cutter, &block, source->name, &batch);
 		if (code == DONE)
 			code = do_batch(r, &batch, t, result);
 		progress_now(r->total.documents + t->documents, r->total.bytes + source->taken);
 	}
-	expect_mistakes(r, t, true);
 	t->bad += block.too_long;
 	batch_of_documents_free(&batch);
 	block_free(&block);

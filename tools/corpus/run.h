@@ -38,11 +38,6 @@ struct run {
 	struct cutter cutter;
 	struct tally total;
 	uint64_t files, finished;	/* finished: by runs before */
-	double rate;			/* of the filter, the last time that it was computed */
-	uint64_t rate_keys;		/* in the filter then */
-	uint64_t rate_units;		/* that are kept since then */
-	uint64_t rate_batches;		/* ... in these */
-	uint64_t rate_at;		/* bytes of input at which it is computed again */
 };
 
 /* Return: an exit code, with a message where it is not DONE. */
