@@ -47,6 +47,25 @@ static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, 
 	return r < 0 ? r : 0;
 }
 
+/*
+ * The new file may be dropped, or replaced as well, before it is opened: then the name is looked up
+ * again. A name whose file is missing is not looked up for ever.
+ */
+static int open_if_changed(struct blm_filter *f, struct blm_view *now, bool behind,
+			   struct blm_view **ret_fresh)
+{
+	int r, tries = 0;
+
+	do {
+		bool changed = false;
+
+		r = look_again(f, now, behind, &changed);
+		if (r == 0 && changed)
+			r = blm_view_open(ret_fresh, f);
+	} while (r == -ENOENT && ++tries < 3);
+	return r;
+}
+
 /* Frees the views that no thread can be using any more, and no caller has by blm_data_map(). */
 static void free_older(struct blm_view *view)
 {
@@ -81,16 +100,14 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 {
 	struct blm_filter *f = (struct blm_filter *)reader;
 	struct blm_view *now, *fresh = NULL;
-	bool changed = false, behind;
+	bool behind;
 	int r = 0;
 
 	pthread_mutex_lock(&f->renewing);
 	now = atomic_load(&f->view);
 	if (now == view || !is_current(now)) {
 		behind = now->image.unsure && blm_image_is_behind(&now->image);
-		r = look_again(f, now, behind, &changed);
-		if (r == 0 && changed)
-			r = blm_view_open(&fresh, f);
+		r = open_if_changed(f, now, behind, &fresh);
 		/* a file that is copied up, or made there, stays there */
 		if (fresh && behind && now->image.fd >= 0) {
 			fresh->image.unsure = false;

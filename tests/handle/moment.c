@@ -16,7 +16,7 @@ static struct blm_filter *a, *b, *c;
 /* ---- What happens while a call waits: each hook runs once, in the place of the wait ---- */
 
 static void (*before_lock)(void), (*before_end)(void), (*before_still)(void),
-	(*before_renewal)(void);
+	(*before_renewal)(void), (*before_open)(void);
 
 static void run(void (**hook)(void))
 {
@@ -66,6 +66,15 @@ struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_vi
 	return __real_blm_view_renew(f, view);
 }
 
+int __real_blm_view_open(struct blm_view **ret, struct blm_filter *f);
+int __wrap_blm_view_open(struct blm_view **ret, struct blm_filter *f);
+
+int __wrap_blm_view_open(struct blm_view **ret, struct blm_filter *f)
+{
+	run(&before_open);
+	return __real_blm_view_open(ret, f);
+}
+
 static bool has(const struct blm_filter *f, const char *key)
 {
 	int r = blm_contains(f, key, strlen(key));
@@ -111,6 +120,44 @@ static void close_three(void)
 	blm_close(b);
 	blm_close(c);
 }
+
+/* ---- Opening the next file ---- */
+
+static void delete_a(void)
+{
+	ck_assert_int_eq(unlink(a->place.name), 0);
+}
+
+START_TEST(a_filter_that_is_dropped_after_it_was_replaced_is_stale)
+{
+	struct blm_view *view;
+
+	OK(blm_create(&a, NULL, a_path(), &small));
+	clear_by_other(a);
+	before_open = delete_a;
+	FAILS(blm_change_begin(a, &view), -ESTALE);
+	ck_assert_ptr_null(before_open);
+	blm_close(a);
+}
+END_TEST
+
+static void clear_a_again(void)
+{
+	before_open = NULL;
+	clear_by_other(a);
+}
+
+START_TEST(a_filter_that_is_replaced_twice_is_the_last_one)
+{
+	OK(blm_create(&a, NULL, a_path(), &small));
+	put(a, "old");
+	clear_by_other(a);
+	before_open = clear_a_again;
+	ck_assert_int_eq(blm_claim(a, "old", 3), 1);
+	ck_assert(has(a, "old"));
+	blm_close(a);
+}
+END_TEST
 
 /* ---- In place ---- */
 
@@ -386,6 +433,8 @@ int main(void)
 
 	prefer_memory();
 	s = begin_suite("moment");
+	tcase_add_test(t, a_filter_that_is_dropped_after_it_was_replaced_is_stale);
+	tcase_add_test(t, a_filter_that_is_replaced_twice_is_the_last_one);
 	tcase_add_test(t, an_and_in_place_keeps_keys_of_a_source_replaced_meanwhile);
 	tcase_add_test(t, a_published_filter_has_keys_of_a_source_replaced_meanwhile);
 	tcase_add_test(t, a_repeated_union_in_place_has_the_present_keys_of_its_source);
