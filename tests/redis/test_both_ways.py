@@ -96,6 +96,7 @@ class BothWays(unittest.TestCase):
             self.assertEqual(ask('BLM.CREATE', 'v', 'CAPACITY', 1000, 'KIND', 'approximator'), 'OK')
             ask('BLM.PUT', 'v', 'x', 7)
             self.assertEqual(ask('BLM.PUBLISH', 'a', 'published'), 'OK')
+            self.assertIn('of this kind in memory', ask('BLM.SYNC', 'a'))
             self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
             self.assertEqual(ask('BF.MEXISTS', 'a', 'x', 'y', 'none'), [1, 1, 0])
             self.assertEqual(ask('BLM.GET', 'v', 'x'), 7)

@@ -39,7 +39,9 @@ int blm_sync_command(struct redis_ctx *ctx, struct redis_string **argv, int argc
 	if (!key_get(ctx, argv[1], REDIS_READ, ANY, &v))
 		return REDIS_OK;
 	if (!v->name)
-		return reply_error(ctx, "ERR the filter is in memory; load the module with the "
+		return reply_error(ctx, v->both_ways ? "ERR the server has filters of this kind in "
+				   "memory; attach one of the store with BLM.ATTACH"
+				   : "ERR the filter is in memory; load the module with the "
 				   "argument store DIR");
 	job = job_new(sync, 0);
 	if (!job)
