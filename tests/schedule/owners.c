@@ -394,7 +394,7 @@ static struct blm_filter *open_handle(unsigned i, const struct crew *c)
 	header.live.parts.word = htole64(1);
 	*f = (struct blm_filter){ .write = true };
 	view = make_view(0);
-	__atomic_store(&f->view, &view, __ATOMIC_RELAXED);
+	atomic_init(&f->view, view);
 	if (c->role[i] == CLAIMER) {
 		view->presence.word[i + 1] = &header.live.slots[i + 1].word[0];
 		view->presence.taken[0] = UINT64_C(2) << i;
