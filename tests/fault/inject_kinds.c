@@ -34,7 +34,7 @@ void become(struct world *w, struct blm_params params)
  */
 static void as_cuckoo(struct world *w)
 {
-	become(w, BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6));
+	become(w, BLM_PARAMS(.kind = "cuckoo", .cells = 500, .rate = 1e-6));
 }
 
 /* Never synced: the second image is a hole, for which there may be no room. */
