@@ -56,7 +56,7 @@ static void be_exclusive(struct blm_view *view)
 	set_unshared(view, true);
 }
 
-/* The count is never 0 again: 0 says that nobody need ask. */
+/* The count is never 0 again: other handles do not ask for an owner while it is 0. */
 static void count_owner(struct blm_view *view)
 {
 	uint64_t *word = &live_of(view)->state.word, next = load_acquire(word);

@@ -72,9 +72,10 @@ struct spot {
 };
 
 /*
- * The other place of a fingerprint that is in this one, of so many. In buckets two places that are
- * two moves apart differ by the difference of two fingerprints, times a constant. So many moves
- * reach few places, which windows, of fewer cells, could not bear: there the word is mixed again.
+ * A fingerprint in `place`, one of `places`, has this other place. In buckets two places that are
+ * two moves apart differ by the difference of two fingerprints, times a constant. Therefore a long
+ * path of moves reaches few places. Windows have fewer cells and need more places, so they mix the
+ * word again.
  */
 static uint64_t other_of(uint64_t places, unsigned tag, uint64_t place, uint64_t print)
 {

@@ -46,8 +46,8 @@ static uint64_t cells_for(const struct blm_shape *s, uint64_t keys)
 }
 
 /*
- * Keys with the same fingerprint and the same two places fill these, and the next such key is
- * refused. How many sets of keys have so many, on average?
+ * Keys with the same fingerprint and the same two places fill these places, and the next such key
+ * is refused. Returns how many keys are refused for that, on average.
  */
 static double refused_of(const struct blm_shape *s)
 {

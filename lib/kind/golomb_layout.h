@@ -74,7 +74,7 @@ static inline uint64_t blocks_in(const struct code *c, uint64_t highs, uint64_t 
 	return bytes > fixed ? (bytes - fixed) * 8 / (8 * c->block_bytes + 1) : 0;
 }
 
-/* Words of the vector, where there is room for so many blocks. */
+/* Words of the vector of a filter with room for `room` blocks. */
 static inline uint64_t vector_words_for(uint64_t highs, uint64_t room)
 {
 	return (room + highs) / 64 + 1;

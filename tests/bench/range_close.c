@@ -34,7 +34,7 @@ static const char usage[] =
 	"answered no. Fails if ours denies one, or is wrong more often than it says, by more than\n"
 	"5 standard errors.\n";
 
-/* A range begins behind a key, by at most so many places. */
+/* How far behind a key a range begins, at most. */
 static const uint64_t behind[PLACES] = { WIDTH, 64 * WIDTH, 4096 * WIDTH, 0 };
 
 struct keys {

@@ -18,7 +18,7 @@ size_t surf_bytes(void *it);
 void surf_ask(void *it, const uint64_t *first, const uint64_t *last, size_t count, uint64_t *bits);
 void surf_free(void *it);
 
-/* NULL: so many bits would hold the keys themselves. */
+/* NULL: with this number of bits the keys themselves could be stored. */
 void *grafite_new(const uint64_t *keys, size_t count, double bits_per_key);
 size_t grafite_bytes(void *it);
 void grafite_ask(void *it, const uint64_t *first, const uint64_t *last, size_t count,

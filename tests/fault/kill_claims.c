@@ -145,7 +145,7 @@ static int give_all(struct blm_filter *fresh, void *context)
 
 		if (r < 0)
 			return r;
-		/* a key of which a process was told is in the old file already */
+		/* a key that a process was told it won is in the old file already */
 		if (!__atomic_load_n(&shared->told[which][key], __ATOMIC_SEQ_CST))
 			__atomic_store_n(&shared->given[which][key], 1, __ATOMIC_SEQ_CST);
 	}

@@ -184,7 +184,7 @@ static const char *const announcing[] = { "counting", "cuckoo" };
 static const enum { TAKE_OUT, CLAIM, PUT_IN } changes[] = { TAKE_OUT, CLAIM, PUT_IN };
 enum { CHANGES = sizeof(changes) / sizeof(changes[0]) };
 
-/* Else a file that a power cut tore would look as if nobody had changed it since the sync. */
+/* Otherwise a file that a power cut tore would look unchanged since the sync. */
 START_TEST(a_change_before_which_a_sync_begins_an_epoch_announces_it)
 {
 	const char *path = a_path(), *kind = announcing[_i / CHANGES];
@@ -203,7 +203,7 @@ START_TEST(a_change_before_which_a_sync_begins_an_epoch_announces_it)
 		: changes[_i % CHANGES] == CLAIM ? blm_claim(f, &two, sizeof(two))
 		: blm_add(f, &two, sizeof(two));
 	ck_assert_int_eq(r, 1);
-	/* an add to a counting filter takes no word, so nobody has synced */
+	/* an add to a counting filter takes no word, so the other handle has not synced */
 	ck_assert(syncs_first || load_acquire(&live->epoch.word) > epoch);
 	ck_assert_uint_eq(load_acquire(&live->announced.word), load_acquire(&live->epoch.word));
 	ck_assert_uint_eq(load_acquire(&live->written.word), load_acquire(&live->epoch.word));
