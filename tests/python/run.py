@@ -8,10 +8,11 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from result import Result  # noqa: E402
+from result import Result, draw_the_same  # noqa: E402
 
 
 def main():
+    draw_the_same()
     source, core, name = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f'{folder}/bloomery')

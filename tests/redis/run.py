@@ -10,10 +10,11 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from result import Result  # noqa: E402
+from result import Result, draw_the_same  # noqa: E402
 
 
 def main():
+    draw_the_same()
     source, os.environ['BLOOMERY_REDIS_MODULE'], os.environ['BLOOMERY_PROGRAM'], name = sys.argv[1:]
     os.environ['BLOOMERY_SOURCE'] = source
     if not (os.environ.get('BLOOMERY_REDIS_SERVER') or shutil.which('redis-server')):

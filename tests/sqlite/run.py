@@ -11,10 +11,11 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from result import Result  # noqa: E402
+from result import Result, draw_the_same  # noqa: E402
 
 
 def main():
+    draw_the_same()
     extension, os.environ['BLOOMERY_PROGRAM'], name = sys.argv[1:4]
     os.environ['BLOOMERY_SQLITE'] = extension.removesuffix('.so')
     if not hasattr(sqlite3.Connection, 'enable_load_extension'):

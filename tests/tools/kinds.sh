@@ -112,7 +112,7 @@ kinds_json_tells_all_there_is() {
 }
 
 a_counting_filter_counts() {
-	bloomery create ./f -n 1000 --kind counting
+	bloomery create ./f -n 100k --kind counting
 	printf 'a\nb\nb\nc\n' | bloomery add ./f
 	same "$(printf 'a\nb\nx\n' | bloomery get ./f)" "$(printf 'a\t1\nb\t2')"
 	printf 'a\nb\n' | bloomery remove ./f

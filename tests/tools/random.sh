@@ -85,4 +85,18 @@ another_device_or_file_is_not_believed() {
 	done
 }
 
+a_test_draws_the_same_numbers_in_each_run_and_new_ones_for_each_command() {
+	[ -e "${SAME_RANDOM:-}" ] || { echo '# SKIP nothing gives the same numbers here'; return 0; }
+	mkdir x y runs
+	drawn() { (cd $1; bloomery create ./f -n 1000; bloomery info ./f --json | json 'j["uuid"]'); }
+	SAME_RANDOM_RUNS=$PWD/runs drawn x > first
+	rm runs/* x/f
+	SAME_RANDOM_RUNS=$PWD/runs drawn y > again
+	SAME_RANDOM_RUNS=$PWD/runs drawn x > second
+	cmp first again
+	not cmp -s first second
+	bloomery create ./g -n 1000
+	[ "$(bloomery info ./g --json | json 'j["uuid"]')" != "$(< first)" ]
+}
+
 prove_all

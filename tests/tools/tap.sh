@@ -197,6 +197,14 @@ holds()
 	asked "$1" && same "$answer" true
 }
 
+# The library's random numbers are the same in every run of a test, if $SAME_RANDOM says by what.
+draw_the_same()
+{
+	[ -e "${SAME_RANDOM:-}" ] || return 0
+	mkdir "$top/runs"
+	export LD_PRELOAD=$SAME_RANDOM SAME_RANDOM_RUNS=$top/runs
+}
+
 prove_all()
 {
 	local tests count=0 failed=0 code name skip lacks line
@@ -225,6 +233,7 @@ prove_all()
 			set -e
 			cd "$top/$name"
 			export BLOOMERY_STORE=$PWD/store HOME=$PWD
+			draw_the_same
 			"$name"
 		) > "$top/log" 2>&1 < /dev/null
 		code=$?
@@ -245,7 +254,7 @@ prove_all()
 			sed 's/^/# /' "$top/log" | head -50
 			failed=$((failed + 1))
 		fi
-		rm -rf "${top:?}/$name"
+		rm -rf "${top:?}/$name" "$top/runs"
 	done
 	[ $failed = 0 ]
 }
