@@ -2139,15 +2139,15 @@ struct blm_bank_hit {
  * blm_bank_similar() - the rows that are most like these bits, best first; those as good as each
  * other in the order they came in
  * @bits: row_bytes of data, see blm_bank_read(); -EOPNOTSUPP for a bank of range filters
- * @ret:  room for `room` of them
+ * @ret:  space for `capacity` of them
  *
  * The answer is that of looking at all; rows whose numbers of ones differ too much to be alike
  * enough are not looked at.
- * Return: how many it found, at most `room`.
+ * Return: how many it found, at most `capacity`.
  */
 BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,
 				 const struct blm_likeness *how, struct blm_bank_hit *ret,
-				 size_t room);
+				 size_t capacity);
 
 /**
  * blm_bank_export_fps() - write it as an FPS file, in the order it was put together; of one that

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* The caller's to free. */
-static inline struct blm_info *info_room(void)
+static inline struct blm_info *info_buffer(void)
 {
 	struct blm_info *info = malloc(sizeof(*info));
 

@@ -20,10 +20,10 @@ static uint64_t values[KEYS];
 /* Each number twice: keys that come again are part of what is built. */
 static void make_keys(void)
 {
-	static char room[KEYS][LONGEST];
+	static char buffer[KEYS][LONGEST];
 
 	for (size_t i = 0; i < KEYS; i++) {
-		keys[i] = (struct blm_key){ room[i], (size_t)sprintf(room[i], "%zu", i / 2) };
+		keys[i] = (struct blm_key){ buffer[i], (size_t)sprintf(buffer[i], "%zu", i / 2) };
 		values[i] = i / 2 & 1;
 	}
 }

@@ -15,8 +15,8 @@
 static inline char *file_of(const char *path, size_t *ret_bytes)
 {
 	FILE *file = fopen(path, "re");
-	size_t room = 1 << 16, bytes = 0, n;
-	char *all = malloc(room);
+	size_t capacity = 1 << 16, bytes = 0, n;
+	char *all = malloc(capacity);
 
 	if (ret_bytes)
 		*ret_bytes = 0;
@@ -24,10 +24,10 @@ static inline char *file_of(const char *path, size_t *ret_bytes)
 		free(all);
 		return NULL;
 	}
-	while ((n = fread(all + bytes, 1, room - 1 - bytes, file)) > 0) {
+	while ((n = fread(all + bytes, 1, capacity - 1 - bytes, file)) > 0) {
 		bytes += n;
-		if (bytes == room - 1)
-			all = realloc(all, room *= 2);
+		if (bytes == capacity - 1)
+			all = realloc(all, capacity *= 2);
 	}
 	fclose(file);
 	all[bytes] = '\0';
@@ -36,12 +36,12 @@ static inline char *file_of(const char *path, size_t *ret_bytes)
 	return all;
 }
 
-static inline size_t from_hex(const char *hex, uint8_t *ret, size_t room)
+static inline size_t from_hex(const char *hex, uint8_t *ret, size_t capacity)
 {
 	size_t n = 0;
 	unsigned byte;
 
-	for (; n < room && isxdigit((unsigned char)hex[2 * n])
+	for (; n < capacity && isxdigit((unsigned char)hex[2 * n])
 	       && sscanf(hex + 2 * n, "%2x", &byte) == 1;
 	     n++)
 		ret[n] = (uint8_t)byte;
@@ -86,12 +86,12 @@ static inline char *text_field(const char *from, const char *end, const char *na
 
 /* A list of numbers: how many there are. */
 static inline uint32_t numbers_of(const char *from, const char *end, const char *name,
-				  uint64_t *ret, uint32_t room)
+				  uint64_t *ret, uint32_t capacity)
 {
 	const char *value = field(from, end, name);
 	uint32_t count = 0;
 
-	for (; value && isdigit((unsigned char)*value) && count < room;
+	for (; value && isdigit((unsigned char)*value) && count < capacity;
 	     value += strspn(value, ", \n"))
 		ret[count++] = strtoull(value, (char **)&value, 10);
 	return count;

@@ -10,23 +10,23 @@ static const uint64_t most = UINT64_C(1) << 32;
 /* All that there is to read, into memory that grows. */
 static int read_all(int fd, const char *path, uint8_t **ret, size_t *ret_len)
 {
-	size_t room = 64 << 10;
-	uint8_t *bytes = malloc(room);
+	size_t capacity = 64 << 10;
+	uint8_t *bytes = malloc(capacity);
 	ssize_t n = 1;
 
 	*ret_len = 0;
-	while (bytes && (n = read(fd, bytes + *ret_len, room - *ret_len)) != 0) {
+	while (bytes && (n = read(fd, bytes + *ret_len, capacity - *ret_len)) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			break;
 		*ret_len += (size_t)n;
-		if (*ret_len < room)
+		if (*ret_len < capacity)
 			continue;
-		if (room >= most)
+		if (capacity >= most)
 			break;
-		room *= 2;
-		*ret = realloc(bytes, room);
+		capacity *= 2;
+		*ret = realloc(bytes, capacity);
 		if (!*ret)
 			free(bytes);
 		bytes = *ret;

@@ -24,8 +24,8 @@ static const struct opt own_options[] = {
 static int read_all(const char *name, char **ret, size_t *ret_count)
 {
 	struct source source;
-	size_t used = 0, room = 1 << 16;
-	char *all = malloc(room), *more;
+	size_t used = 0, capacity = 1 << 16;
+	char *all = malloc(capacity), *more;
 	ssize_t n = 1;
 	int code = source_open(&source, name, NULL);
 
@@ -33,10 +33,10 @@ static int read_all(const char *name, char **ret, size_t *ret_count)
 		free(all);
 		return code;
 	}
-	while (all && (n = source_read(&source, all + used, room - used)) > 0) {
+	while (all && (n = source_read(&source, all + used, capacity - used)) > 0) {
 		used += (size_t)n;
-		if (used == room) {
-			more = realloc(all, room *= 2);
+		if (used == capacity) {
+			more = realloc(all, capacity *= 2);
 			if (!more)
 				free(all);
 			all = more;

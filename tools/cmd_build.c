@@ -93,13 +93,13 @@ static int add_values(struct job *job, struct batch *batch)
 {
 	uint64_t *values = malloc((batch->count + 1) * sizeof(*values));
 	const char *why = NULL;
-	char room[WHY];
+	char buffer[WHY];
 	size_t good = 0;
 	int code;
 
 	if (!values)
 		return broken("out of memory");
-	while (good < batch->count && !(why = batch_value(&values[good], batch, good, room)))
+	while (good < batch->count && !(why = batch_value(&values[good], batch, good, buffer)))
 		good++;
 	if (why)
 		batch_refuse(batch, good, why);

@@ -49,8 +49,9 @@ struct job {
 static bool hash(struct batch *batch, const struct blm_filter *f)
 {
 	batch->hash_id = blm_hash_id(f);
-	return batch_hash_room(batch) && blm_hash_many(f, batch->keys, batch->count, batch->hashes)
-		== 0 && blm_hash_id(f) == batch->hash_id;
+	return batch_hash_buffer(batch)
+	    && blm_hash_many(f, batch->keys, batch->count, batch->hashes) == 0
+	    && blm_hash_id(f) == batch->hash_id;
 }
 
 /*

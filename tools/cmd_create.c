@@ -48,12 +48,12 @@ static int out_of_memory(void)
 static int read_text(struct source *source, struct names *ret)
 {
 	const size_t most = (size_t)BLM_CREATE_MANY_MAX * (BLM_NAME_MAX + 2);
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t n;
 
 	do {
-		if (ret->bytes + 2 > room) {
-			char *more = realloc(ret->text, room += room + 65536);
+		if (ret->bytes + 2 > capacity) {
+			char *more = realloc(ret->text, capacity += capacity + 65536);
 
 			if (!more)
 				return out_of_memory();
@@ -62,7 +62,7 @@ static int read_text(struct source *source, struct names *ret)
 		if (ret->bytes > most)
 			return broken("%s: has more than %d names; make several calls",
 				      names_from, BLM_CREATE_MANY_MAX);
-		n = source_read(source, ret->text + ret->bytes, room - ret->bytes - 1);
+		n = source_read(source, ret->text + ret->bytes, capacity - ret->bytes - 1);
 		ret->bytes += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
 	if (n == 0 && ret->bytes && ret->text[ret->bytes - 1] != '\n')

@@ -42,7 +42,7 @@ struct count {
 
 struct job {
 	struct seen index;
-	uint8_t *room;
+	uint8_t *buffer;
 	size_t block, many;	/* bytes; blocks that are read at once */
 	struct digest digests[SEEN_MANY];
 	bool seen[SEEN_MANY];
@@ -53,12 +53,12 @@ struct job {
  * As many bytes as there is room for, less at the end only; none where we are to stop. Return: how
  * many, or -1 after a message.
  */
-static ssize_t read_full(int fd, const char *name, uint8_t *room, size_t bytes)
+static ssize_t read_full(int fd, const char *name, uint8_t *buffer, size_t bytes)
 {
 	size_t at = 0;
 	ssize_t n;
 
-	while (at < bytes && (n = read(fd, room + at, bytes - at)) != 0) {
+	while (at < bytes && (n = read(fd, buffer + at, bytes - at)) != 0) {
 		if (stopping())
 			return 0;
 		if (n < 0 && errno == EINTR)
@@ -98,7 +98,7 @@ static int look_at(struct job *job, const char *name, size_t bytes, struct count
 
 	for (size_t i = 0; i < blocks; i++)
 		crypto_generichash(job->digests[i].bytes, sizeof(job->digests[i].bytes),
-				   job->room + i * job->block, piece_of(job, i, bytes), NULL, 0);
+				   job->buffer + i * job->block, piece_of(job, i, bytes), NULL, 0);
 	code = seen_ask(&job->index, job->digests, blocks, job->seen);
 	for (size_t i = 0; i < blocks && code == DONE; i++) {
 		size_t piece = piece_of(job, i, bytes);
@@ -144,7 +144,7 @@ static int read_file(struct job *job, const char *name)
 	if (fd < 0)
 		return broken("%s: %s", name, strerror(errno));
 	while (code == DONE && n > 0) {
-		n = read_full(fd, name, job->room, job->many * job->block);
+		n = read_full(fd, name, job->buffer, job->many * job->block);
 		if (n > 0)
 			code = look_at(job, name, (size_t)n, &count);
 		progress_now(job->total.blocks + count.blocks, job->total.bytes + count.bytes);
@@ -170,8 +170,8 @@ static int read_files(struct job *job, int count, char **names)
 	job->block = (size_t)hashes_block_bytes(&job->index.hashes);
 	job->many = READ / job->block < 1 ? 1 : READ / job->block > SEEN_MANY ? SEEN_MANY
 		: READ / job->block;
-	job->room = malloc(job->many * job->block);
-	if (!job->room)
+	job->buffer = malloc(job->many * job->block);
+	if (!job->buffer)
 		return broken("out of memory for blocks of %zu bytes", job->block);
 	progress_begin(source_total(names, (size_t)count));
 	progress_count_in("blocks");
@@ -180,7 +180,7 @@ static int read_files(struct job *job, int count, char **names)
 	progress_end();
 	if (code == DONE && count > 1 && !stopping())
 		print(NULL, &job->total);
-	free(job->room);
+	free(job->buffer);
 	return code;
 }
 

@@ -10,7 +10,7 @@
 struct job {
 	struct blm_filter *f;
 	uint64_t *values;
-	size_t room;
+	size_t capacity;
 	uint64_t found;
 };
 
@@ -45,13 +45,13 @@ static int get(struct batch *batch, void *context)
 	struct job *job = context;
 	int64_t r;
 
-	if (batch->count > job->room) {
+	if (batch->count > job->capacity) {
 		uint64_t *values = realloc(job->values, batch->count * sizeof(*values));
 
 		if (!values)
 			return broken("out of memory");
 		job->values = values;
-		job->room = batch->count;
+		job->capacity = batch->count;
 	}
 	r = blm_get_many(job->f, batch->keys, batch->count, job->values, batch->bits);
 	if (r < 0)

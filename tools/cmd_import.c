@@ -18,12 +18,12 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-static int64_t read_stdin(void *context, void *room, size_t bytes)
+static int64_t read_stdin(void *context, void *buffer, size_t bytes)
 {
 	ssize_t n;
 
 	do
-		n = read(STDIN_FILENO, room, bytes);
+		n = read(STDIN_FILENO, buffer, bytes);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }

@@ -45,7 +45,7 @@ struct job {
 	char *text;
 	size_t text_bytes, object_bytes;	/* object_bytes: of the rows in them, about */
 	char *out;			/* joined rows, not printed yet */
-	size_t used, room;
+	size_t used, capacity;
 	_Atomic uint64_t read;		/* rows of BIG */
 	uint64_t passed, matched, joined;
 };
@@ -88,7 +88,7 @@ static int pass(struct batch *batch, void *context)
 	int64_t r;
 
 	job->read += batch->count;
-	if (!batch_hash_room(batch))
+	if (!batch_hash_buffer(batch))
 		return broken("%s: out of memory", batch->source);
 	batch->hashed = true;
 	r = blm_hash_many(job->f, batch->keys, batch->count, batch->hashes);
@@ -159,16 +159,16 @@ static int join_rows(struct job *job, const struct row *row, const struct blm_ke
 	struct row_parts parts;
 	char *to;
 
-	if (job->room - job->used < bytes) {
+	if (job->capacity - job->used < bytes) {
 		if (job->used && flush(job) != DONE)
 			return FAILED;
-		if (job->room < bytes) {
+		if (job->capacity < bytes) {
 			char *out = realloc(job->out, bytes > WRITE ? bytes : WRITE);
 
 			if (!out)
 				return broken("out of memory for a row of %zu bytes", bytes);
 			job->out = out;
-			job->room = bytes > WRITE ? bytes : WRITE;
+			job->capacity = bytes > WRITE ? bytes : WRITE;
 		}
 	}
 	row_parts_of(&parts, line);

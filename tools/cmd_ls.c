@@ -33,7 +33,7 @@ struct seen {
 	uint64_t filters, damaged, unread, estimated;
 };
 
-static bool has_room(const struct seen *seen, unsigned width)
+static bool has_space(const struct seen *seen, unsigned width)
 {
 	return !seen->width || seen->width >= width;
 }
@@ -53,18 +53,18 @@ static const char *show_keys(uint64_t keys, const char *mark)
 
 static void show_name(const struct seen *seen, const char *name, int column)
 {
-	int room = seen->width ? (int)seen->width - column : INT_MAX;
+	int columns = seen->width ? (int)seen->width - column : INT_MAX;
 	char cut[256];
 	size_t bytes;
 
-	if (room < LEAST_NAME)
-		room = LEAST_NAME;
-	bytes = fitting_bytes(name, (size_t)room);
+	if (columns < LEAST_NAME)
+		columns = LEAST_NAME;
+	bytes = fitting_bytes(name, (size_t)columns);
 	if (!name[bytes]) {
 		print_text(name);
 		return;
 	}
-	bytes = fitting_bytes(name, (size_t)room - 3);
+	bytes = fitting_bytes(name, (size_t)columns - 3);
 	snprintf(cut, sizeof(cut), "%.*s", (int)bytes, name);
 	print_text(cut);
 	fputs("...", stdout);
@@ -81,13 +81,13 @@ static const char *mark_of(const struct blm_info *i)
 static void show_head(const struct seen *seen)
 {
 	printf("%-12s %15s ", "kind", "keys  ");
-	if (has_room(seen, WITH_CAPACITY))
+	if (has_space(seen, WITH_CAPACITY))
 		printf("%14s ", "capacity");
 	printf("%5s ", "full");
 	if (has_bar(seen))
 		printf("%-*s ", BAR + 2, "");
 	printf("%8s %10s  ", "rate", "size");
-	if (has_room(seen, WITH_TIME))
+	if (has_space(seen, WITH_TIME))
 		printf("%-20s  ", "created");
 	puts("name");
 }
@@ -99,7 +99,7 @@ static void show_long(const struct seen *seen, const struct blm_info *i)
 	char full[16] = "-";
 	int column = printf("%-12s %15s ", i->kind, show_keys(i->keys, mark_of(i)));
 
-	if (has_room(seen, WITH_CAPACITY))
+	if (has_space(seen, WITH_CAPACITY))
 		column += printf("%14s ", show_number(i->capacity));
 	if (limited)
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
@@ -114,7 +114,7 @@ static void show_long(const struct seen *seen, const struct blm_info *i)
 		column += printf("%-*s ", BAR + 2, full[1] ? show_bar((double)i->keys
 				 / (double)i->capacity, BAR) : "");
 	column += printf("%8s %10s  ", show_rate(i->rate), show_bytes(i->bytes));
-	if (has_room(seen, WITH_TIME))
+	if (has_space(seen, WITH_TIME))
 		column += printf("%-20s  ", show_time(i->created));
 	show_name(seen, i->name, column);
 	putchar('\n');

@@ -56,18 +56,18 @@ static int search(const struct blm_bank *bank, const char *name, const struct bl
 {
 	struct blm_bank_hit *hits;
 	struct blm_bank_info info;
-	uint64_t room;
+	uint64_t capacity;
 	int64_t found;
 	void *query;
 	int code;
 
 	blm_bank_info(bank, &info);
-	room = top ? top : threshold ? info.rows : 10;
-	room = room < info.rows ? room : info.rows;
-	hits = calloc(room, sizeof(*hits));
+	capacity = top ? top : threshold ? info.rows : 10;
+	capacity = capacity < info.rows ? capacity : info.rows;
+	hits = calloc(capacity, sizeof(*hits));
 	query = malloc(info.row_bytes);
 	code = hits && query ? read_query(bank, name, query) : broken("similar: out of memory");
-	found = code == DONE ? blm_bank_similar(bank, query, how, hits, room) : 0;
+	found = code == DONE ? blm_bank_similar(bank, query, how, hits, capacity) : 0;
 	if (found < 0)
 		code = fail(found);
 	for (int64_t i = 0; code == DONE && i < found; i++)

@@ -20,16 +20,16 @@ enum { SUFFIX = 32 };
 static char **make_names(const char *prefix)
 {
 	size_t bytes = strlen(prefix) + SUFFIX;
-	char **names = calloc(parts, sizeof(*names)), *room = malloc(parts * bytes);
+	char **names = calloc(parts, sizeof(*names)), *text = malloc(parts * bytes);
 	int digits = snprintf(NULL, 0, "%llu", (unsigned long long)parts);
 
-	if (!names || !room) {
+	if (!names || !text) {
 		free(names);
-		free(room);
+		free(text);
 		return NULL;
 	}
 	for (uint64_t i = 0; i < parts; i++) {
-		names[i] = room + i * bytes;
+		names[i] = text + i * bytes;
 		snprintf(names[i], bytes, "%s.part-%0*llu-of-%llu", prefix, digits,
 			 (unsigned long long)i + 1, (unsigned long long)parts);
 	}

@@ -82,8 +82,8 @@ int fail(int64_t err);		/* in the library's words. Return: FAILED */
 int tell_if_cut(int code);
 /* what each message begins with; else the name of the program */
 void say_as(const char *name);
-/* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
-void hold_messages(char room[MESSAGE]);
+/* of this thread: the first one goes there, until NULL ends it; `buffer` begins empty */
+void hold_messages(char buffer[MESSAGE]);
 
 /* ---- Options that many commands have ---- */
 

@@ -24,7 +24,7 @@ struct sorted {
 	uint64_t bytes;			/* of the file, when it was opened */
 	char *window;			/* a piece of it */
 	uint64_t from;
-	size_t have, room, step;
+	size_t have, capacity, step;
 };
 
 struct line {
@@ -42,16 +42,16 @@ static int fill(struct sorted *s, uint64_t at, size_t bytes)
 {
 	size_t have = 0;
 
-	if (bytes > s->room) {
+	if (bytes > s->capacity) {
 		char *window = realloc(s->window, bytes);
 
 		if (!window) {
 			broken("%s: out of memory for a line of more than %zu bytes", s->path,
-			       s->room);
+			       s->capacity);
 			return -1;
 		}
 		s->window = window;
-		s->room = bytes;
+		s->capacity = bytes;
 	}
 	while (have < bytes) {
 		ssize_t n = pread(s->fd, s->window + have, bytes - have, (off_t)(at + have));
@@ -122,7 +122,7 @@ static int check_order(struct sorted *s)
 	struct blm_key before = { .len = 0 };
 	struct line line;
 	char *copy = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	uint64_t at = 0, number = 1;
 	int r;
 
@@ -134,7 +134,7 @@ static int check_order(struct sorted *s)
 			r = -1;
 			break;
 		}
-		if (line.key.len >= room) {
+		if (line.key.len >= capacity) {
 			char *larger = realloc(copy, 2 * line.key.len + 64);
 
 			if (!larger) {
@@ -143,7 +143,7 @@ static int check_order(struct sorted *s)
 				break;
 			}
 			copy = larger;
-			room = 2 * line.key.len + 64;
+			capacity = 2 * line.key.len + 64;
 		}
 		memcpy(copy, line.key.bytes, line.key.len);
 		before = (struct blm_key){ copy, line.key.len };

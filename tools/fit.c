@@ -7,13 +7,13 @@ static struct {
 	FILE *before;			/* stdout as it was */
 	unsigned indent, width;
 	char *line;
-	size_t bytes, room;
+	size_t bytes, capacity;
 } fit;
 
-/* Where to break, so that at most `room` columns come before it; 0: nowhere. */
-static size_t break_at(const char *text, size_t from, size_t room)
+/* Where to break, so that at most `columns` of them come before it; 0: nowhere. */
+static size_t break_at(const char *text, size_t from, size_t columns)
 {
-	size_t end = fitting_bytes(text, room), at;
+	size_t end = fitting_bytes(text, columns), at;
 
 	if (!text[end])
 		return 0;
@@ -29,18 +29,18 @@ static void put_line(void)
 {
 	const char *text = fit.line;
 	size_t lead = strspn(text, " "), indent = lead > fit.indent ? lead + 2 : fit.indent;
-	size_t room = fit.width, from = lead, end;
+	size_t columns = fit.width, from = lead, end;
 
 	if (indent > fit.width / 2)
 		indent = fit.width / 4;
-	while ((end = break_at(text, from, room))) {
+	while ((end = break_at(text, from, columns))) {
 		size_t kept = end;
 
 		while (kept > 0 && text[kept - 1] == ' ')
 			kept--;
 		fprintf(fit.before, "%.*s\n%*s", (int)kept, text, (int)indent, "");
 		text += end + strspn(text + end, " ");
-		room = fit.width - indent;
+		columns = fit.width - indent;
 		from = 0;
 	}
 	fprintf(fit.before, "%s\n", text);
@@ -51,14 +51,14 @@ static ssize_t take(void *cookie, const char *bytes, size_t count)
 {
 	(void)cookie;
 	for (size_t i = 0; i < count; i++) {
-		if (fit.bytes + 1 >= fit.room) {
-			size_t room = fit.room ? 2 * fit.room : 512;
-			char *line = realloc(fit.line, room);
+		if (fit.bytes + 1 >= fit.capacity) {
+			size_t capacity = fit.capacity ? 2 * fit.capacity : 512;
+			char *line = realloc(fit.line, capacity);
 
 			if (!line)
 				return 0;
 			fit.line = line;
-			fit.room = room;
+			fit.capacity = capacity;
 		}
 		fit.line[fit.bytes] = bytes[i] == '\n' ? '\0' : bytes[i];
 		fit.bytes++;

@@ -20,20 +20,20 @@ static int cannot(const char *file)
 /* All of it, with a NUL behind it. */
 static int read_text(char **ret, size_t *ret_bytes, int fd, const char *file)
 {
-	size_t room = 1 << 16, at = 0;
-	char *text = malloc(room);
+	size_t capacity = 1 << 16, at = 0;
+	char *text = malloc(capacity);
 	ssize_t n = 1;
 
 	while (text && n > 0) {
-		if (at + 1 == room) {
-			char *more = realloc(text, room *= 2);
+		if (at + 1 == capacity) {
+			char *more = realloc(text, capacity *= 2);
 
 			if (!more)
 				free(text);
 			text = more;
 			continue;
 		}
-		n = pread(fd, text + at, room - at - 1, (off_t)at);
+		n = pread(fd, text + at, capacity - at - 1, (off_t)at);
 		at += n > 0 ? (size_t)n : 0;
 	}
 	if (!text)

@@ -157,20 +157,20 @@ static enum json_fault without_numbers(struct json_line *l)
 
 enum json_fault json_line_parse(struct json_line *l, const char *text, size_t length)
 {
-	size_t room = length + JSON_PADDING;
+	size_t capacity = length + JSON_PADDING;
 	enum json_fault fault;
 
 	l->text = text;
 	l->length = length;
 	if (l->length > JSON_TEXT_MOST)
 		return JSON_LONG;
-	if (room > l->room || (l->room > 16 << 20 && room < 1 << 20)) {
+	if (capacity > l->capacity || (l->capacity > 16 << 20 && capacity < 1 << 20)) {
 		free(l->copy);
-		l->room = 0;
-		l->copy = malloc(room + room / 4);
+		l->capacity = 0;
+		l->copy = malloc(capacity + capacity / 4);
 		if (!l->copy)
 			return JSON_NO_MEMORY;
-		l->room = room + room / 4;
+		l->capacity = capacity + capacity / 4;
 	}
 	memset(mempcpy(l->copy, l->text, l->length), 0, JSON_PADDING);
 	fault = module.parse(l->parser, l->copy, l->length, &l->parts);

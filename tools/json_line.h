@@ -9,7 +9,7 @@
 struct json_line {
 	struct json_parser *parser;
 	char *copy;		/* of the text, with the padding of the parser */
-	size_t room;
+	size_t capacity;
 	const char *text;
 	size_t length;
 	struct json_parts parts;

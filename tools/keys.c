@@ -203,7 +203,7 @@ bool keys_are_hex(void)
 	return o.hex;
 }
 
-bool keys_need_room(void)
+bool keys_need_buffer(void)
 {
 	return o.hex || o.json || o.partition || ((o.field || o.ranges) && o.delimiter == ',');
 }
@@ -224,16 +224,16 @@ int keys_check(void)
 }
 
 /*
- * A column in quotes, as in RFC 4180; two quotes are one. No room: only its end is wanted. Return:
- * behind its end, or NULL.
+ * A column in quotes, as in RFC 4180; two quotes are one. No buffer: only its end is wanted.
+ * Return: behind its end, or NULL.
  */
-static const char *quoted(struct blm_key *ret, const char *at, const char *end, uint8_t *room)
+static const char *quoted(struct blm_key *ret, const char *at, const char *end, uint8_t *buffer)
 {
-	uint8_t *to = room;
+	uint8_t *to = buffer;
 
 	for (at++; at < end; at++) {
 		if (*at == '"' && (at + 1 == end || at[1] != '"')) {
-			*ret = (struct blm_key){ room, room ? (size_t)(to - room) : 0 };
+			*ret = (struct blm_key){ buffer, buffer ? (size_t)(to - buffer) : 0 };
 			return at + 1;
 		}
 		at += *at == '"';
@@ -247,12 +247,12 @@ static const char *quoted(struct blm_key *ret, const char *at, const char *end, 
  * One column from `at`. Return: behind its end, where a delimiter stands or the line ends; NULL:
  * its quotes do not end.
  */
-static const char *column(struct blm_key *ret, const char *at, const char *end, uint8_t *room)
+static const char *column(struct blm_key *ret, const char *at, const char *end, uint8_t *buffer)
 {
 	const char *next;
 
 	if (o.delimiter == ',' && at < end && *at == '"')
-		return quoted(ret, at, end, room);
+		return quoted(ret, at, end, buffer);
 	next = memchr(at, o.delimiter, (size_t)(end - at));
 	if (!next)
 		next = end;
@@ -261,12 +261,12 @@ static const char *column(struct blm_key *ret, const char *at, const char *end, 
 }
 
 /* The n-th column of a line, which then takes the line's place. */
-static const char *field_of(struct blm_key *key, uint64_t n, uint8_t *room)
+static const char *field_of(struct blm_key *key, uint64_t n, uint8_t *buffer)
 {
 	const char *at = key->bytes, *end = at + key->len;
 
 	for (uint64_t i = 1;; i++) {
-		at = column(key, at, end, room);
+		at = column(key, at, end, buffer);
 		if (!at || (at < end && *at != o.delimiter))
 			return "has quotes that do not end";
 		if (i == n)
@@ -332,21 +332,22 @@ static const char *no_value(char why[WHY], const struct blm_key *field)
 	return why;
 }
 
-static const char *value_in(uint64_t *ret, const struct blm_key *field, char room[WHY])
+static const char *value_in(uint64_t *ret, const struct blm_key *field, char buffer[WHY])
 {
 	char text[24] = "";
 
 	if (field->len < sizeof(text))
 		memcpy(text, field->bytes, field->len);
-	return strlen(text) == field->len && parse_value(ret, text) ? NULL : no_value(room, field);
+	return strlen(text) == field->len && parse_value(ret, text) ? NULL
+	     : no_value(buffer, field);
 }
 
-const char *given_value_of(uint64_t *ret, const struct given_key *key, char room[WHY])
+const char *given_value_of(uint64_t *ret, const struct given_key *key, char buffer[WHY])
 {
-	return value_in(ret, &(struct blm_key){ key->value, strlen(key->value) }, room);
+	return value_in(ret, &(struct blm_key){ key->value, strlen(key->value) }, buffer);
 }
 
-const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
+const char *value_of(uint64_t *ret, const struct blm_key *line, char buffer[WHY])
 {
 	struct blm_key field = *line;
 	uint8_t *unquoted = malloc(line->len + 1);
@@ -358,24 +359,24 @@ const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
 		field.len--;
 	why = field_of(&field, o.value_field ? o.value_field : 2, unquoted);
 	if (!why)
-		why = value_in(ret, &field, room);
+		why = value_in(ret, &field, buffer);
 	free(unquoted);
 	return why;
 }
 
-static const char *from_hex(struct blm_key *key, uint8_t *room)
+static const char *from_hex(struct blm_key *key, uint8_t *buffer)
 {
-	if (!parse_hex(key->bytes, key->len, room))
+	if (!parse_hex(key->bytes, key->len, buffer))
 		return "is not a key in hexadecimal digits, two for each byte";
-	*key = (struct blm_key){ room, key->len / 2 };
+	*key = (struct blm_key){ buffer, key->len / 2 };
 	return NULL;
 }
 
 /* The column that divides, a tab, and the key: both are in the line, so there is room. */
-static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *room)
+static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *buffer)
 {
 	struct blm_key column = *ret;
-	const char *why = field_of(&column, o.partition, room);
+	const char *why = field_of(&column, o.partition, buffer);
 	uint8_t *behind;
 
 	if (why)
@@ -383,8 +384,8 @@ static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *
 	if (column.len && memchr(column.bytes, '\t', column.len))
 		return "has a tab in the column that divides the keys; write it without one";
 	if (column.len)
-		memmove(room, column.bytes, column.len);
-	behind = room + column.len + 1;
+		memmove(buffer, column.bytes, column.len);
+	behind = buffer + column.len + 1;
 	behind[-1] = '\t';
 	why = field_of(ret, field, behind);
 	if (!why && o.hex)
@@ -393,12 +394,12 @@ static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *
 		return why;
 	if (ret->len)
 		memmove(behind, ret->bytes, ret->len);
-	*ret = (struct blm_key){ room, column.len + 1 + ret->len };
+	*ret = (struct blm_key){ buffer, column.len + 1 + ret->len };
 	return NULL;
 }
 
 static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field,
-			  uint8_t *room)
+			  uint8_t *buffer)
 {
 	const char *why;
 
@@ -406,17 +407,17 @@ static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint6
 	if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
 		ret->len--;
 	if (field && o.partition)
-		return divided_key_in(ret, field, room);
-	if (field && (why = field_of(ret, field, room)))
+		return divided_key_in(ret, field, buffer);
+	if (field && (why = field_of(ret, field, buffer)))
 		return why;
-	return o.hex ? from_hex(ret, room) : NULL;
+	return o.hex ? from_hex(ret, buffer) : NULL;
 }
 
 /*
  * A string is decoded, which makes it no longer. Every other value is a key as it is written: 1 and
  * 1.0 are two keys, and "1" and 1 are one.
  */
-static const char *json_key_in(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+static const char *json_key_in(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer,
 			       struct json_reader **reader)
 {
 	const struct json_pointer *pointer = o.json;
@@ -434,9 +435,9 @@ static const char *json_key_in(struct blm_key *ret, const struct blm_key *line, 
 		return o.no_key;
 	*ret = (struct blm_key){ v.text, v.length };
 	if (o.hex)
-		return from_hex(ret, room);
+		return from_hex(ret, buffer);
 	if (v.type == JSON_STRING)
-		ret->bytes = memcpy(room, v.text, v.length);
+		ret->bytes = memcpy(buffer, v.text, v.length);
 	return NULL;
 }
 
@@ -454,10 +455,10 @@ static bool is_quoted(const char *at, const char *end)
  * A range: the n-th column and the one behind it, as they stand there, or the n-th alone where it
  * is the last one. With --field it is also alone where it is A..B.
  */
-static const char *range_in(struct blm_key *ret, uint64_t n, uint8_t *room)
+static const char *range_in(struct blm_key *ret, uint64_t n, uint8_t *buffer)
 {
 	const char *at = ret->bytes, *end = at + ret->len, *behind, *last;
-	const char *why = field_of(ret, n, room);
+	const char *why = field_of(ret, n, buffer);
 	struct blm_key ignored;
 
 	if (why)
@@ -476,21 +477,21 @@ static const char *range_in(struct blm_key *ret, uint64_t n, uint8_t *room)
 	return NULL;
 }
 
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer,
 		   struct json_reader **reader)
 {
 	if (o.json)
-		return json_key_in(ret, line, room, reader);
+		return json_key_in(ret, line, buffer, reader);
 	if (o.ranges) {
 		*ret = *line;
 		if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
 			ret->len--;
-		return range_in(ret, o.field ? o.field : 1, room);
+		return range_in(ret, o.field ? o.field : 1, buffer);
 	}
-	return key_in(ret, line, o.field, room);
+	return key_in(ret, line, o.field, buffer);
 }
 
-const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer)
 {
-	return key_in(ret, line, 0, room);
+	return key_in(ret, line, 0, buffer);
 }

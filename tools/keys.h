@@ -52,20 +52,20 @@ char line_end(void);
 bool keys_are_lines(void);	/* is every key its whole line? */
 bool bad_lines_are_skipped(void);	/* --skip-bad: lines without a key are left out */
 bool keys_are_hex(void);	/* are keys written in hexadecimal digits? */
-bool keys_need_room(void);	/* are there keys that do not stand in their line as they are? */
+bool keys_need_buffer(void);	/* are there keys that do not stand in their line as they are? */
 int keys_check(void);		/* do the options agree? Return: DONE or USAGE */
 
 /*
- * The key in a line. `room` has space for as many bytes as the line. The reader of JSON is made on
- * first use, if --json-key is given; it is for one thread.
+ * The key in a line. `buffer` has space for as many bytes as the line. The reader of JSON is made
+ * on first use, if --json-key is given; it is for one thread.
  * Return: NULL, or what is wrong with the line, in words that last until the reader reads again.
  */
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer,
 		   struct json_reader **reader);
 void key_reader_free(struct json_reader *reader);
 
 /* The same of a key of the command line, which is no column of a line. */
-const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
+const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer);
 
 /*
  * What a row is made of, as it stands there, quotes included; the CR that --crlf leaves out is in
@@ -91,10 +91,10 @@ bool rows_end_in_cr(void);
 enum { WHY = 160 };
 
 /*
- * The value in a line, and that of --value. Return: NULL, or what is wrong with the line; `room` is
- * for that.
+ * The value in a line, and that of --value. Return: NULL, or what is wrong with the line, which may
+ * be in `buffer`.
  */
-const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY]);
-const char *given_value_of(uint64_t *ret, const struct given_key *key, char room[WHY]);
+const char *value_of(uint64_t *ret, const struct blm_key *line, char buffer[WHY]);
+const char *given_value_of(uint64_t *ret, const struct given_key *key, char buffer[WHY]);
 
 #endif

@@ -22,19 +22,19 @@ void batch_free(struct batch *b)
 	free(b->hashes);
 	free(b->objects);
 	free(b->text);
-	free(b->room_for_keys);
+	free(b->key_buffer);
 	*b = (struct batch){ 0 };
 }
 
-bool batch_hash_room(struct batch *b)
+bool batch_hash_buffer(struct batch *b)
 {
-	if (b->hash_room < b->count) {
+	if (b->hash_capacity < b->count) {
 		struct blm_hash *hashes = realloc(b->hashes, b->most * sizeof(*hashes));
 
 		if (!hashes)
 			return false;
 		b->hashes = hashes;
-		b->hash_room = b->most;
+		b->hash_capacity = b->most;
 	}
 	return true;
 }
@@ -94,20 +94,20 @@ int batch_refuse(struct batch *b, size_t good, const char *why)
 /* ---- Reading ---- */
 
 /* One byte more than asked for: the last line of a file may lack its end. */
-static bool make_room(struct batch *b, size_t bytes)
+static bool make_space(struct batch *b, size_t bytes)
 {
 	char *text = realloc(b->text, bytes + 1);
 	uint8_t *keys = NULL;
 
 	if (text)
 		b->text = text;
-	if (text && keys_need_room())
-		keys = realloc(b->room_for_keys, bytes + 1);
+	if (text && keys_need_buffer())
+		keys = realloc(b->key_buffer, bytes + 1);
 	if (keys)
-		b->room_for_keys = keys;
-	if (!text || (keys_need_room() && !keys))
+		b->key_buffer = keys;
+	if (!text || (keys_need_buffer() && !keys))
 		return false;
-	b->room = bytes;
+	b->capacity = bytes;
 	return true;
 }
 
@@ -118,11 +118,12 @@ static bool make_room(struct batch *b, size_t bytes)
 static bool begin(struct batch *b, const struct batch *before)
 {
 	size_t rest = before ? before->end - before->used : 0;
+	size_t bytes = BLOCK + rest / BLOCK * BLOCK;
 
 	if (rest && before == b)
 		memmove(b->text, b->text + b->used, rest);
 	b->used = b->end = 0;
-	if (b->room != BLOCK + rest / BLOCK * BLOCK && !make_room(b, BLOCK + rest / BLOCK * BLOCK))
+	if (b->capacity != bytes && !make_space(b, bytes))
 		return false;
 	if (rest && before != b)
 		memcpy(b->text, before->text + before->used, rest);
@@ -139,20 +140,20 @@ static void finish(struct batch *b)
 
 int batch_read(struct batch *b, const struct batch *before, struct source *source)
 {
-	bool room = begin(b, before);
+	bool good = begin(b, before);
 	const char *last = NULL;
 
 	while (!last) {
 		ssize_t n;
 
-		if (room && b->room - b->end < BLOCK / 2)
-			room = make_room(b, 2 * b->room);
-		if (!room) {
+		if (good && b->capacity - b->end < BLOCK / 2)
+			good = make_space(b, 2 * b->capacity);
+		if (!good) {
 			say("%s: out of memory for a line of more than %zu bytes", source->name,
 			    b->end);
 			return -1;
 		}
-		n = source_read(source, b->text + b->end, b->room - b->end);
+		n = source_read(source, b->text + b->end, b->capacity - b->end);
 		if (n < 0)
 			return -1;
 		if (n == 0) {
@@ -174,7 +175,7 @@ bool batch_give(struct batch *b, const struct given *given)
 
 	for (size_t i = 0; i < given->count; i++)
 		bytes += strlen(given->keys[i].text) + ends;
-	if (!make_room(b, bytes))
+	if (!make_space(b, bytes))
 		return false;
 	to = b->text;
 	for (size_t i = 0; i < given->count; i++)
@@ -186,21 +187,21 @@ bool batch_give(struct batch *b, const struct given *given)
 	return true;
 }
 
-const char *batch_where(char room[WHERE], const struct batch *b, size_t i)
+const char *batch_where(char buffer[WHERE], const struct batch *b, size_t i)
 {
 	size_t before = i < b->count ? lines_before(b, i) : i + b->skipped;
 
 	if (b->given)
-		snprintf(room, WHERE, "%s %s", b->given->option, b->given->keys[i].text);
+		snprintf(buffer, WHERE, "%s %s", b->given->option, b->given->keys[i].text);
 	else
-		snprintf(room, WHERE, "%s: line %" PRIu64, b->source, b->line + before + 1);
-	return room;
+		snprintf(buffer, WHERE, "%s: line %" PRIu64, b->source, b->line + before + 1);
+	return buffer;
 }
 
-const char *batch_value(uint64_t *ret, const struct batch *b, size_t i, char room[WHY])
+const char *batch_value(uint64_t *ret, const struct batch *b, size_t i, char buffer[WHY])
 {
-	return b->given ? given_value_of(ret, &b->given->keys[i], room)
-		: value_of(ret, &b->lines[i], room);
+	return b->given ? given_value_of(ret, &b->given->keys[i], buffer)
+		: value_of(ret, &b->lines[i], buffer);
 }
 
 /* ---- Splitting ---- */
@@ -228,9 +229,9 @@ static const char *find_key(struct batch *b, size_t i, struct blm_key *ret)
 {
 	const struct blm_key *line = &b->lines[i];
 	size_t at = (size_t)((const char *)line->bytes - b->text);
-	uint8_t *room = b->room_for_keys ? b->room_for_keys + at : NULL;
+	uint8_t *buffer = b->key_buffer ? b->key_buffer + at : NULL;
 
-	return b->given ? given_key_of(ret, line, room) : key_of(ret, line, room, &b->reader);
+	return b->given ? given_key_of(ret, line, buffer) : key_of(ret, line, buffer, &b->reader);
 }
 
 static void skip(struct batch *b, size_t i, const char *why)

@@ -52,15 +52,15 @@ struct batch {
 	struct blm_key *own_keys;
 	struct json_reader *reader;	/* for key_of() */
 	/* as large as text: the key of a line, where it needs room, is at the same place */
-	uint8_t *room_for_keys;
-	size_t used, end, room, most;	/* bytes, bytes, bytes; lines that there is room for */
-	size_t hash_room;
+	uint8_t *key_buffer;
+	size_t used, end, capacity, most;	/* bytes, bytes, bytes; lines that fit */
+	size_t hash_capacity;
 };
 
 void batch_free(struct batch *batch);
 
 /* Room for a hash of each key. Return: false, and as before, where there is none. */
-bool batch_hash_room(struct batch *batch);
+bool batch_hash_buffer(struct batch *batch);
 
 /* Leave out the lines whose bit is set. */
 void batch_drop(struct batch *batch);
@@ -92,10 +92,10 @@ bool batch_give(struct batch *batch, const struct given *given);
 
 /* Where its i-th line stands, for a message; in turn. */
 enum { WHERE = 512 };
-const char *batch_where(char room[WHERE], const struct batch *batch, size_t i);
+const char *batch_where(char buffer[WHERE], const struct batch *batch, size_t i);
 
 /* The value of its i-th line. Return: as value_of(). */
-const char *batch_value(uint64_t *ret, const struct batch *batch, size_t i, char room[WHY]);
+const char *batch_value(uint64_t *ret, const struct batch *batch, size_t i, char buffer[WHY]);
 
 /*
  * Find lines and keys in what was read. Return: NULL, or what is wrong with the line after the last

@@ -109,7 +109,7 @@ static void print_row(FILE *out, const struct looks *looks, const struct look *l
 	const char *count = look->keys < 0x1p63 ? show_count((uint64_t)look->keys) : "-";
 	bool warns = full(look) >= 0.8;
 	int column = fprintf(out, "%14s ", count);
-	size_t room, bytes;
+	size_t columns, bytes;
 
 	if (warns)
 		begin_colour(out, full(look) > 1 ? ALARM : CAUTION);
@@ -124,11 +124,11 @@ static void print_row(FILE *out, const struct looks *looks, const struct look *l
 		column += fprintf(out, "%6s  ", show_share(look->resident, look->bytes));
 	if (width >= LIVE_WHO)
 		column += fprintf(out, "%-24s  ", show_who(looks, look));
-	room = !width ? SIZE_MAX : width > (unsigned)column + 8 ? width - (unsigned)column : 8;
+	columns = !width ? SIZE_MAX : width > (unsigned)column + 8 ? width - (unsigned)column : 8;
 	blm_escape(name, sizeof(name), look->name, strlen(look->name), "");
-	bytes = fitting_bytes(name, room);
+	bytes = fitting_bytes(name, columns);
 	if (name[bytes])
-		fprintf(out, "%.*s...\n", (int)fitting_bytes(name, room - 3), name);
+		fprintf(out, "%.*s...\n", (int)fitting_bytes(name, columns - 3), name);
 	else
 		fprintf(out, "%s\n", name);
 }

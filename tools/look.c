@@ -29,14 +29,14 @@ static int look_at(void *context, const struct blm_info *info, int err)
 		looks->damaged++;
 		return 0;
 	}
-	if (looks->count == looks->room) {
-		size_t room = looks->room ? 2 * looks->room : 64;
-		struct look *all = realloc(looks->all, room * sizeof(*all));
+	if (looks->count == looks->capacity) {
+		size_t capacity = looks->capacity ? 2 * looks->capacity : 64;
+		struct look *all = realloc(looks->all, capacity * sizeof(*all));
 
 		if (!all)
 			return -ENOMEM;
 		looks->all = all;
-		looks->room = room;
+		looks->capacity = capacity;
 	}
 	look = &looks->all[looks->count++];
 	*look = (struct look){ .fd = -1, .unread = true, .resident = -1 };
@@ -214,7 +214,7 @@ int looks_take_again(struct looks *ret, struct looks *before, struct blm_store *
 		ret->all = malloc((before->count + 1) * sizeof(*ret->all));
 	if (ret->all) {
 		memcpy(ret->all, before->all, before->count * sizeof(*ret->all));
-		ret->count = ret->room = before->count;
+		ret->count = ret->capacity = before->count;
 		ret->damaged = before->damaged;
 		for (size_t i = 0; i < before->count; i++)
 			before->all[i].fd = -1;

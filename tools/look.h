@@ -27,11 +27,11 @@ struct opener {			/* a process that has one of the filters open */
 
 struct looks {
 	struct look *all;		/* in the order of the names' bytes */
-	size_t count, room, damaged;
+	size_t count, capacity, damaged;
 	double when;			/* by look_clock() */
 	struct opener *openers;
 	struct opening { uint32_t look, opener; } *openings;	/* which has which; by process */
-	size_t opener_count, opener_room, opening_count, opening_room;
+	size_t opener_count, opener_capacity, opening_count, opening_capacity;
 	size_t hidden;			/* processes that do not show us what they have open */
 	/* of looks that come again */
 	bool again;

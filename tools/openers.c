@@ -14,17 +14,17 @@
 
 /* ---- Processes ---- */
 
-static bool room_for(void **array, size_t *room, size_t count, size_t each)
+static bool space_for(void **array, size_t *capacity, size_t count, size_t each)
 {
 	void *larger;
 
-	if (count < *room)
+	if (count < *capacity)
 		return true;
-	larger = realloc(*array, (*room ? 2 * *room : 64) * each);
+	larger = realloc(*array, (*capacity ? 2 * *capacity : 64) * each);
 	if (!larger)
 		return false;
 	*array = larger;
-	*room = *room ? 2 * *room : 64;
+	*capacity = *capacity ? 2 * *capacity : 64;
 	return true;
 }
 
@@ -52,8 +52,8 @@ static struct opener *add_opener(struct looks *looks, int process)
 	struct stat st;
 	FILE *name;
 
-	if (!room_for((void **)&looks->openers, &looks->opener_room, looks->opener_count,
-		      sizeof(*looks->openers)))
+	if (!space_for((void **)&looks->openers, &looks->opener_capacity, looks->opener_count,
+		       sizeof(*looks->openers)))
 		return NULL;
 	opener = &looks->openers[looks->opener_count++];
 	*opener = (struct opener){ .process = process, .name = "?", .user = "?" };
@@ -84,8 +84,8 @@ static void add_opening(struct looks *looks, int process, size_t look)
 		if (looks->openings[i].look == look)
 			return;
 	}
-	if (!last || !room_for((void **)&looks->openings, &looks->opening_room,
-			       looks->opening_count, sizeof(*looks->openings)))
+	if (!last || !space_for((void **)&looks->openings, &looks->opening_capacity,
+				looks->opening_count, sizeof(*looks->openings)))
 		return;
 	looks->openings[looks->opening_count++] = (struct opening){
 		.look = (uint32_t)look, .opener = (uint32_t)(last - looks->openers),

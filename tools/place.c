@@ -160,14 +160,14 @@ static struct kept *make_kept(void)
 	return kept;
 }
 
-static ssize_t read_key_file(char *text, size_t room)
+static ssize_t read_key_file(char *text, size_t capacity)
 {
 	int fd = open(key_file, O_RDONLY | O_CLOEXEC);
 	ssize_t bytes = fd < 0 ? -1 : 1;
 	size_t count = 0;
 
-	while (bytes > 0 && count < room) {
-		bytes = read(fd, text + count, room - count);
+	while (bytes > 0 && count < capacity) {
+		bytes = read(fd, text + count, capacity - count);
 		count += bytes > 0 ? (size_t)bytes : 0;
 	}
 	if (fd >= 0)

@@ -7,15 +7,15 @@
 
 static const char *show_duration(double s)
 {
-	static char room[32];
+	static char buffer[32];
 
 	if (s < 100)
-		snprintf(room, sizeof(room), "%.1f s", s);
+		snprintf(buffer, sizeof(buffer), "%.1f s", s);
 	else if (s < 6000)
-		snprintf(room, sizeof(room), "%.0f min", s / 60);
+		snprintf(buffer, sizeof(buffer), "%.0f min", s / 60);
 	else
-		snprintf(room, sizeof(room), "%.1f h", s / 3600);
-	return room;
+		snprintf(buffer, sizeof(buffer), "%.1f h", s / 3600);
+	return buffer;
 }
 
 static void print_json(enum ranks_way way, bool best, const struct blm_plan *plan, uint32_t ranks,

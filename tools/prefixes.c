@@ -44,7 +44,7 @@ static void put(struct prefixes *to, char **at, const struct path *p, size_t len
 	*at += len + 1;
 }
 
-static bool make_room(struct prefixes *p, size_t keys, size_t bytes)
+static bool make_space(struct prefixes *p, size_t keys, size_t bytes)
 {
 	*p = (struct prefixes){ .keys = malloc(keys * sizeof(*p->keys)), .bytes = malloc(bytes) };
 	if (p->keys && p->bytes)
@@ -74,7 +74,7 @@ bool longest_prefixes(struct prefixes *ret, const struct blm_key *keys, size_t c
 
 	for (size_t k = 0; k < count; k++)
 		bytes += keys[k].len + 1;
-	if (!make_room(ret, count + 1, bytes))
+	if (!make_space(ret, count + 1, bytes))
 		return false;
 	at = ret->bytes;
 	for (size_t k = 0; k < count; k++) {
@@ -95,7 +95,7 @@ enum { AT_ONCE = 2048, BYTES_AT_ONCE = 1 << 20 };
 struct giving {
 	struct prefixes some;
 	char *at;
-	size_t room;
+	size_t capacity;
 	int64_t (*give)(const void *context, const struct prefixes *some);
 	const void *context;
 };
@@ -113,7 +113,7 @@ static int64_t give_one(struct giving *g, const struct path *p, size_t len)
 {
 	int64_t r = 0;
 
-	if (g->some.count == AT_ONCE || g->at + len + 1 > g->some.bytes + g->room)
+	if (g->some.count == AT_ONCE || g->at + len + 1 > g->some.bytes + g->capacity)
 		r = give_some(g);
 	if (r == 0)
 		put(&g->some, &g->at, p, len);
@@ -142,13 +142,13 @@ int64_t each_prefix(const struct blm_key *keys, size_t count, char delimiter,
 		    int64_t (*give)(const void *context, const struct prefixes *some),
 		    const void *context, size_t *ret_key)
 {
-	struct giving g = { .room = BYTES_AT_ONCE, .give = give, .context = context };
+	struct giving g = { .capacity = BYTES_AT_ONCE, .give = give, .context = context };
 	int64_t r = 0;
 
 	for (size_t k = 0; k < count; k++)
-		if (keys[k].len >= g.room)
-			g.room = keys[k].len + 1;
-	if (!make_room(&g.some, AT_ONCE, g.room))
+		if (keys[k].len >= g.capacity)
+			g.capacity = keys[k].len + 1;
+	if (!make_space(&g.some, AT_ONCE, g.capacity))
 		return -ENOMEM;
 	g.at = g.some.bytes;
 	for (*ret_key = 0; *ret_key < count; ++*ret_key) {

@@ -82,20 +82,21 @@ static void show_on_terminal(const char *text, double part)
 }
 
 /* How much, and how fast. */
-static void show_amount(char *to, size_t room, double seconds)
+static void show_amount(char *to, size_t capacity, double seconds)
 {
 	double rate = seconds > 0 ? (double)(p.keys - p.from) / seconds : 0;
 
 	if (!p.unit && !p.keys)
-		snprintf(to, room, "...");
+		snprintf(to, capacity, "...");
 	else if (!p.unit)
-		snprintf(to, room, rate > 0 ? "%s  %s/s" : "%s", show_bytes(p.keys),
+		snprintf(to, capacity, rate > 0 ? "%s  %s/s" : "%s", show_bytes(p.keys),
 			 show_bytes((uint64_t)rate));
 	else if (p.terminal)
-		snprintf(to, room, "%s %s  %.3g million/s", show_count(p.keys), p.unit, rate / 1e6);
-	else
-		snprintf(to, room, "%llu %s  %.3g million/s", (unsigned long long)p.keys, p.unit,
+		snprintf(to, capacity, "%s %s  %.3g million/s", show_count(p.keys), p.unit,
 			 rate / 1e6);
+	else
+		snprintf(to, capacity, "%llu %s  %.3g million/s", (unsigned long long)p.keys,
+			 p.unit, rate / 1e6);
 }
 
 static void show(double seconds)

@@ -5,17 +5,17 @@
 
 #include <errno.h>
 
-static int make_room(struct putting *p, size_t count)
+static int make_space(struct putting *p, size_t count)
 {
 	uint64_t *values;
 
-	if (count <= p->room)
+	if (count <= p->capacity)
 		return DONE;
 	values = realloc(p->values, count * sizeof(*values));
 	if (!values)
 		return broken("out of memory");
 	p->values = values;
-	p->room = count;
+	p->capacity = count;
 	return DONE;
 }
 
@@ -36,16 +36,16 @@ static int bad_value(const struct putting *p, const struct batch *batch, size_t 
 
 int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 {
-	int code = make_room(p, batch->count);
+	int code = make_space(p, batch->count);
 	const char *why = NULL;
-	char room[WHY], where[WHERE];
+	char buffer[WHY], where[WHERE];
 	size_t good = 0;
 	int64_t r;
 
 	*ret_changed = 0;
 	if (code != DONE)
 		return code;
-	while (good < batch->count && !(why = batch_value(&p->values[good], batch, good, room)))
+	while (good < batch->count && !(why = batch_value(&p->values[good], batch, good, buffer)))
 		good++;
 	r = blm_put_many(p->f, batch->keys, p->values, good, NULL);
 	if (r == -ERANGE)

@@ -8,7 +8,7 @@
 struct putting {
 	struct blm_filter *f;
 	uint64_t *values;
-	size_t room;
+	size_t capacity;
 };
 
 /*

@@ -136,7 +136,7 @@ static void sorted_free(struct sorted *s)
 	free(s->orders);
 }
 
-static bool sorted_room(struct sorted *s, size_t count, unsigned shards)
+static bool sorted_capacity(struct sorted *s, size_t count, unsigned shards)
 {
 	size_t commands = count / KEYS_A_COMMAND + (count < shards ? count : shards) + 1;
 
@@ -217,7 +217,7 @@ int remote_claim(struct remote *r, const struct blm_key *keys, size_t count, uin
 	int code = DONE;
 
 	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
-	if (!sorted_room(&s, count, r->shards)) {
+	if (!sorted_capacity(&s, count, r->shards)) {
 		code = broken("out of memory");
 	} else {
 		sort_keys(&s, keys, count, r->shards);

@@ -215,13 +215,13 @@ static char *without_login(const char *url)
 {
 	const char *scheme = strstr(url, "://"), *at = strrchr(url, '@');
 	const char *login = scheme ? scheme + 3 : url;
-	size_t room = strlen(url) + sizeof("***");
-	char *ret = malloc(room);
+	size_t bytes = strlen(url) + sizeof("***");
+	char *ret = malloc(bytes);
 
 	if (ret && (!at || at < login || !strncmp(url, "unix:", 5)))
-		snprintf(ret, room, "%s", url);
+		snprintf(ret, bytes, "%s", url);
 	else if (ret)
-		snprintf(ret, room, "%.*s***%s", (int)(login - url), url, at);
+		snprintf(ret, bytes, "%.*s***%s", (int)(login - url), url, at);
 	return ret;
 }
 

@@ -55,7 +55,7 @@ struct report {
 	bool full;			/* --full */
 	time_t now;
 	struct entry *all;		/* in the order of the names' bytes */
-	size_t count, room, damaged;
+	size_t count, capacity, damaged;
 	uint64_t keys, bytes, data_bytes;
 	size_t not_sampled;		/* filters whose bits were not read, for the budget */
 	struct history history;

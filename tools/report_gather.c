@@ -61,11 +61,11 @@ void sort_by_urgency(const struct report *report, const struct entry **ret)
 
 static char *escaped(const char *text)
 {
-	size_t room = BLM_ESCAPED_MOST * strlen(text) + 1;
-	char *ret = malloc(room);
+	size_t capacity = BLM_ESCAPED_MOST * strlen(text) + 1;
+	char *ret = malloc(capacity);
 
 	if (ret)
-		blm_escape(ret, room, text, strlen(text), "");
+		blm_escape(ret, capacity, text, strlen(text), "");
 	return ret;
 }
 
@@ -96,14 +96,14 @@ static int look_at(void *context, const struct blm_info *info, int err)
 		report->damaged++;
 		return 0;
 	}
-	if (report->count == report->room) {
-		size_t room = report->room ? 2 * report->room : 64;
-		struct entry *all = realloc(report->all, room * sizeof(*all));
+	if (report->count == report->capacity) {
+		size_t capacity = report->capacity ? 2 * report->capacity : 64;
+		struct entry *all = realloc(report->all, capacity * sizeof(*all));
 
 		if (!all)
 			return -ENOMEM;
 		report->all = all;
-		report->room = room;
+		report->capacity = capacity;
 	}
 	unread = blm_store_refresh(report->store, &now) < 0;
 	e = &report->all[report->count++];

@@ -16,11 +16,11 @@ void say_as(const char *name)
 	snprintf(begins, sizeof(begins), "%s", name);
 }
 
-void hold_messages(char room[MESSAGE])
+void hold_messages(char buffer[MESSAGE])
 {
-	held = room;
-	if (room)
-		*room = 0;
+	held = buffer;
+	if (buffer)
+		*buffer = 0;
 }
 
 /* One write, so that lines of several processes do not mix. */

@@ -44,7 +44,7 @@ bool is_same_stream(const char *a, const char *b)
  * read(2), but a request to stop is never missed: all waiting is done here, for the first writer of
  * a FIFO too, which is why it is opened without.
  */
-static ssize_t read_some(struct source *s, void *room, size_t bytes)
+static ssize_t read_some(struct source *s, void *buffer, size_t bytes)
 {
 	struct pollfd fds[] = { { .fd = s->fd, .events = POLLIN },
 				{ .fd = stop_descriptor(), .events = POLLIN } };
@@ -55,7 +55,7 @@ static ssize_t read_some(struct source *s, void *room, size_t bytes)
 			break;
 		if (stopping())
 			return 0;
-		n = read(s->fd, room, bytes);
+		n = read(s->fd, buffer, bytes);
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n < 0) {
 		say("%s: %s", s->name, strerror(errno));
@@ -205,21 +205,21 @@ void source_close(struct source *s)
 	*s = (struct source){ .fd = -1 };
 }
 
-static ssize_t read_plain(struct source *s, void *room, size_t bytes)
+static ssize_t read_plain(struct source *s, void *buffer, size_t bytes)
 {
 	if (!s->in.count)
-		return s->ended ? 0 : read_some(s, room, bytes);
+		return s->ended ? 0 : read_some(s, buffer, bytes);
 	if (bytes > s->in.count)
 		bytes = s->in.count;
-	memcpy(room, s->in.at, bytes);
+	memcpy(buffer, s->in.at, bytes);
 	s->in.at += bytes;
 	s->in.count -= bytes;
 	return (ssize_t)bytes;
 }
 
-static ssize_t read_packed(struct source *s, void *room, size_t bytes)
+static ssize_t read_packed(struct source *s, void *buffer, size_t bytes)
 {
-	struct bytes out = { room, bytes };
+	struct bytes out = { buffer, bytes };
 
 	for (;;) {
 		size_t left = s->in.count;
@@ -246,15 +246,15 @@ static ssize_t read_packed(struct source *s, void *room, size_t bytes)
 }
 
 /* A line that begins before `to` is the last one: it ends at `to` - 1 or behind. */
-static ssize_t read_part(struct source *s, void *room, size_t bytes)
+static ssize_t read_part(struct source *s, void *buffer, size_t bytes)
 {
-	ssize_t n = read_plain(s, room, bytes);
+	ssize_t n = read_plain(s, buffer, bytes);
 	size_t from = s->to - 1 > s->at ? s->to - 1 - s->at : 0;
-	const char *end = n > 0 && from < (size_t)n ? memchr((char *)room + from, s->line_end,
+	const char *end = n > 0 && from < (size_t)n ? memchr((char *)buffer + from, s->line_end,
 							     (size_t)n - from) : NULL;
 
 	if (end) {
-		n = end + 1 - (char *)room;
+		n = end + 1 - (char *)buffer;
 		s->in.count = 0;
 		s->ended = true;
 	}
@@ -263,11 +263,11 @@ static ssize_t read_part(struct source *s, void *room, size_t bytes)
 	return n;
 }
 
-ssize_t source_read(struct source *s, void *room, size_t bytes)
+ssize_t source_read(struct source *s, void *buffer, size_t bytes)
 {
 	if (s->to)
-		return read_part(s, room, bytes);
-	return s->packing ? read_packed(s, room, bytes) : read_plain(s, room, bytes);
+		return read_part(s, buffer, bytes);
+	return s->packing ? read_packed(s, buffer, bytes) : read_plain(s, buffer, bytes);
 }
 
 uint64_t source_total(char **names, size_t count)

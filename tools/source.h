@@ -56,8 +56,8 @@ void source_close(struct source *source);
  */
 bool is_same_stream(const char *a, const char *b);
 
-/* Up to `room` bytes; 0 at the end and when asked to stop; -1 after a message. */
-ssize_t source_read(struct source *source, void *room, size_t bytes);
+/* Up to `bytes` of them; 0 at the end and when asked to stop; -1 after a message. */
+ssize_t source_read(struct source *source, void *buffer, size_t bytes);
 
 /* What a file is packed with that begins so; NULL: it is plain. */
 const char *packed_with(const uint8_t *begin, size_t bytes);

@@ -35,7 +35,7 @@ static char *keep_row(struct row *ret, char *to, const struct blm_key *line,
 	}
 	to = put(to, &parts.after);
 	*ret = (struct row){ .head = { from, (size_t)(to - from) }, .key = { from, key->len } };
-	if (keys_need_room()) {
+	if (keys_need_buffer()) {
 		ret->key.bytes = to;
 		to = put(to, key);
 	}
@@ -45,15 +45,15 @@ static char *keep_row(struct row *ret, char *to, const struct blm_key *line,
 static bool more_rows(struct table *t, size_t count)
 {
 	struct row *rows;
-	size_t room = t->room ? t->room : 1024;
+	size_t capacity = t->capacity ? t->capacity : 1024;
 
-	while (room - t->count < count)
-		room *= 2;
-	rows = room == t->room ? t->rows : realloc(t->rows, room * sizeof(*rows));
+	while (capacity - t->count < count)
+		capacity *= 2;
+	rows = capacity == t->capacity ? t->rows : realloc(t->rows, capacity * sizeof(*rows));
 	if (!rows)
 		return false;
 	t->rows = rows;
-	t->room = room;
+	t->capacity = capacity;
 	return true;
 }
 
@@ -64,7 +64,7 @@ int table_keep(struct table *t, const struct batch *batch)
 	char *to;
 
 	for (size_t i = 0; i < batch->count; i++)
-		bytes += batch->lines[i].len + (keys_need_room() ? batch->keys[i].len : 0);
+		bytes += batch->lines[i].len + (keys_need_buffer() ? batch->keys[i].len : 0);
 	piece = malloc(sizeof(*piece) + bytes);
 	if (!piece || !more_rows(t, batch->count)) {
 		free(piece);

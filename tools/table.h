@@ -17,7 +17,7 @@ struct row {
 
 struct table {
 	struct row *rows;
-	size_t count, room;
+	size_t count, capacity;
 	/* the first row of each key, near the slot of its hash; NULL: free */
 	struct row **slots;
 	size_t last_slot;	/* their number is a power of two */

@@ -103,18 +103,18 @@ static bool is_space(const char *at, const char *end)
 	return true;
 }
 
-static bool more_room(struct tokens *t)
+static bool more_space(struct tokens *t)
 {
-	size_t room = t->room ? 2 * t->room : 256;
-	size_t *begin = realloc(t->begin, room * sizeof(*begin)), *end;
+	size_t capacity = t->capacity ? 2 * t->capacity : 256;
+	size_t *begin = realloc(t->begin, capacity * sizeof(*begin)), *end;
 
 	if (begin)
 		t->begin = begin;
-	end = begin ? realloc(t->end, room * sizeof(*end)) : NULL;
+	end = begin ? realloc(t->end, capacity * sizeof(*end)) : NULL;
 	if (!end)
 		return false;
 	t->end = end;
-	t->room = room;
+	t->capacity = capacity;
 	return true;
 }
 
@@ -122,7 +122,7 @@ static int add(struct tokens *t, const char *text, size_t begin, size_t end)
 {
 	if (is_space(text + begin, text + end))
 		return 0;
-	if (t->count == t->room && !more_room(t))
+	if (t->count == t->capacity && !more_space(t))
 		return -ENOMEM;
 	t->begin[t->count] = begin;
 	t->end[t->count++] = end;
@@ -130,19 +130,19 @@ static int add(struct tokens *t, const char *text, size_t begin, size_t end)
 }
 
 /* Room that one long text took is given back at the next short one. */
-static bool breaks_room(struct tokens *t, size_t length)
+static bool breaks_capacity(struct tokens *t, size_t length)
 {
 	enum { LARGE = 16 << 20 };
 
-	if (t->break_room > LARGE && length < LARGE / 16)
+	if (t->break_capacity > LARGE && length < LARGE / 16)
 		tokens_free(t);
-	if (length > t->break_room) {
+	if (length > t->break_capacity) {
 		free(t->breaks);
-		t->break_room = 0;
+		t->break_capacity = 0;
 		t->breaks = malloc(length + length / 4);
 		if (!t->breaks)
 			return false;
-		t->break_room = length + length / 4;
+		t->break_capacity = length + length / 4;
 	}
 	return true;
 }
@@ -157,7 +157,7 @@ int tokens_of(struct tokens *t, const char *text, size_t length)
 		return 0;
 	if (find_bad((const uint8_t *)text, length))
 		return -EILSEQ;
-	if (!breaks_room(t, length))
+	if (!breaks_capacity(t, length))
 		return -ENOMEM;
 	find_breaks((const uint8_t *)text, length, t->breaks);
 	for (size_t i = 1; i < length && !r; i++)

@@ -13,9 +13,9 @@
 struct tokens {
 	size_t *begin, *end;	/* bytes in the text */
 	size_t count;
-	size_t room;		/* tokens that there is room for */
+	size_t capacity;		/* tokens that there is room for */
 	char *breaks;		/* one for each byte of the text */
-	size_t break_room;
+	size_t break_capacity;
 };
 
 /* Any number of threads may ask. Return: NULL, or why there are no boundaries. */

@@ -126,7 +126,7 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 int64_t blm_bank_ask_range(const struct blm_bank *b, const struct blm_hash *first,
 			   const struct blm_hash *last, uint64_t *ret_bits);
 int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how,
-		      struct blm_bank_hit *ret, size_t room,
+		      struct blm_bank_hit *ret, size_t capacity,
 		      uint64_t *ret_rows);
 
 #endif

@@ -14,7 +14,7 @@
 /* An array that grows, in bytes. */
 struct heap {
 	uint8_t *at;
-	size_t used, room;
+	size_t used, capacity;
 };
 
 struct row {
@@ -35,14 +35,14 @@ struct blm_bank_build {
 /* Room for `bytes` bytes more, which are then in use. NULL: there is none. */
 static void *more(struct heap *h, size_t bytes)
 {
-	if (bytes > h->room - h->used) {
-		size_t room = h->room + h->room / 2 + bytes + 4096;
-		uint8_t *at = realloc(h->at, room);
+	if (bytes > h->capacity - h->used) {
+		size_t capacity = h->capacity + h->capacity / 2 + bytes + 4096;
+		uint8_t *at = realloc(h->at, capacity);
 
 		if (!at)
 			return NULL;
 		h->at = at;
-		h->room = room;
+		h->capacity = capacity;
 	}
 	h->used += bytes;
 	return h->at + h->used - bytes;

@@ -33,7 +33,7 @@ struct search {
 	double alpha, beta, least;
 	uint64_t ones;			/* of the question */
 	struct blm_bank_hit *hits;	/* a heap, the worst of them on top */
-	size_t count, room;
+	size_t count, capacity;
 };
 
 static double likeness(const struct search *s, uint64_t ones, uint64_t common)
@@ -86,7 +86,7 @@ static void sink(const struct search *s, size_t i, size_t count)
 
 static void offer(struct search *s, const struct blm_bank_hit *hit)
 {
-	if (s->count == s->room) {
+	if (s->count == s->capacity) {
 		if (is_worse(s, &s->hits[0], hit)) {
 			s->hits[0] = *hit;
 			sink(s, 0, s->count);
@@ -142,7 +142,7 @@ static uint64_t first_with(const struct blm_bank *b, uint64_t ones)
  */
 static bool allows_enough(const struct search *s, double most)
 {
-	double needed = s->count == s->room
+	double needed = s->count == s->capacity
 		&& s->hits[0].score > s->least ? s->hits[0].score : s->least;
 
 	return most >= needed * (1 - 1e-9);
@@ -186,16 +186,16 @@ static int choose(struct search *s, const struct blm_likeness *how)
 }
 
 int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how,
-		      struct blm_bank_hit *ret, size_t room,
+		      struct blm_bank_hit *ret, size_t capacity,
 		      uint64_t *ret_rows)
 {
 	struct search s = { .bank = b, .simd = b->like->part[0].simd, .least = how->threshold,
-			    .hits = ret, .room = room };
+			    .hits = ret, .capacity = capacity };
 	int r = blm_bank_check_bits(b);
 	uint64_t *words, rows;
 
 	r = r < 0 ? r : choose(&s, how);
-	if (r < 0 || !room)
+	if (r < 0 || !capacity)
 		return r;
 	words = malloc(b->row_bytes);
 	if (!words)
@@ -213,9 +213,9 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 
 BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,
 				 const struct blm_likeness *how, struct blm_bank_hit *ret,
-				 size_t room)
+				 size_t capacity)
 {
 	int r = blm_must_have(bits && how, bits ? "how" : "bits");
 
-	return r < 0 ? r : blm_bank_rank(b, bits, how, ret, room, NULL);
+	return r < 0 ? r : blm_bank_rank(b, bits, how, ret, capacity, NULL);
 }

@@ -10,13 +10,13 @@
  * Each thread's message. It is in the static TLS block, which has room for 1,664 bytes of all
  * libraries that are loaded late.
  */
-enum { ROOM = 1024 };
-static _Thread_local char text[ROOM];
+enum { MESSAGE_BYTES = 1024 };
+static _Thread_local char text[MESSAGE_BYTES];
 
 /* Names and paths are other people's bytes: one line, and nothing that acts on a terminal. */
 int blm_fail(int err, const char *format, ...)
 {
-	char raw[ROOM];
+	char raw[MESSAGE_BYTES];
 	va_list ap;
 
 	va_start(ap, format);

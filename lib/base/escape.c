@@ -62,7 +62,7 @@ static unsigned one(char ret[8], const char *from, size_t bytes, const char *kep
 	return n;
 }
 
-size_t blm_escape(char *to, size_t room, const char *from, size_t bytes, const char *kept)
+size_t blm_escape(char *to, size_t capacity, const char *from, size_t bytes, const char *kept)
 {
 	size_t at = 0;
 
@@ -71,7 +71,7 @@ size_t blm_escape(char *to, size_t room, const char *from, size_t bytes, const c
 		unsigned n = one(text, from, bytes, kept);
 		size_t len = strlen(text);
 
-		if (at + len >= room)
+		if (at + len >= capacity)
 			break;
 		memcpy(to + at, text, len);
 		at += len;

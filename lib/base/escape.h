@@ -28,6 +28,6 @@ bool blm_acts(uint32_t point);
  * Return: the bytes written, without the NUL that ends them.
  */
 enum { BLM_ESCAPED_MOST = 4 };	/* bytes for one */
-size_t blm_escape(char *to, size_t room, const char *from, size_t bytes, const char *kept);
+size_t blm_escape(char *to, size_t capacity, const char *from, size_t bytes, const char *kept);
 
 #endif

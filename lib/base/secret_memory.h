@@ -41,11 +41,11 @@ typedef uint64_t blm_two_words __attribute__((vector_size(16)));
 
 #define BLM_WIPE(bytes) \
 	do { \
-		blm_two_words room[(bytes) / sizeof(blm_two_words)]; \
+		blm_two_words buffer[(bytes) / sizeof(blm_two_words)]; \
 		\
-		for (size_t i = 0; i < ARRAY_LEN(room); i++) { \
-			room[i] = (blm_two_words){ 0 }; \
-			__asm__ volatile("" : : "r"(&room[i]) : "memory"); \
+		for (size_t i = 0; i < ARRAY_LEN(buffer); i++) { \
+			buffer[i] = (blm_two_words){ 0 }; \
+			__asm__ volatile("" : : "r"(&buffer[i]) : "memory"); \
 		} \
 	} while (0)
 

@@ -169,20 +169,20 @@ static size_t node_size(const struct blm_snapshot *p, const struct blm_page_head
 			bool leaf)
 {
 	const struct blm_node *node = blm_page_node(page, i);
-	size_t at = place_of(page, i), room, bytes;
+	size_t at = place_of(page, i), space, bytes;
 	size_t most = ((p->page_bytes - BLM_PAGE_HEAD) / 2 & ~1U) - 2;	/* two go into a page */
 
 	if (at < page->upper || at % 2 || at + BLM_NODE_HEAD > p->page_bytes)
 		return 0;
-	room = p->page_bytes - at - BLM_NODE_HEAD;
+	space = p->page_bytes - at - BLM_NODE_HEAD;
 	bytes = node->key_bytes;
-	if (bytes > room || bytes > BLM_TREE_KEY)
+	if (bytes > space || bytes > BLM_TREE_KEY)
 		return 0;
 	if (leaf && (!bytes || node->flags & ~(BLM_NODE_BIG | BLM_NODE_TABLE)))
 		return 0;
 	if (leaf)
 		bytes += node->flags & BLM_NODE_BIG ? sizeof(uint64_t) : blm_node_bytes(node);
-	if (bytes > room || (leaf && bytes + BLM_NODE_HEAD > most))
+	if (bytes > space || (leaf && bytes + BLM_NODE_HEAD > most))
 		return 0;
 	return (BLM_NODE_HEAD + bytes + 1) & ~(size_t)1;
 }

@@ -53,14 +53,14 @@ static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, 
 
 static bool take(struct blm_seen *seen, const struct blm_seen_block *block)
 {
-	if (seen->count == seen->room) {
-		size_t room = seen->room ? 2 * seen->room : 64;
-		struct blm_seen_block *more = realloc(seen->block, room * sizeof(*more));
+	if (seen->count == seen->capacity) {
+		size_t capacity = seen->capacity ? 2 * seen->capacity : 64;
+		struct blm_seen_block *more = realloc(seen->block, capacity * sizeof(*more));
 
 		if (!more)
 			return false;
 		seen->block = more;
-		seen->room = room;
+		seen->capacity = capacity;
 	}
 	seen->block[seen->count++] = *block;
 	return true;

@@ -17,7 +17,7 @@ struct blm_damage {
 /* The state of blocks that was seen before a write-back; to be recorded after it. */
 struct blm_seen {
 	struct blm_seen_block *block;
-	size_t count, room;
+	size_t count, capacity;
 	/* blocks that lost bits, and keep the records that show it */
 	int damaged;
 	struct blm_damage first;	/* of them */

@@ -277,12 +277,12 @@ int blm_import_source_skip_to(struct blm_import_source *in, uint64_t at)
 
 int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret)
 {
-	size_t room = 0;
+	size_t capacity = 0;
 	int64_t n;
 
 	do {
-		if (in->at + BLM_INCOMING_BLOCK > room) {
-			uint8_t *more = realloc(*ret, room = 2 * room + BLM_INCOMING_BLOCK);
+		if (in->at + BLM_INCOMING_BLOCK > capacity) {
+			uint8_t *more = realloc(*ret, capacity = 2 * capacity + BLM_INCOMING_BLOCK);
 
 			if (!more)
 				return blm_fail(-ENOMEM, "%s: out of memory", in->display);

@@ -10,11 +10,11 @@ struct differences {
 	int count;
 };
 
-static void append(char *list, size_t room, const char *text)
+static void append(char *list, size_t capacity, const char *text)
 {
 	size_t at = strlen(list);
 
-	snprintf(list + at, room - at, "%s%s", at ? ", " : "", text);
+	snprintf(list + at, capacity - at, "%s%s", at ? ", " : "", text);
 }
 
 static void differs(struct differences *d, const char *field, const char *noun, const char *value)

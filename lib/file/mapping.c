@@ -56,28 +56,29 @@ static int map_at(const struct blm_image *image, void *at, int protection)
  */
 static int map_aligned(struct blm_image *image, int protection, const char *path)
 {
-	size_t room = image->bytes + BLM_HUGE_PAGE;
+	size_t reserved_bytes = image->bytes + BLM_HUGE_PAGE;
 	uint8_t *reserved, *at;
 	int r;
 
-	reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	reserved = mmap(NULL, reserved_bytes, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (reserved == MAP_FAILED)
 		return -errno;
 	at = (uint8_t *)round_up((uintptr_t)reserved, BLM_HUGE_PAGE);
 	r = map_at(image, at, protection);
 	if (r < 0) {
-		munmap(reserved, room);
+		munmap(reserved, reserved_bytes);
 		return r;
 	}
 	if (blm_sigbus_note(at, image->bytes, path) < 0) {
-		munmap(reserved, room);
+		munmap(reserved, reserved_bytes);
 		return -ENOMEM;
 	}
 	/* a miss reads its own page, and not what lies around it */
 	madvise(at, image->bytes, MADV_RANDOM);
 	image->map = at;
 	image->reserved = reserved;
-	image->reserved_bytes = room;
+	image->reserved_bytes = reserved_bytes;
 	return 0;
 }
 

@@ -192,7 +192,7 @@ static int set_size(int fd, uint64_t at, uint64_t bytes, bool sparse)
  * Asked for more than there is, a file system fills up first and fails then, and others fail with
  * it in the meantime.
  */
-static bool has_room(int fd, uint64_t bytes)
+static bool has_space(int fd, uint64_t bytes)
 {
 	struct statvfs fs;
 
@@ -212,7 +212,7 @@ static int take_space(int fd, uint64_t at, uint64_t bytes, bool sparse, const ch
 	if (bytes > INT64_MAX / 2 || at > INT64_MAX / 2)
 		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path,
 				(unsigned long long)bytes);
-	r = sparse || bytes <= LITTLE || has_room(fd, bytes) ? set_size(fd, at, bytes, sparse)
+	r = sparse || bytes <= LITTLE || has_space(fd, bytes) ? set_size(fd, at, bytes, sparse)
 		: -ENOSPC;
 	if (r == -EFBIG)
 		return blm_fail(r, "%s: the file system, or a limit, allows no file of %llu bytes",

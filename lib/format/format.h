@@ -76,7 +76,7 @@ struct blm_outline {
 /* A file with all of its bytes at hand. */
 struct blm_bytes_at {
 	/* As many bytes as are asked for, fewer only where the file ends; or a negative errno. */
-	int64_t (*read)(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at);
+	int64_t (*read)(const struct blm_bytes_at *file, void *buffer, size_t bytes, uint64_t at);
 	uint64_t count;
 	const uint8_t *memory;		/* of read's own, as below */
 	int fd;

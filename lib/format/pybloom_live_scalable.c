@@ -297,8 +297,8 @@ static void make_heads(struct heads *h, const struct blm_outline *o, const struc
 	if (kept == whole->subs && (keys == o->keys || o->keys_estimated))
 		return;
 	for (unsigned i = 0; i < whole->subs; i++) {
-		uint64_t room = whole->sub[i].shape.capacity, here = i + 1 < whole->subs
-			&& room < left ? room : left;
+		uint64_t capacity = whole->sub[i].shape.capacity, here = i + 1 < whole->subs
+			&& capacity < left ? capacity : left;
 
 		blm_put_little(h->stage[i] + STAGE_KEYS, here, 8);
 		left -= here;

@@ -29,7 +29,7 @@ struct dump {
 	const char *display;
 	int failed;
 	uint8_t *out;			/* header and bits */
-	size_t count, room;
+	size_t count, capacity;
 	uint64_t most;			/* that they may be */
 };
 
@@ -136,25 +136,25 @@ static uint64_t get_double_bits(struct dump *d)
 
 /* ---- Strings ---- */
 
-static uint8_t *make_room(struct dump *d, uint64_t count)
+static uint8_t *make_space(struct dump *d, uint64_t count)
 {
-	if (count > d->room - d->count) {
-		size_t room = d->count + (size_t)count;
-		uint8_t *more = realloc(d->out, room);
+	if (count > d->capacity - d->count) {
+		size_t capacity = d->count + (size_t)count;
+		uint8_t *more = realloc(d->out, capacity);
 
 		if (!more) {
 			d->failed = blm_fail(-ENOMEM, "%s: out of memory", d->display);
 			return NULL;
 		}
 		d->out = more;
-		d->room = room;
+		d->capacity = capacity;
 	}
 	d->count += (size_t)count;
 	return d->out + d->count - count;
 }
 
 /* LZF: literals, 1 to 32 of them; or a number of bytes again from a distance back. */
-static bool unpack(uint8_t *to, size_t room, const uint8_t *from, size_t count)
+static bool unpack(uint8_t *to, size_t capacity, const uint8_t *from, size_t count)
 {
 	const uint8_t *end = from + count;
 	size_t at = 0;
@@ -164,7 +164,7 @@ static bool unpack(uint8_t *to, size_t room, const uint8_t *from, size_t count)
 
 		if (!n) {
 			n = (size_t)*from++ + 1;
-			if (n > (size_t)(end - from) || n > room - at)
+			if (n > (size_t)(end - from) || n > capacity - at)
 				return false;
 			memcpy(to + at, from, n);
 			from += n;
@@ -178,12 +178,12 @@ static bool unpack(uint8_t *to, size_t room, const uint8_t *from, size_t count)
 			return false;
 		back += (size_t)*from++ + 1;
 		n += 2;
-		if (back > at || n > room - at)
+		if (back > at || n > capacity - at)
 			return false;
 		for (; n; n--, at++)
 			to[at] = to[at - back];
 	}
-	return at == room;
+	return at == capacity;
 }
 
 /* Passes over a string, which must have this many bytes. */
@@ -217,7 +217,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 				     (unsigned long long)d->most);
 		return;
 	}
-	to = make_room(d, whole);
+	to = make_space(d, whole);
 	if (!to)
 		return;
 	if (!special)
@@ -268,7 +268,7 @@ static void convert(struct dump *d)
 	put(head, REDISBLOOM_GROWTH, get_number(d), 4);
 	if (!d->failed && (links < 1 || links > REDISBLOOM_LINKS_MOST))
 		fail(d, "it has a chain of no filters, or of more than 64");
-	if (d->failed || !make_room(d, REDISBLOOM_HEAD + links * REDISBLOOM_LINK))
+	if (d->failed || !make_space(d, REDISBLOOM_HEAD + links * REDISBLOOM_LINK))
 		return;
 	memcpy(d->out, head, sizeof(head));
 	for (unsigned i = 0; i < links && !d->failed; i++)
@@ -296,7 +296,7 @@ static void convert_cf(struct dump *d)
 	if (!d->failed && (iterations > REDIS_CUCKOO_ITERATIONS_MOST
 			   || !blm_redis_cuckoo_cells(buckets, slots, tables, expansion)))
 		fail(d, "the sizes of its tables do not go together");
-	to = d->failed ? NULL : make_room(d, sizeof(head));
+	to = d->failed ? NULL : make_space(d, sizeof(head));
 	if (!to)
 		return;
 	memcpy(to, head, sizeof(head));

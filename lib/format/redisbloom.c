@@ -246,8 +246,8 @@ static void put_link(uint8_t *to, const struct blm_shape *s)
 static void share_out(struct chain *c, uint64_t keys)
 {
 	for (unsigned i = 0; i < c->links; i++) {
-		uint64_t room = get(link_at(c, i), REDISBLOOM_LINK_ENTRIES, 8),
-			here = i + 1 < c->links && room < keys ? room : keys;
+		uint64_t entries = get(link_at(c, i), REDISBLOOM_LINK_ENTRIES, 8),
+			here = i + 1 < c->links && entries < keys ? entries : keys;
 
 		blm_put_little(link_at(c, i) + REDISBLOOM_LINK_SIZE, here, 8);
 		keys -= here;

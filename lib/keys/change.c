@@ -184,15 +184,15 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
  * full is wrong twice as often.) Where a slot ends by the clock it is one batch, after which the
  * clock is looked at again: a change that takes longer than a slot would never end.
  */
-static uint64_t room_in(const struct blm_view *view, enum blm_what what)
+static uint64_t space_in(const struct blm_view *view, enum blm_what what)
 {
 	const struct blm_kind *kind = view->root.kind;
-	uint64_t room;
+	uint64_t space;
 
-	if (!kind->room || (what != BLM_ADD && what != BLM_CLAIM))
+	if (!kind->space || (what != BLM_ADD && what != BLM_CLAIM))
 		return UINT64_MAX;
-	room = kind->room(&view->root, blm_counted_keys(view));
-	return room == UINT64_MAX ? BLM_BATCH : room ? room / 256 + 1 : 0;
+	space = kind->space(&view->root, blm_counted_keys(view));
+	return space == UINT64_MAX ? BLM_BATCH : space ? space / 256 + 1 : 0;
 }
 
 /*
@@ -215,7 +215,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		bool held = tries == 3 || only_once, again;
 		struct blm_input some = *in;
 		struct blm_view *view;
-		uint64_t room;
+		uint64_t space;
 		int64_t changed = 0, new = 0;
 		struct blm_asked asked = { 0 };
 		int r;
@@ -228,9 +228,9 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		/* one of another kind has come in its place */
 		again = !held && !kind_may_add_again(view->root.kind);
 		only_once |= again;
-		room = *count ? room_in(view, what) : UINT64_MAX;
-		some.count = room < *count ? (size_t)room : *count;
-		if (room && !again)
+		space = *count ? space_in(view, what) : UINT64_MAX;
+		some.count = space < *count ? (size_t)space : *count;
+		if (space && !again)
 			changed = change(f, view, &some, what, ret_bits, &asked);
 		if (asked.listed && (what == BLM_ADD || what == BLM_PUT) && changed != -EAGAIN)
 			new = take_off(f, view, &some, what, ret_bits);
@@ -242,11 +242,11 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		r = held ? blm_check_sigbus(view, f->place.display) : blm_change_end(f, view);
 		if (r == 0 && new < 0)
 			r = (int)new;
-		if (r == 0 && gives_keys(what) && room && !again && !held
+		if (r == 0 && gives_keys(what) && space && !again && !held
 		    && !kind_has_single_writer(view->root.kind) && changed >= 0
 		    && blm_allow_is_stale(f, view, &asked))
 			r = -EAGAIN;
-		if (r == 0 && room == 0) {
+		if (r == 0 && space == 0) {
 			r = blm_filter_extend(f, view, BLM_EXTEND_IF_FULL);
 			r = r < 0 ? r : 0;
 			tries = 0;

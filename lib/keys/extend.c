@@ -241,7 +241,7 @@ static int extend(struct blm_filter *f, struct blm_view *view, enum blm_extend_w
 
 	if (!has_all_parts(view))
 		return 0;
-	if (what == BLM_EXTEND_IF_FULL && (kind->room(&view->root, blm_counted_keys(view))
+	if (what == BLM_EXTEND_IF_FULL && (kind->space(&view->root, blm_counted_keys(view))
 					 || (!kind->turn && mend_count(view))))
 		return 0;
 	return kind->turn ? turn(f, view) : grow(f, view);

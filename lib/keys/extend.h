@@ -1,6 +1,6 @@
 /* extend.h - a filter made ready for more keys: it grows, or turns to its next slot */
-#ifndef BLM_ROOM_H
-#define BLM_ROOM_H
+#ifndef BLM_EXTEND_H
+#define BLM_EXTEND_H
 
 #include "handle/handle.h"
 
@@ -14,7 +14,7 @@ enum blm_extend_when {
 };
 
 /*
- * blm_filter_extend() - one part, or slot, more for a view whose kind has room()
+ * blm_filter_extend() - one part, or slot, more for a view whose kind has space()
  *
  * Between blm_change_begin() and nothing: the caller holds no lock of the filter, and begins anew
  * afterwards, since the view may be an old one by then. 1: done; 0: there was nothing to do, or the

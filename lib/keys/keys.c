@@ -75,11 +75,11 @@ enum { NEAR_BYTES = 2 << 20 };
 
 static int64_t ask_near(const struct blm_view *view, const struct blm_input *in, uint64_t *ret_bits)
 {
-	uint64_t room[BLM_BATCH_WORDS];
+	uint64_t buffer[BLM_BATCH_WORDS];
 	int64_t yes = 0;
 
 	for (size_t at = 0, count; at < in->count; at += count) {
-		uint64_t *bits = ret_bits ? ret_bits + at / 64 : room;
+		uint64_t *bits = ret_bits ? ret_bits + at / 64 : buffer;
 
 		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
 		view->one.contains_fixed(&view->one, in->fixed + at * in->width, in->width, count,

@@ -35,7 +35,7 @@ static bool is_call(const struct blm_view *view, enum blm_what what)
 	/* change.c tells why a fingerprint of a torn file is not taken out */
 	if (what == BLM_REMOVE && kind_has_checkpoint(kind) && part_is_torn(&view->root))
 		return false;
-	return !kind->room && !kind->holds_keys && !view->checks_keys
+	return !kind->space && !kind->holds_keys && !view->checks_keys
 	    && !wants_keys(&view->hasher)
 	    && !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 }

@@ -189,14 +189,14 @@ static bool sort(struct blm_buffers *buffers, const struct blm_batch *batch)
 	struct blm_hash *entries = buffers->entries;
 	uint64_t blocks = blocks_of(buffers->of->part);
 	unsigned shift = buffers->of->shift - BLOCK_SHIFT;
-	size_t count = batch->count, room = buffers->of->room;
+	size_t count = batch->count, capacity = buffers->of->capacity;
 	uint32_t *used = buffers->used, most = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t piece = scale(hashes[i].hi, blocks) >> shift;
 		uint32_t at = used[piece]++;
 
-		entries[piece * room + at] = hashes[i];
+		entries[piece * capacity + at] = hashes[i];
 		most = at > most ? at : most;
 	}
 	return most >= buffers->of->nearly;
@@ -214,7 +214,7 @@ static void apply(struct blm_buffers *buffers, uint64_t piece)
 	enum { TOGETHER = 1024 };
 	struct blm_part *part = buffers->of->part;
 	const struct blm_hash *hashes = (const struct blm_hash *)buffers->entries + piece
-		* buffers->of->room;
+		* buffers->of->capacity;
 	uint64_t changed[TOGETHER / 64];
 	bool marked = blm_piece_is_marked(buffers->of, piece);
 

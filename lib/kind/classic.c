@@ -298,7 +298,7 @@ static inline __attribute__((always_inline)) bool sort_by(struct blm_buffers *bu
 			uint64_t cell = cells_next(&cells, p, walked), piece = cell >> of->shift;
 			uint32_t used = buffers->used[piece]++;
 
-			entries[piece * of->room + used] = number | (cell & in_piece);
+			entries[piece * of->capacity + used] = number | (cell & in_piece);
 			full |= used >= of->nearly;
 		}
 	}
@@ -315,7 +315,7 @@ static void apply(struct blm_buffers *buffers, uint64_t piece)
 {
 	enum { AHEAD = 16 };
 	const struct blm_filling *of = buffers->of;
-	const uint64_t *entries = (const uint64_t *)buffers->entries + piece * of->room,
+	const uint64_t *entries = (const uint64_t *)buffers->entries + piece * of->capacity,
 		in_piece = (UINT64_C(1) << of->shift) - 1;
 	uint64_t *words = (uint64_t *)of->part->bytes + (piece << of->shift) / 64;
 	bool marked = blm_piece_is_marked(of, piece);

@@ -392,7 +392,7 @@ static int search(const struct blm_part *part, const struct spot *at, uint64_t *
 	return -EXFULL;
 }
 
-static int make_room_for(struct blm_part *part, const struct spot *at)
+static int make_space_for(struct blm_part *part, const struct spot *at)
 {
 	uint64_t steps[SEARCHED], empty = 0;
 	int found = search(part, at, steps, &empty);
@@ -440,7 +440,7 @@ static int add_hash(struct blm_part *part, const struct blm_hash *hash)
 	if (is_full_of(part, at.place, second, at.print)
 	    && is_full_of(part, second, at.place, at.print))
 		return blm_fail(-EMLINK, "the two places of a key are full of it");
-	return make_room_for(part, &at);
+	return make_space_for(part, &at);
 }
 
 static int add(struct blm_part *part, const struct blm_hashed *key)

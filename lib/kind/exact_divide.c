@@ -26,7 +26,7 @@ struct tally {
 
 struct tallies {
 	struct tally *at;		/* a hash table while keys are counted; then in order */
-	uint64_t count, room;		/* room: a power of 2 */
+	uint64_t count, capacity;		/* capacity: a power of 2 */
 };
 
 /* ---- Counting ---- */
@@ -35,23 +35,24 @@ static struct tally *find(const struct tallies *t, uint32_t column)
 {
 	uint64_t i = column * UINT64_C(0x9E3779B97F4A7C15) >> 20;
 
-	while (t->at[i & (t->room - 1)].column != column
-	       && (t->at[i & (t->room - 1)].keys || t->at[i & (t->room - 1)].others))
+	while (t->at[i & (t->capacity - 1)].column != column
+	       && (t->at[i & (t->capacity - 1)].keys || t->at[i & (t->capacity - 1)].others))
 		i++;
-	return &t->at[i & (t->room - 1)];
+	return &t->at[i & (t->capacity - 1)];
 }
 
-static int make_room(struct tallies *t)
+static int make_space(struct tallies *t)
 {
-	struct tallies more = { .count = t->count, .room = t->room ? 2 * t->room : 1024 };
+	struct tallies more = { .count = t->count,
+				.capacity = t->capacity ? 2 * t->capacity : 1024 };
 
-	if (t->count < t->room / 2)
+	if (t->count < t->capacity / 2)
 		return 0;
-	more.at = calloc(more.room, sizeof(*more.at));
+	more.at = calloc(more.capacity, sizeof(*more.at));
 	if (!more.at)
 		return blm_fail(-ENOMEM, "no memory to count the keys of %llu columns",
 				(unsigned long long)t->count);
-	for (uint64_t i = 0; i < t->room; i++)
+	for (uint64_t i = 0; i < t->capacity; i++)
 		if (t->at[i].keys || t->at[i].others)
 			*find(&more, t->at[i].column) = t->at[i];
 	free(t->at);
@@ -71,7 +72,7 @@ static int count_list(struct tallies *t, const struct blm_sorted *list, bool oth
 		for (size_t i = 0; r == 0 && i < some && t->count <= COLUMNS_MOST; i++) {
 			struct tally *column;
 
-			r = make_room(t);
+			r = make_space(t);
 			if (r < 0)
 				break;
 			column = find(t, column_of(&hashes[i]));
@@ -95,7 +96,7 @@ static void put_in_order(struct tallies *t)
 {
 	uint64_t count = 0;
 
-	for (uint64_t i = 0; i < t->room; i++)
+	for (uint64_t i = 0; i < t->capacity; i++)
 		if (t->at[i].keys || t->at[i].others)
 			t->at[count++] = t->at[i];
 	if (count)

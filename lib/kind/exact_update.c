@@ -17,7 +17,7 @@ struct revision {
 	struct blm_others rest;
 	struct blm_shape shape;		/* of the layer */
 	struct blm_hash *hashes;
-	size_t room;
+	size_t capacity;
 	uint64_t yes;			/* of the universe, that the filter has */
 };
 
@@ -46,14 +46,14 @@ static int read_changed(const struct blm_sorted *changed, uint64_t from, struct 
 
 static int note(struct revision *v, const struct blm_hash *hash)
 {
-	if (v->changed.count == v->room) {
-		size_t room = v->room ? 2 * v->room : 1024;
-		struct blm_hash *more = realloc(v->hashes, room * sizeof(*more));
+	if (v->changed.count == v->capacity) {
+		size_t capacity = v->capacity ? 2 * v->capacity : 1024;
+		struct blm_hash *more = realloc(v->hashes, capacity * sizeof(*more));
 
 		if (!more)
-			return blm_fail(-ENOMEM, "no memory for %zu answers that change", room);
+			return blm_fail(-ENOMEM, "no memory for %zu answers that change", capacity);
 		v->hashes = more;
-		v->room = room;
+		v->capacity = capacity;
 	}
 	v->hashes[v->changed.count++] = *hash;
 	return 0;

@@ -74,17 +74,17 @@ static inline uint64_t blocks_in(const struct code *c, uint64_t highs, uint64_t 
 	return bytes > fixed ? (bytes - fixed) * 8 / (8 * c->block_bytes + 1) : 0;
 }
 
-/* Words of the vector of a filter with room for `room` blocks. */
-static inline uint64_t vector_words_for(uint64_t highs, uint64_t room)
+/* Words of the vector of a filter with space for `capacity` blocks. */
+static inline uint64_t vector_words_for(uint64_t highs, uint64_t capacity)
 {
-	return (room + highs) / 64 + 1;
+	return (capacity + highs) / 64 + 1;
 }
 
 /*
  * After the head: samples, vector, blocks. All follows from what the head says, and that is checked
  * against the bytes there are.
  */
-static inline void set_layout(struct layout *at, const struct blm_part *part, uint64_t room)
+static inline void set_layout(struct layout *at, const struct blm_part *part, uint64_t capacity)
 {
 	uint64_t rest = bits_below(at->code.divisor);
 
@@ -93,7 +93,7 @@ static inline void set_layout(struct layout *at, const struct blm_part *part, ui
 	at->high_mask = (UINT64_C(1) << rest >> 1) - 1;
 	at->samples = (const uint32_t *)(part->bytes + HEAD_BYTES);
 	at->vector = (const uint64_t *)(part->bytes + HEAD_BYTES + samples_bytes(at->highs));
-	at->vector_words = vector_words_for(at->highs, room);
+	at->vector_words = vector_words_for(at->highs, capacity);
 	at->block = (uint8_t *)(at->vector + at->vector_words);
 }
 
@@ -108,7 +108,7 @@ static inline uint64_t word_at(const uint8_t *bytes)
 /* False: no head of ours, in a file that is damaged or worse. */
 static inline bool read_layout(struct layout *at, const struct blm_part *part)
 {
-	uint64_t widths = word_at(part->bytes + 24), room = word_at(part->bytes + 32);
+	uint64_t widths = word_at(part->bytes + 24), capacity = word_at(part->bytes + 32);
 
 	at->range = part->shape.cells;
 	at->count = word_at(part->bytes);
@@ -120,10 +120,10 @@ static inline bool read_layout(struct layout *at, const struct blm_part *part)
 	    || at->code.block_bytes > BLOCK_BYTES_MOST)
 		return false;
 	at->highs = highs_of(at->range, at->code.low_bits);
-	if (at->blocks > room || room > part->shape.bytes
-	    || bytes_for(&at->code, at->highs, room) > part->shape.bytes)
+	if (at->blocks > capacity || capacity > part->shape.bytes
+	    || bytes_for(&at->code, at->highs, capacity) > part->shape.bytes)
 		return false;
-	set_layout(at, part, room);
+	set_layout(at, part, capacity);
 	return true;
 }
 

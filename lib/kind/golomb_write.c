@@ -63,12 +63,12 @@ struct code blm_golomb_code(uint64_t range, uint64_t count)
 double blm_golomb_blocks(uint64_t range, uint64_t count)
 {
 	/* a block's bits; e: about half of the codes have none, half of the others 1, and so on */
-	enum { ROOM = 2048, MOST = 256 };
+	enum { BITS_MOST = 2048, MOST = 256 };
 	const struct code c = blm_golomb_code(range, count);
 	double n = (double)count, away = -log1p(n / (double)range), each = 1, above = 1;
-	double bits[2][ROOM] = { { 1 } }, more[MOST];
+	double bits[2][BITS_MOST] = { { 1 } }, more[MOST];
 	unsigned rest = bits_below(c.divisor), bits_free = 8 * c.block_bytes - c.low_bits,
-		room = bits_free < ROOM ? bits_free : ROOM - 1, kinds;
+		space = bits_free < BITS_MOST ? bits_free : BITS_MOST - 1, kinds;
 	double short_ones = ldexp(1, (int)rest) - (double)c.divisor;
 
 	for (kinds = 0; kinds < MOST && above > 1e-12; kinds++) {
@@ -78,11 +78,11 @@ double blm_golomb_blocks(uint64_t range, uint64_t count)
 		more[kinds] = above - left;
 		above = left;
 	}
-	for (unsigned j = 1; j <= GOLOMB_CODES && j * rest <= room; j++) {
+	for (unsigned j = 1; j <= GOLOMB_CODES && j * rest <= space; j++) {
 		const double *from = bits[!(j % 2)];
 		double *to = bits[j % 2], fit = 0;
 
-		for (unsigned x = 0; x <= room - j * rest; x++) {
+		for (unsigned x = 0; x <= space - j * rest; x++) {
 			to[x] = 0;
 			for (unsigned e = 0; e < kinds && e <= x; e++)
 				to[x] += from[x - e] * more[e];
@@ -107,7 +107,7 @@ struct writer {
 	uint64_t front;			/* bytes before the blocks */
 	bool here;			/* the block that is being filled reaches into the range */
 	uint8_t made[BLOCK_BYTES_MOST + SLACK];
-	uint64_t room;			/* blocks for which there is room */
+	uint64_t capacity;			/* blocks for which there is room */
 	uint64_t block, last;		/* the one that is being filled, from 1; 0: none yet */
 	unsigned bit, codes;
 };
@@ -202,7 +202,7 @@ static int put_number(struct writer *w, uint64_t number)
 				  w->at.short_ones);
 
 	if (!w->block || w->codes == GOLOMB_CODES || w->bit + bits > 8 * w->at.code.block_bytes) {
-		if (w->block == w->room || number >= w->at.range)
+		if (w->block == w->capacity || number >= w->at.range)
 			return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while "
 					"they were read");
 		begin_block(w, number);
@@ -246,7 +246,7 @@ static void put_samples(const struct layout *at)
 static void begin_writer(struct writer *w, uint64_t range, uint64_t count)
 {
 	*w = (struct writer){ .at = { .code = blm_golomb_code(range, count), .range = range,
-				      .count = count }, .room = UINT64_MAX };
+				      .count = count }, .capacity = UINT64_MAX };
 	w->at.highs = highs_of(range, w->at.code.low_bits);
 	w->at.rest_bits = bits_below(w->at.code.divisor);
 	w->at.short_ones = (UINT64_C(1) << w->at.rest_bits) - w->at.code.divisor;
@@ -274,7 +274,7 @@ static void put_head(struct writer *w, uint64_t *head, uint64_t count)
 	head[1] = htole64(w->block);
 	head[2] = htole64(w->at.code.divisor);
 	head[3] = htole64((uint64_t)w->at.code.block_bytes << 32 | w->at.code.low_bits);
-	head[4] = htole64(w->room);
+	head[4] = htole64(w->capacity);
 }
 
 /* Head, samples and vector need all numbers, and take about a hundredth of the data. */
@@ -284,11 +284,11 @@ static int put_front_and_blocks(struct writer *w, struct golomb_numbers *numbers
 	int r;
 
 	w->front = HEAD_BYTES + samples_bytes(w->at.highs)
-		+ vector_words_for(w->at.highs, w->room) * sizeof(uint64_t);
+		+ vector_words_for(w->at.highs, w->capacity) * sizeof(uint64_t);
 	front.bytes = calloc(w->front, 1);
 	if (!front.bytes)
 		return blm_fail(-ENOMEM, "no memory for the index of a golomb filter");
-	set_layout(&w->at, &front, w->room);
+	set_layout(&w->at, &front, w->capacity);
 	r = put_all(w, numbers);
 	if (r == 0) {
 		put_samples(&w->at);
@@ -305,8 +305,8 @@ int blm_golomb_write_within(struct blm_part *part, struct golomb_numbers *number
 	struct writer w;
 
 	begin_writer(&w, part->shape.cells, count);
-	w.room = blocks_in(&w.at.code, w.at.highs, part->shape.bytes);
-	if (bytes_for(&w.at.code, w.at.highs, w.room) > part->shape.bytes)
+	w.capacity = blocks_in(&w.at.code, w.at.highs, part->shape.bytes);
+	if (bytes_for(&w.at.code, w.at.highs, w.capacity) > part->shape.bytes)
 		return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were "
 				"read");
 	w.part = part;

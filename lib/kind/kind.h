@@ -356,7 +356,7 @@ struct blm_kind {
 	bool (*advance)(const struct blm_part *whole, unsigned i, unsigned *ret_to);
 	/*
 	 * Kinds that are made ready for more keys now and then (extend.c, under a lock).
-	 * room(): how many keys may come before that; 0: none; UINT64_MAX: time decides that.
+	 * space(): how many keys may come before that; 0: none; UINT64_MAX: time decides that.
 	 * keys: how many came so far, by the count. Some kinds grow: next() says what part is
 	 * appended, in proportion to those that are there, whatever the file says; false: they
 	 * have come to an end. fits(): how many keys part i is for, if it has the cells for them,
@@ -364,7 +364,7 @@ struct blm_kind {
 	 * part that will be the next slot, and says which it is; when that is on the disk, turn()
 	 * makes it the newest.
 	 */
-	uint64_t (*room)(const struct blm_part *whole, uint64_t keys);
+	uint64_t (*space)(const struct blm_part *whole, uint64_t keys);
 	bool (*next)(const struct blm_part *whole, struct blm_component *ret);
 	uint64_t (*fits)(const struct blm_part *whole, unsigned i);
 	unsigned (*begin_slot)(struct blm_part *whole);

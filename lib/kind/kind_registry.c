@@ -51,7 +51,7 @@ unsigned blm_kind_can(const struct blm_kind *kind)
 	     | (kind->turn      ? BLM_CAN_ROTATE    : 0)
 	     | (kind->ages      ? BLM_CAN_AGE       : 0)
 	     | (kind->splits    ? BLM_CAN_SPLIT     : 0)
-	     | (kind->room && !kind->turn ? BLM_GROWS : 0)
+	     | (kind->space && !kind->turn ? BLM_GROWS : 0)
 	     | (kind->forgets   ? BLM_FORGETS       : 0);
 }
 

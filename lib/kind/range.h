@@ -83,8 +83,8 @@ struct range_keys {
 	const struct blm_sorted *keys;
 	struct blm_shape shape;
 	bool tell;
-	uint64_t *number, *spare;	/* two arrays of `room` */
-	size_t room, used, at;
+	uint64_t *number, *spare;	/* two arrays of `capacity` */
+	size_t capacity, used, at;
 	uint64_t slice, slices;
 	uint64_t levels;		/* bit i: a key of level i was read */
 };

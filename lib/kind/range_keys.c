@@ -8,7 +8,7 @@
 #include "kind/golomb_layout.h"
 #include "kind/range.h"
 
-enum { AT_ONCE = 1024, ROOM_LEAST = 4096, DIGIT_BITS = 11 };
+enum { AT_ONCE = 1024, CAPACITY_LEAST = 4096, DIGIT_BITS = 11 };
 
 /* ---- Sorting ---- */
 
@@ -35,17 +35,17 @@ static void sort(struct range_keys *k)
 
 /* ---- A slice ---- */
 
-static int double_room(struct range_keys *k)
+static int double_capacity(struct range_keys *k)
 {
-	uint64_t *number = realloc(k->number, 2 * k->room * sizeof(*number)), *spare;
+	uint64_t *number = realloc(k->number, 2 * k->capacity * sizeof(*number)), *spare;
 
 	if (number)
 		k->number = number;
-	spare = number ? realloc(k->spare, 2 * k->room * sizeof(*spare)) : NULL;
+	spare = number ? realloc(k->spare, 2 * k->capacity * sizeof(*spare)) : NULL;
 	if (!spare)
 		return blm_fail(-ENOMEM, "no memory to sort the keys of a range filter in");
 	k->spare = spare;
-	k->room *= 2;
+	k->capacity *= 2;
 	return 0;
 }
 
@@ -70,8 +70,8 @@ static int take(struct range_keys *k, struct range_order *order, const struct bl
 		number = range_number(order, hashes[i].hi);
 		if (number < from || number >= to)
 			continue;
-		if (k->used == k->room)
-			r = double_room(k);
+		if (k->used == k->capacity)
+			r = double_capacity(k);
 		if (r == 0)
 			k->number[k->used++] = number;
 	}
@@ -130,15 +130,16 @@ static int next(struct golomb_numbers *n, uint64_t *ret)
 int blm_range_keys_open(struct range_keys *ret, const struct blm_sorted *keys,
 			const struct blm_shape *shape, bool tell)
 {
-	uint64_t room = keys->memory_bytes / (2 * sizeof(uint64_t));
+	uint64_t capacity = keys->memory_bytes / (2 * sizeof(uint64_t));
 
-	room = room < ROOM_LEAST ? ROOM_LEAST : room < keys->count ? room : keys->count;
+	capacity = capacity < CAPACITY_LEAST ? CAPACITY_LEAST
+		 : capacity < keys->count ? capacity : keys->count;
 	*ret = (struct range_keys){ .numbers = { begin, next }, .keys = keys, .shape = *shape,
-				    .tell = tell, .room = (size_t)room };
+				    .tell = tell, .capacity = (size_t)capacity };
 	/* a slice has more than its share by chance */
-	ret->slices = keys->count <= room ? 1 : keys->count / (room - room / 8) + 1;
-	ret->number = malloc(room * sizeof(*ret->number));
-	ret->spare = malloc(room * sizeof(*ret->spare));
+	ret->slices = keys->count <= capacity ? 1 : keys->count / (capacity - capacity / 8) + 1;
+	ret->number = malloc(capacity * sizeof(*ret->number));
+	ret->spare = malloc(capacity * sizeof(*ret->spare));
 	if (ret->number && ret->spare)
 		return 0;
 	blm_range_keys_close(ret);

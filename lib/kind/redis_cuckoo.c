@@ -316,7 +316,7 @@ static bool is_full_of(const struct blm_part *part, const struct table *t, uint6
 	return true;
 }
 
-static int make_room_for(struct blm_part *part, const struct table *t, uint64_t h, unsigned print)
+static int make_space_for(struct blm_part *part, const struct table *t, uint64_t h, unsigned print)
 {
 	struct search s = { .part = part, .table = t };
 	uint64_t empty = 0;
@@ -355,7 +355,7 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	 */
 	if (is_full_of(part, &t, h, print) && is_full_of(part, &t, other(h, print), print))
 		return blm_fail(-EMLINK, "the two buckets of a key are full of it");
-	return make_room_for(part, &t, h, print);
+	return make_space_for(part, &t, h, print);
 }
 
 static int claim(struct blm_part *part, const struct blm_hashed *key)

@@ -50,7 +50,7 @@ static unsigned planes(const struct ribbon *r)
 	return most ? most - 1 : 0;
 }
 
-/* The room for `keys` keys, with flips or without, and unless it is NULL, divided. */
+/* The bytes to build a shard of `keys` keys, with flips or without; divides `buffer` if given. */
 static uint64_t divide(struct bench *b, uint8_t *buffer, const struct ribbon *r, uint64_t keys,
 		       bool flips)
 {
@@ -250,7 +250,7 @@ static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
 	return ribbon_shard_words(&r, keys) * sizeof(uint64_t);
 }
 
-static uint64_t room_for(const struct blm_shape *shape, uint64_t keys)
+static uint64_t work_bytes(const struct blm_shape *shape, uint64_t keys)
 {
 	struct ribbon r = blm_ribbon_for(shape, keys);
 	struct bench b;
@@ -258,7 +258,7 @@ static uint64_t room_for(const struct blm_shape *shape, uint64_t keys)
 	return divide(&b, NULL, &r, keys, false);
 }
 
-static uint64_t room_with_flips(const struct blm_shape *shape, uint64_t keys)
+static uint64_t work_bytes_with_flips(const struct blm_shape *shape, uint64_t keys)
 {
 	struct ribbon r = blm_ribbon_for(shape, keys);
 	struct bench b;
@@ -293,8 +293,9 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 			"them", (unsigned long long)count);
 }
 
-static const struct blm_shard_maker maker = { .bytes = bytes, .room = room_for, .make = make },
-	maker_with_flips = { .bytes = bytes, .room = room_with_flips, .make = make };
+static const struct blm_shard_maker
+	maker = { .bytes = bytes, .work_bytes = work_bytes, .make = make },
+	maker_with_flips = { .bytes = bytes, .work_bytes = work_bytes_with_flips, .make = make };
 
 uint64_t blm_ribbon_bytes(const struct blm_shape *shape)
 {

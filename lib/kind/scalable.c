@@ -225,7 +225,7 @@ static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
 	newest->kind->prefetch(newest, key);
 }
 
-static uint64_t room(const struct blm_part *whole, uint64_t keys)
+static uint64_t space(const struct blm_part *whole, uint64_t keys)
 {
 	uint64_t capacity = 0;
 
@@ -281,7 +281,7 @@ const struct blm_kind blm_kind_scalable = {
 	.unite = blm_bits_unite,
 	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many,
 	.claim_many = claim_many,
-	.compose = compose, .parts = parts, .counts = counts, .room = room, .fits = fits,
+	.compose = compose, .parts = parts, .counts = counts, .space = space, .fits = fits,
 	.next = next, .describe = describe,
 	.some_schemes = true,
 };

@@ -195,14 +195,14 @@ static bool sort(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
 	uint64_t *entries = buffers->entries, blocks = blocks_of(buffers->of->part);
 	unsigned shift = buffers->of->shift - 8;	/* of blocks of 2^8 bits */
-	size_t room = buffers->of->room;
+	size_t capacity = buffers->of->capacity;
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		uint64_t lo = batch->hashes[i].lo, piece = split_number(lo, blocks) >> shift;
 		uint32_t at = buffers->used[piece]++;
 
-		entries[piece * room + at] = lo;
+		entries[piece * capacity + at] = lo;
 		most = at > most ? at : most;
 	}
 	return most >= buffers->of->nearly;
@@ -219,7 +219,7 @@ static void apply(struct blm_buffers *buffers, uint64_t piece)
 {
 	enum { TOGETHER = 1024 };
 	struct blm_part *part = buffers->of->part;
-	const uint64_t *los = (const uint64_t *)buffers->entries + piece * buffers->of->room;
+	const uint64_t *los = (const uint64_t *)buffers->entries + piece * buffers->of->capacity;
 	uint64_t changed[TOGETHER / 64];
 	bool marked = blm_piece_is_marked(buffers->of, piece);
 

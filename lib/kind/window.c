@@ -300,7 +300,7 @@ static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
 
 /* ---- Turning ---- */
 
-static uint64_t room(const struct blm_part *whole, uint64_t keys)
+static uint64_t space(const struct blm_part *whole, uint64_t keys)
 {
 	uint64_t word = newest_word(whole), counted = counted_word(whole);
 	uint64_t most = keys_a_slot(&whole->shape, whole->shape.capacity), used = keys > counted
@@ -433,7 +433,7 @@ const struct blm_kind blm_kind_window = {
 	.add = add, .claim = claim,
 	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many,
 	.claim_many = claim_many,
-	.compose = compose, .parts = parts, .counts = counts, .room = room,
+	.compose = compose, .parts = parts, .counts = counts, .space = space,
 	.begin_slot = begin_slot, .turn = turn, .describe = describe,
 	.forgets = true,
 };

@@ -104,7 +104,7 @@ static int make_file(struct blm_build *b)
 {
 	int r = blm_staged_make(&b->staged, &b->place, &b->spec);
 
-	if (r == 0 && b->spec.of->room && !b->gathers) {
+	if (r == 0 && b->spec.of->space && !b->gathers) {
 		r = blm_staged_lend(&b->growing, &b->staged, &b->place);
 		if (r < 0)
 			blm_staged_end(&b->staged);

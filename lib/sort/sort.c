@@ -66,11 +66,11 @@ static bool map_records(struct blm_sort *s)
 	void *map;
 
 	do {
-		s->room = (size_t)s->sorted.memory_bytes / record_bytes(s);
-		map = mmap(NULL, s->room * record_bytes(s), PROT_READ | PROT_WRITE,
+		s->capacity = (size_t)s->sorted.memory_bytes / record_bytes(s);
+		map = mmap(NULL, s->capacity * record_bytes(s), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (map != MAP_FAILED) {
-			madvise(map, s->room * record_bytes(s), MADV_HUGEPAGE);		/* a hint */
+			madvise(map, s->capacity * record_bytes(s), MADV_HUGEPAGE);	/* a hint */
 			s->records = map;
 			return true;
 		}
@@ -101,7 +101,7 @@ int blm_sort_begin(struct blm_sort *ret, const struct blm_place *place,
 static void free_records(struct blm_sort *s)
 {
 	if (s->records)
-		munmap(s->records, s->room * record_bytes(s));
+		munmap(s->records, s->capacity * record_bytes(s));
 	s->records = NULL;
 }
 
@@ -138,7 +138,7 @@ static int order(struct blm_sort *s)
 /* What the records are in, where none are. */
 static struct blm_memory free_memory(const struct blm_sort *s)
 {
-	return (struct blm_memory){ s->records, s->room * record_bytes(s) };
+	return (struct blm_memory){ s->records, s->capacity * record_bytes(s) };
 }
 
 static int empty(struct blm_sort *s)
@@ -161,7 +161,7 @@ static int empty(struct blm_sort *s)
 }
 
 /* With the mutex, which is given up meanwhile: the others wait until it is empty. */
-static void make_room(struct blm_sort *s)
+static void make_space(struct blm_sort *s)
 {
 	int r;
 
@@ -185,14 +185,14 @@ static size_t take(struct blm_sort *s, size_t count, uint64_t **ret)
 	size_t taken = 0;
 
 	pthread_mutex_lock(&s->mutex);
-	while (!s->failed && (s->emptying || s->used == s->room)) {
+	while (!s->failed && (s->emptying || s->used == s->capacity)) {
 		if (s->emptying)
 			pthread_cond_wait(&s->changed, &s->mutex);
 		else
-			make_room(s);
+			make_space(s);
 	}
 	if (!s->failed) {
-		taken = s->room - s->used < count ? s->room - s->used : count;
+		taken = s->capacity - s->used < count ? s->capacity - s->used : count;
 		*ret = &s->records[s->used * s->words];
 		s->used += taken;
 		s->writers++;

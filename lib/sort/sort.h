@@ -29,7 +29,7 @@ struct blm_sort {
 	bool keep_all;
 	/* in a map of pages that are taken when they are first written */
 	uint64_t *records;
-	size_t room;			/* records */
+	size_t capacity;			/* records */
 	struct blm_runs runs;
 	bool has_runs;
 	pthread_mutex_t mutex;		/* of what follows */

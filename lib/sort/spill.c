@@ -57,14 +57,14 @@ static int read_at(const struct blm_runs *runs, void *buffer, size_t bytes, uint
 
 static struct blm_run *new_run(struct blm_runs *runs)
 {
-	if (runs->count == runs->room) {
-		size_t room = runs->room ? 2 * runs->room : 64;
-		struct blm_run *run = realloc(runs->run, room * sizeof(*run));
+	if (runs->count == runs->capacity) {
+		size_t capacity = runs->capacity ? 2 * runs->capacity : 64;
+		struct blm_run *run = realloc(runs->run, capacity * sizeof(*run));
 
 		if (!run)
 			return NULL;
 		runs->run = run;
-		runs->room = room;
+		runs->capacity = capacity;
 	}
 	runs->run[runs->count] = (struct blm_run){ .at = runs->end };
 	return &runs->run[runs->count++];
@@ -108,7 +108,7 @@ struct merging {
 	/* streams that are not at their end, the least record first */
 	unsigned *heap;
 	unsigned alive;
-	size_t room;			/* records in a buffer */
+	size_t capacity;			/* records in a buffer */
 	uint64_t *out;
 	size_t waiting;			/* records in it */
 	struct blm_run merged;
@@ -132,7 +132,7 @@ static int refill(struct merging *m, struct stream *s)
 	int r;
 
 	s->at = 0;
-	s->count = s->left < m->room ? (size_t)s->left : m->room;
+	s->count = s->left < m->capacity ? (size_t)s->left : m->capacity;
 	if (s->next - s->given_back >= GIVE_BACK || !s->count)
 		give_back(m, s, s->next);
 	r = s->count ? read_at(m->runs, s->buffer, s->count * bytes, s->next) : 0;
@@ -188,7 +188,7 @@ static int keep(struct merging *m, const uint64_t *record)
 		return r;
 	memcpy(m->last, record, words * sizeof(*record));
 	memcpy(&m->out[m->waiting++ * words], record, words * sizeof(*record));
-	return m->waiting == m->room ? write_out(m) : 0;
+	return m->waiting == m->capacity ? write_out(m) : 0;
 }
 
 /* The least of all records goes, and the next of its stream takes its place in the heap. */
@@ -214,7 +214,7 @@ static int begin_streams(struct merging *m)
 		const struct blm_run *run = &m->runs->run[m->first + i];
 		struct stream *s = &m->stream[i];
 
-		*s = (struct stream){ .buffer = m->out + (i + 1) * m->room * m->runs->words,
+		*s = (struct stream){ .buffer = m->out + (i + 1) * m->capacity * m->runs->words,
 				      .next = run->at, .left = run->count,
 				      .given_back = run->at };
 		r = refill(m, s);
@@ -256,10 +256,10 @@ static void divide(struct merging *m, const struct blm_memory *memory, size_t co
 	uint64_t each = (memory->bytes - count * (sizeof(*m->stream) + sizeof(*m->heap)))
 		/ (count + 1);
 
-	m->room = (size_t)(each < BUFFER_MOST ? each : BUFFER_MOST) / record_bytes(m->runs);
+	m->capacity = (size_t)(each < BUFFER_MOST ? each : BUFFER_MOST) / record_bytes(m->runs);
 	m->stream = memory->at;
 	m->out = (uint64_t *)(m->stream + count);
-	m->heap = (unsigned *)(m->out + (count + 1) * m->room * m->runs->words);
+	m->heap = (unsigned *)(m->out + (count + 1) * m->capacity * m->runs->words);
 }
 
 /* The last `count` runs, which are the smallest, become one. */

@@ -24,7 +24,7 @@ struct blm_runs {
 	uint64_t end;			/* of what is in the file */
 	/* no level is above the one before it */
 	struct blm_run { uint64_t at, count; unsigned level; } *run;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 /* -ENOSPC, with words, where a disk has no room. */

@@ -64,7 +64,7 @@ struct key {
 
 struct keys {
 	struct key **key;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 static int keep(void *context, const struct blm_key *key, bool in_b)
@@ -72,16 +72,16 @@ static int keep(void *context, const struct blm_key *key, bool in_b)
 	struct keys *k = context;
 	struct key *copy = malloc(sizeof(*copy) + key->len);
 
-	if (copy && k->count == k->room) {
-		size_t room = k->room ? 2 * k->room : 64;
-		struct key **more = realloc(k->key, room * sizeof(*more));
+	if (copy && k->count == k->capacity) {
+		size_t capacity = k->capacity ? 2 * k->capacity : 64;
+		struct key **more = realloc(k->key, capacity * sizeof(*more));
 
 		if (more) {
 			k->key = more;
-			k->room = room;
+			k->capacity = capacity;
 		}
 	}
-	if (!copy || k->count == k->room) {
+	if (!copy || k->count == k->capacity) {
 		free(copy);
 		return -ENOMEM;
 	}

@@ -139,10 +139,10 @@ static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	struct encoder *e = state;
 
 	if (!e->encoded.count && !e->ended) {
-		struct blm_out room = { e->bytes + e->count, BYTES - e->count };
+		struct blm_out space = { e->bytes + e->count, BYTES - e->count };
 
-		blm_give(&room, in);
-		e->count = BYTES - room.count;
+		blm_give(&space, in);
+		e->count = BYTES - space.count;
 		e->ended = last && !in->count;
 		if (e->count == BYTES || e->ended) {
 			sodium_bin2base64(e->text, sizeof(e->text), e->bytes, e->count,

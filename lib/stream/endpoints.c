@@ -56,19 +56,19 @@ struct memory_writer {
 static int memory_write(struct blm_writer *writer, const void *bytes, size_t count)
 {
 	struct blm_buffer *into = ((struct memory_writer *)writer)->into;
-	size_t room = into->room ? into->room : 4096;
+	size_t capacity = into->capacity ? into->capacity : 4096;
 	uint8_t *grown;
 
-	while (room - into->count < count && room <= SIZE_MAX / 2)
-		room *= 2;
-	if (room - into->count < count)
+	while (capacity - into->count < count && capacity <= SIZE_MAX / 2)
+		capacity *= 2;
+	if (capacity - into->count < count)
 		return blm_fail(-ENOMEM, "out of memory");
-	if (room > into->room) {
-		grown = realloc(into->bytes, room);
+	if (capacity > into->capacity) {
+		grown = realloc(into->bytes, capacity);
 		if (!grown)
-			return blm_fail(-ENOMEM, "out of memory: no %zu bytes", room);
+			return blm_fail(-ENOMEM, "out of memory: no %zu bytes", capacity);
 		into->bytes = grown;
-		into->room = room;
+		into->capacity = capacity;
 	}
 	if (count)
 		memcpy(into->bytes + into->count, bytes, count);
@@ -103,7 +103,7 @@ int blm_writer_memory(struct blm_writer **ret, struct blm_buffer *into)
 
 struct calls_reader {
 	struct blm_reader reader;
-	int64_t (*call)(void *context, void *room, size_t bytes);
+	int64_t (*call)(void *context, void *buffer, size_t bytes);
 	void *context;
 	char *display;
 	struct blm_trouble trouble;

@@ -202,11 +202,11 @@ static int stage_write(struct blm_writer *writer, const void *bytes, size_t coun
 	if (s->finished)
 		return blm_fail(-EINVAL, "%s: written to after its end", s->stage->name);
 	while (from.count) {
-		struct blm_out room = { s->block + s->held, BLOCK - s->held };
+		struct blm_out space = { s->block + s->held, BLOCK - s->held };
 		int r;
 
-		blm_give(&room, &from);
-		s->held = BLOCK - room.count;
+		blm_give(&space, &from);
+		s->held = BLOCK - space.count;
 		r = s->held == BLOCK ? encode(s, false) : 0;
 		if (r < 0)
 			return blm_trouble(&s->trouble, r);

@@ -35,7 +35,7 @@ struct blm_reader {
 	 * on failure, and then again whenever it is asked; the bytes before the failure are given
 	 * first.
 	 */
-	int64_t (*read)(struct blm_reader *reader, void *room, size_t bytes);
+	int64_t (*read)(struct blm_reader *reader, void *buffer, size_t bytes);
 	void (*close)(struct blm_reader *reader);	/* also what it reads from; at any time */
 };
 
@@ -130,7 +130,7 @@ int blm_reader_calls(struct blm_reader **ret,
  */
 struct blm_buffer {
 	uint8_t *bytes;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 int blm_writer_memory(struct blm_writer **ret, struct blm_buffer *into);

@@ -121,10 +121,10 @@ static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last
 		  const char *display)
 {
 	struct gunzip *g = state;
-	size_t given = in->count, room = out->count;
+	size_t given = in->count, space = out->count;
 	int r = unpack(g, in, out, last, display);
 
-	g->idle = out->count < room ? 0 : g->idle + (given - in->count);
+	g->idle = out->count < space ? 0 : g->idle + (given - in->count);
 	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip "
 							"data has nothing in it", display) : r;
 }

@@ -54,7 +54,7 @@ static int set_hasher(struct blm_view *view, const char *display)
 static void make_one(struct blm_view *view)
 {
 	const struct blm_kind *kind = view->root.kind;
-	bool sets_bits = kind_only_sets(kind) && kind->add && !kind->room && !kind->compose;
+	bool sets_bits = kind_only_sets(kind) && kind->add && !kind->space && !kind->compose;
 	bool changes = view->image.write && !is_foreign(view)
 		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 

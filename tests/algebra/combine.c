@@ -223,7 +223,7 @@ START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
 						   .secret = (const uint8_t *)"sixteen bytes...");
 	const uint8_t *other = (const uint8_t *)"sixteen others..";
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 
 	OK(blm_create(NULL, store, "keyed", &keyed));
@@ -322,14 +322,14 @@ END_TEST
 
 START_TEST(a_list_of_kinds_ends_where_its_room_does)
 {
-	char all[256], room[8];
+	char all[256], buffer[8];
 
 	ck_assert_str_eq(blm_kinds_that_can(~0u, all, sizeof(all)), "none");
 	blm_kinds_that_can(0, all, sizeof(all));
 	ck_assert_ptr_nonnull(strstr(all, "classic"));
-	for (size_t n = 1; n <= sizeof(room); n++) {
-		memset(room, 'x', sizeof(room));
-		ck_assert_uint_lt(strlen(blm_kinds_that_can(0, room, n)), sizeof(room));
+	for (size_t n = 1; n <= sizeof(buffer); n++) {
+		memset(buffer, 'x', sizeof(buffer));
+		ck_assert_uint_lt(strlen(blm_kinds_that_can(0, buffer, n)), sizeof(buffer));
 	}
 }
 END_TEST

@@ -23,11 +23,11 @@ static const struct {
 	  false },
 };
 
-static size_t key_of(char room[16], bool digits, uint32_t number)
+static size_t key_of(char buffer[16], bool digits, uint32_t number)
 {
 	if (digits)
-		return (size_t)snprintf(room, 16, "%u", number);
-	memcpy(room, &number, 4);
+		return (size_t)snprintf(buffer, 16, "%u", number);
+	memcpy(buffer, &number, 4);
 	return 4;
 }
 
@@ -1027,12 +1027,12 @@ static int fail_at(void *context, const void *bytes, size_t count)
 START_TEST(what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does)
 {
 	static const char text[] = "#FPS1\n#num_bits=2400\n%0600d\tx\n%0600d\ty\tmore\n";
-	char room[1400];
+	char buffer[1400];
 	struct blm_bank *bank;
 	int calls = 0;
 
-	snprintf(room, sizeof(room), text, 1, 2);
-	bank = bank_of_text(a_path(), room);
+	snprintf(buffer, sizeof(buffer), text, 1, 2);
+	bank = bank_of_text(a_path(), buffer);
 	for (int n = 1, r = -EIO; r < 0; n++) {
 		int left = n;
 

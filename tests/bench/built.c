@@ -212,7 +212,7 @@ static double error_of(double share)
 
 static void print(struct measured *m, const struct kind *kind, uint64_t count)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	double each, least;
 
 	if (!info)

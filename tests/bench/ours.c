@@ -482,7 +482,7 @@ int noise_into(struct blm_filter *f, uint64_t bytes, unsigned seed)
 
 static int tell(struct site *s)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	int r = info ? blm_info(s->it, info) : -ENOMEM;
 
 	if (r == 0) {

@@ -148,7 +148,7 @@ static void add_size(struct plan *plan, uint64_t keys, const char *label)
 }
 
 /* With the usual number of keys, where there is memory for it: filters and unions of a GiB. */
-static bool has_room(const struct plan *plan)
+static bool has_space(const struct plan *plan)
 {
 	const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -166,7 +166,7 @@ static void add_curve(struct plan *plan)
 		       { "1GiB", 1 << 30 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(points); i++)
-		if (points[i].bytes < plan->options.keys / 2 || has_room(plan))
+		if (points[i].bytes < plan->options.keys / 2 || has_space(plan))
 			add_size(plan, points[i].bytes * 8 / 10, points[i].label);
 }
 
@@ -180,7 +180,7 @@ static uint64_t lines_of_union(const struct plan *plan)
 {
 	const uint64_t gib = (UINT64_C(1) << 30) / LINE_BYTES;
 
-	return has_room(plan) ? gib
+	return has_space(plan) ? gib
 			      : between(1 << 10, plan->options.keys / 50, gib) & ~UINT64_C(1023);
 }
 

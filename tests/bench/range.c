@@ -278,7 +278,7 @@ static void wrongs(const struct set *set, const struct keys *k, const struct blm
 static void measure(const struct set *set, size_t count)
 {
 	struct keys k = make_keys(set, count);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f, *golomb;
 	struct blm_fact said;
 	double ns, other, wrong[2], took[3], each, stated;

@@ -108,7 +108,7 @@ static void *ours(const struct keys *k, double bits_per_key)
 
 static size_t ours_bytes(void *it)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	size_t bytes;
 
 	must(blm_info(it, info));

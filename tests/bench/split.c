@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM = 1 << 20 };
+enum { BUFFER_BYTES = 1 << 20 };
 
 /* The lines that end in these bytes; how many bytes they are. */
 static size_t take_lines(const char *at, size_t bytes, uint64_t *sum)
@@ -32,21 +32,21 @@ static size_t take_lines(const char *at, size_t bytes, uint64_t *sum)
 
 int main(int argc, char **argv)
 {
-	char *room = malloc(ROOM);
+	char *buffer = malloc(BUFFER_BYTES);
 	size_t have = 0;
 	uint64_t sum = 0;
 	ssize_t got = -1;
 
-	while (room && (got = read(0, room + have, ROOM - have)) > 0) {
+	while (buffer && (got = read(0, buffer + have, BUFFER_BYTES - have)) > 0) {
 		size_t used;
 
 		have += (size_t)got;
-		used = take_lines(room, have, &sum);
-		if (used == 0 && have == ROOM)
+		used = take_lines(buffer, have, &sum);
+		if (used == 0 && have == BUFFER_BYTES)
 			used = have;	/* a line longer than all room: not in our texts */
 		have -= used;
-		memmove(room, room + used, have);
+		memmove(buffer, buffer + used, have);
 	}
 	printf("%llx\n", (unsigned long long)sum);	/* or the compiler would leave it all out */
-	return room && got == 0 ? 0 : 2;
+	return buffer && got == 0 ? 0 : 2;
 }

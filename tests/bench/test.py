@@ -31,8 +31,8 @@ def numbers(spread):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as room:
-        out, svg, left = pathlib.Path(room, "out.json"), pathlib.Path(room, "out.svg"), pathlib.Path(room, "left")
+    with tempfile.TemporaryDirectory() as folder:
+        out, svg, left = pathlib.Path(folder, "out.json"), pathlib.Path(folder, "out.svg"), pathlib.Path(folder, "left")
         left.mkdir()
         tables = bench("--keys", "40k", "--rounds", "3", "--dir", str(left), "--json", str(out), "--svg", str(svg)).stdout
         got = json.loads(out.read_text())
@@ -75,19 +75,19 @@ def main():
         large = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 15 << 30
         ok("of the usual size the plot goes from 16 KiB to a GiB, where there is memory for that",
            "blocked 16KiB read" in usual and ("blocked 1GiB read" in usual) == large)
-        only = json.loads(bench("--keys", "40k", "--rounds", "1", "--dir", room, "--only", "classic 40k contains present", "--json", "-").stdout)
+        only = json.loads(bench("--keys", "40k", "--rounds", "1", "--dir", folder, "--only", "classic 40k contains present", "--json", "-").stdout)
         ok("--only measures that and its limit",
            {row["name"] for row in only["rows"]} == {"classic 40k contains present", "classic 40k read"})
-        readme = bench("--keys", "40k", "--rounds", "1", "--dir", room, "--only", "blocked", "--readme").stdout
+        readme = bench("--keys", "40k", "--rounds", "1", "--dir", folder, "--only", "blocked", "--readme").stdout
         ok("--readme prints tables of what was measured, and nothing of what is wanted",
            "| blocked | 40k |" in readme and "| kind | bits a key |" in readme and "| what | against | ratio |\n" in readme and "exclusive build, blocked, one thread, 40k" in readme
            and not any(word in readme for word in ("wanted", "met |", "measured |", "libbloom |")))
-        goals = bench("--keys", "40k", "--rounds", "1", "--dir", room, "--only", "blocked", "--goals").stdout
+        goals = bench("--keys", "40k", "--rounds", "1", "--dir", folder, "--only", "blocked", "--goals").stdout
         ok("--goals prints what is wanted, of what was not measured too", "| wanted |" in goals and "met" in goals and "| to compare |" in goals and "not measured |" in goals)
-        refused = bench("--keys", "40k", "--dir", str(left), "--json", str(pathlib.Path(room, "unwritten")),
-                        "--svg", str(pathlib.Path(room, "nowhere", "plot.svg")), code=2)
+        refused = bench("--keys", "40k", "--dir", str(left), "--json", str(pathlib.Path(folder, "unwritten")),
+                        "--svg", str(pathlib.Path(folder, "nowhere", "plot.svg")), code=2)
         ok("what it cannot write in the end it finds out before it begins", "nowhere/plot.svg" in refused.stderr and not any(left.iterdir())
-           and not pathlib.Path(room, "unwritten").exists())
+           and not pathlib.Path(folder, "unwritten").exists())
         ok("--help tells of every option", "--long" in bench("--help").stdout)
         ok("what it does not know is misuse", "bench --help" in bench("--keys", "many", code=64).stderr)
         ok("and so is a word too many", "word" in bench("word", code=64).stderr)

@@ -93,12 +93,12 @@ static size_t by_yajl(const char *line, size_t length)
 static size_t by_unistring(const char *text, size_t length)
 {
 	static char *breaks;
-	static size_t room;
+	static size_t capacity;
 	size_t n = 0;
 
-	if (length > room) {
-		room = length;
-		breaks = realloc(breaks, room);
+	if (length > capacity) {
+		capacity = length;
+		breaks = realloc(breaks, capacity);
 	}
 	u8_wordbreaks((const uint8_t *)text, length, breaks);
 	for (size_t i = 0; i < length; i++)
@@ -175,14 +175,14 @@ int main(int argc, char **argv)
 	FILE *file = argc > 1 ? fopen(argv[1], "r") : NULL;
 	int rounds = argc > 2 ? atoi(argv[2]) : 5;
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t n;
 
 	if (!file) {
 		fprintf(stderr, "usage: bench-text FILE [ROUNDS]\n");
 		return 2;
 	}
-	while ((n = getline(&line, &room, file)) > 0) {
+	while ((n = getline(&line, &capacity, file)) > 0) {
 		keep(line, (size_t)n - (line[n - 1] == '\n'));
 		line = NULL;
 	}

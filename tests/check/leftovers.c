@@ -478,7 +478,7 @@ END_TEST
 START_TEST(a_bit_behind_the_last_cell_is_told_of)
 {
 	struct blm_filter *f;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	uint8_t bit = 0x80;
 
 	OK(blm_create(&f, NULL, "b", &BLM_PARAMS(.kind = "classic", .cells = 100, .probes = 3)));
@@ -498,7 +498,7 @@ END_TEST
 START_TEST(a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits)
 {
 	struct blm_filter *f;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	uint8_t bits = 0xf0;
 
 	OK(blm_create(&f, NULL, "b",
@@ -529,7 +529,7 @@ START_TEST(a_bit_that_cells_leave_of_a_word_is_told_of)
 		{ BLM_PARAMS(.kind = "stable", .options = "bits=6", .cells = 1000),
 		  "bit 63 is set, which is no cell's" },
 	};
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(sorts); i++) {
@@ -679,7 +679,7 @@ START_TEST(labels_whose_last_line_has_no_end_are_read_all_the_same)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 
 	change_record(store, leave_the_last_line_open);
 	OK(blm_store_label(store, "a", "a key that is longer than all that is there", NULL));

@@ -379,7 +379,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 {
 	uint8_t bytes[BLM_RECORD_BYTES_MAX + 8] = { 0 };
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct list *before, *after;
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -771,7 +771,7 @@ static int work(int who)
 START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	pid_t pid[WORKERS];
 	char name[32];
 	int alive = WORKERS, repairs = 0, status;

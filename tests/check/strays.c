@@ -109,7 +109,7 @@ END_TEST
 START_TEST(an_empty_filter_whose_record_is_damaged_stays_too)
 {
 	struct blm_store *store;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char path[512];
 
 	begin();
@@ -352,7 +352,7 @@ END_TEST
 /* Makes, drops, renames and replaces, in a store whose catalog others make anew again and again. */
 static int work(int who)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_store *store;
 	char name[32], to[32];
 

@@ -80,7 +80,7 @@ static void cut_it(void *context, const struct blm_finding *found)
 
 START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 	size_t at;
 

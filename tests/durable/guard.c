@@ -259,7 +259,7 @@ static void copy_slowly(const char *from, const char *to)
 
 START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_acknowledged)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 	pid_t pid[2];
 	int round = 0;

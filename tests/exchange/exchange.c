@@ -40,7 +40,7 @@ struct vector {
 /* One layer of the text form, without the library: base64, then zlib. */
 static uint8_t *unwrap(const void *text, size_t chars, size_t *ret_bytes)
 {
-	size_t packed_bytes, room = 1 << 16;
+	size_t packed_bytes, capacity = 1 << 16;
 	uint8_t *packed = malloc(chars), *bytes = NULL;
 	int r;
 
@@ -48,9 +48,9 @@ static uint8_t *unwrap(const void *text, size_t chars, size_t *ret_bytes)
 					   sodium_base64_VARIANT_ORIGINAL),
 			 0);
 	do {
-		uLongf n = room *= 2;
+		uLongf n = capacity *= 2;
 
-		bytes = realloc(bytes, room);
+		bytes = realloc(bytes, capacity);
 		r = uncompress(bytes, &n, packed, packed_bytes);
 		*ret_bytes = n;
 	} while (r == Z_BUF_ERROR);
@@ -258,13 +258,13 @@ struct chunks {
 	size_t left, most;
 };
 
-static int64_t next_chunk(void *context, void *room, size_t bytes)
+static int64_t next_chunk(void *context, void *buffer, size_t bytes)
 {
 	struct chunks *c = context;
 	size_t n = c->left < c->most ? c->left : c->most;
 
 	n = n < bytes ? n : bytes;
-	memcpy(room, c->at, n);
+	memcpy(buffer, c->at, n);
 	c->at += n;
 	c->left -= n;
 	return (int64_t)n;

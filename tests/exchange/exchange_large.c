@@ -51,13 +51,13 @@ static void file_is(const struct blm_filter *f, const struct blm_exchange *how, 
 /* ---- Recipes ---- */
 
 /* The n-th key of a format with one "%d". */
-static struct blm_key key_of(const char *format, uint64_t n, char room[128])
+static struct blm_key key_of(const char *format, uint64_t n, char buffer[128])
 {
 	const char *place = strstr(format, "%d");
-	int len = snprintf(room, 128, "%.*s%llu%.*s", (int)(place - format), format,
+	int len = snprintf(buffer, 128, "%.*s%llu%.*s", (int)(place - format), format,
 			   (unsigned long long)n, (int)strcspn(place + 2, "\""), place + 2);
 
-	return (struct blm_key){ room, (size_t)len };
+	return (struct blm_key){ buffer, (size_t)len };
 }
 
 /* "i = 0..999999 in order" */
@@ -92,14 +92,14 @@ static void cook(const char *from, const char *end, bool in_memory)
 	crypto_hash_sha256_state state;
 	struct blm_exchange pybloom = BLM_EXCHANGE(.format = "pybloomfiltermmap");
 	struct blm_estimate e;
-	char room[128], answer;
+	char buffer[128], answer;
 	uint8_t *bits;
 	void *file = NULL;
 	size_t bytes = 0;
 
 	crypto_hash_sha256_init(&state);
 	for (uint64_t i = 0; i < keys; i++) {
-		struct blm_key key = key_of(field(from, end, "key_format"), i, room);
+		struct blm_key key = key_of(field(from, end, "key_format"), i, buffer);
 
 		answer = blm_add(f, key.bytes, key.len) ? '0' : '1';
 		there += answer == '1';
@@ -128,7 +128,7 @@ static void cook(const char *from, const char *end, bool in_memory)
 	file_is(again, NULL, from, end);
 	crypto_hash_sha256_init(&state);
 	for (uint64_t i = 0; i < probes; i++) {
-		struct blm_key key = key_of(field(from, end, "probe_format"), i, room);
+		struct blm_key key = key_of(field(from, end, "probe_format"), i, buffer);
 
 		answer = blm_contains(again, key.bytes, key.len) ? '1' : '0';
 		crypto_hash_sha256_update(&state, (uint8_t *)&answer, 1);
@@ -398,12 +398,12 @@ struct source {
 	size_t count, at;
 };
 
-static int64_t give(void *context, void *room, size_t bytes)
+static int64_t give(void *context, void *buffer, size_t bytes)
 {
 	struct source *s = context;
 	size_t n = s->count - s->at < bytes ? s->count - s->at : bytes;
 
-	memcpy(room, s->bytes + s->at, n);
+	memcpy(buffer, s->bytes + s->at, n);
 	s->at += n;
 	return (int64_t)n;
 }
@@ -530,11 +530,11 @@ START_TEST(what_unpacks_to_more_than_it_declares_is_read_up_to_the_limit_and_no_
 }
 END_TEST
 
-static int64_t break_off(void *context, void *room, size_t bytes)
+static int64_t break_off(void *context, void *buffer, size_t bytes)
 {
 	struct source *s = context;
 
-	return s->at == s->count ? -ECONNRESET : give(context, room, bytes);
+	return s->at == s->count ? -ECONNRESET : give(context, buffer, bytes);
 }
 
 START_TEST(a_broken_source_and_a_full_target_say_why_and_leave_nothing_behind)

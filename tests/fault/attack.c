@@ -48,7 +48,7 @@ static struct blm_filter *filter(const char *kind, const char *hash, uint64_t ca
 
 static double predicted(const struct blm_filter *f)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	double rate;
 
 	OK(blm_info(f, info));

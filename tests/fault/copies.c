@@ -63,7 +63,7 @@ static uint64_t lacking(const struct blm_filter *f, uint64_t keys)
 /* What the copier reads and writes of `from`, up to there; of what is a hole he makes a hole. */
 static void copy_part(const char *from, const char *to, uint64_t at, uint64_t end)
 {
-	static char room[BLM_BLOCK];
+	static char buffer[BLM_BLOCK];
 	static const char zeros[BLM_BLOCK];
 	int in = open(from, O_RDONLY), out = open(to, O_RDWR | O_CREAT, 0644);
 	struct stat st;
@@ -72,12 +72,12 @@ static void copy_part(const char *from, const char *to, uint64_t at, uint64_t en
 	end = end < (uint64_t)st.st_size ? end : (uint64_t)st.st_size;
 	ck_assert_int_eq(ftruncate(out, st.st_size), 0);
 	while (at < end) {
-		ssize_t n = pread(in, room, end - at < sizeof(room) ? end - at : sizeof(room),
+		ssize_t n = pread(in, buffer, end - at < sizeof(buffer) ? end - at : sizeof(buffer),
 				  (off_t)at);
 
 		ck_assert_int_gt(n, 0);
-		if (memcmp(room, zeros, (size_t)n))
-			ck_assert_int_eq(pwrite(out, room, (size_t)n, (off_t)at), n);
+		if (memcmp(buffer, zeros, (size_t)n))
+			ck_assert_int_eq(pwrite(out, buffer, (size_t)n, (off_t)at), n);
 		at += (uint64_t)n;
 	}
 	close(in), close(out);

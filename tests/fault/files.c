@@ -512,7 +512,7 @@ static bool left_out_of_dumps(const void *at)
 START_TEST(a_secret_is_kept_out_of_core_dumps_and_messages)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "not to be shown!";
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f, *g;
 
 	OK(blm_create(&f, NULL, "a.blm",

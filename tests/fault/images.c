@@ -146,7 +146,7 @@ static void apply(int image, const struct log_record *w)
 /* ---- Recording ---- */
 
 static const char *record(struct logdisk *l, const char *type, enum work work, uint64_t seed,
-			  char *folder, size_t room, int *ret_base, size_t *ret_begun)
+			  char *folder, size_t capacity, int *ret_base, size_t *ret_begun)
 {
 	struct disk made;
 	const char *why = disk_make(&made, type);
@@ -160,7 +160,7 @@ static const char *record(struct logdisk *l, const char *type, enum work work, u
 	if (why)
 		return why;
 	logdisk_mount(l);
-	disk_folder(&l->disk, folder, room);
+	disk_folder(&l->disk, folder, capacity);
 	*ret_begun = bytes_of(l->log);
 	fflush(stdout);
 	pid = fork();

@@ -51,14 +51,14 @@ struct bytes_left {
 };
 
 /* A few bytes at a time. */
-static int64_t give_bytes(void *context, void *room, size_t bytes)
+static int64_t give_bytes(void *context, void *buffer, size_t bytes)
 {
 	struct bytes_left *at = context;
 	size_t n = bytes < 1000 ? bytes : 1000;
 
 	if (n > at->left)
 		n = at->left;
-	memcpy(room, at->next, n);
+	memcpy(buffer, at->next, n);
 	at->next += n;
 	at->left -= n;
 	return (int64_t)n;

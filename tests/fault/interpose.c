@@ -396,9 +396,9 @@ FILE *fopen(const char *restrict path, const char *restrict how)
 }
 
 /* As a file that cannot be read: at its end. */
-char *fgets(char *restrict room, int bytes, FILE *restrict from)
+char *fgets(char *restrict buffer, int bytes, FILE *restrict from)
 {
-	return fails(FAULT_READ) ? NULL : REAL(fgets)(room, bytes, from);
+	return fails(FAULT_READ) ? NULL : REAL(fgets)(buffer, bytes, from);
 }
 
 int memfd_create(const char *name, unsigned flags)
@@ -411,18 +411,18 @@ int dup3(int from, int to, int flags)
 	return fails(FAULT_DUP) ? -1 : REAL(dup3)(from, to, flags);
 }
 
-ssize_t read(int fd, void *room, size_t bytes)
+ssize_t read(int fd, void *buffer, size_t bytes)
 {
 	ssize_t n = bytes_of(FAULT_READ, bytes);
 
-	return n < 0 ? n : REAL(read)(fd, room, (size_t)n);
+	return n < 0 ? n : REAL(read)(fd, buffer, (size_t)n);
 }
 
-ssize_t pread(int fd, void *room, size_t bytes, off_t at)
+ssize_t pread(int fd, void *buffer, size_t bytes, off_t at)
 {
 	ssize_t n = bytes_of(FAULT_READ, bytes);
 
-	return n < 0 ? n : REAL(pread)(fd, room, (size_t)n, at);
+	return n < 0 ? n : REAL(pread)(fd, buffer, (size_t)n, at);
 }
 
 ssize_t write(int fd, const void *from, size_t bytes)
@@ -656,26 +656,26 @@ struct dirent *readdir(DIR *list)
 	return fails(FAULT_FOLDER) ? NULL : REAL(readdir)(list);
 }
 
-char *getcwd(char *room, size_t bytes)
+char *getcwd(char *buffer, size_t bytes)
 {
-	return fails(FAULT_PATH) ? NULL : REAL(getcwd)(room, bytes);
+	return fails(FAULT_PATH) ? NULL : REAL(getcwd)(buffer, bytes);
 }
 
-char *realpath(const char *restrict path, char *restrict room)
+char *realpath(const char *restrict path, char *restrict buffer)
 {
-	return fails(FAULT_PATH) ? NULL : REAL(realpath)(path, room);
+	return fails(FAULT_PATH) ? NULL : REAL(realpath)(path, buffer);
 }
 
 /* ---- What is no file ---- */
 
-ssize_t getrandom(void *room, size_t bytes, unsigned flags)
+ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
 {
-	return fails(FAULT_RANDOM) ? -1 : REAL(getrandom)(room, bytes, flags);
+	return fails(FAULT_RANDOM) ? -1 : REAL(getrandom)(buffer, bytes, flags);
 }
 
-int getentropy(void *room, size_t bytes)
+int getentropy(void *buffer, size_t bytes)
 {
-	return fails(FAULT_RANDOM) ? -1 : REAL(getentropy)(room, bytes);
+	return fails(FAULT_RANDOM) ? -1 : REAL(getentropy)(buffer, bytes);
 }
 
 int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict how,

@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-enum { WORKERS = 4, SLOTS = 4, COMMON = 3, BATCH = 64, ROUND = 100, CLAIM_ROOM = 1 << 19 };
+enum { WORKERS = 4, SLOTS = 4, COMMON = 3, BATCH = 64, ROUND = 100, CLAIMS_MOST = 1 << 19 };
 
 static unsigned long cycles = 50;
 
@@ -61,7 +61,7 @@ static void make_fixed(struct blm_store *store, enum fixed which)
 	const struct blm_params params = BLM_PARAMS(.kind = fixed[which].kind, .cells = 1 << 21,
 						    .probes = 7, .seed_count = 1, .seeds = &seed);
 	struct blm_filter *f, *ones;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	int r;
 
 	OK(blm_create(&f, place_of(which, store), fixed[which].name, &params));
@@ -115,8 +115,8 @@ static struct {
 	struct log log[WORKERS];
 	uint64_t claimed_to[FIXED];
 	/* acknowledged; how often with "new" */
-	uint8_t told[FIXED][CLAIM_ROOM], new[FIXED][CLAIM_ROOM];
-	uint8_t untold[FIXED][CLAIM_ROOM];	/* a kill interrupted a claim of it */
+	uint8_t told[FIXED][CLAIMS_MOST], new[FIXED][CLAIMS_MOST];
+	uint8_t untold[FIXED][CLAIMS_MOST];	/* a kill interrupted a claim of it */
 } *shared;
 
 static enum step step_of(const struct log *log)
@@ -304,10 +304,10 @@ static void step_on_common(struct blm_store *store, uint64_t *random)
 
 static void add_some(struct blm_filter *f, unsigned worker, enum fixed which)
 {
-	uint64_t room[BATCH], *added = &shared->log[worker].added[which];
+	uint64_t buffer[BATCH], *added = &shared->log[worker].added[which];
 	struct blm_key keys[BATCH];
 
-	number_keys(room, keys, first_key(worker, which) + *added, BATCH);
+	number_keys(buffer, keys, first_key(worker, which) + *added, BATCH);
 	MUST(blm_add_many(f, keys, BATCH, NULL) >= 0);
 	__atomic_store_n(added, *added + BATCH, __ATOMIC_SEQ_CST);
 }
@@ -317,12 +317,12 @@ static void claim_some(struct blm_filter *f, struct log *log, enum fixed which, 
 {
 	uint64_t *to = &shared->claimed_to[which], far = __atomic_load_n(to, __ATOMIC_RELAXED),
 		 back = one_of(random, 3 * BATCH);
-	uint64_t first = far > back ? far - back : 0, room[BATCH], won = 0;
+	uint64_t first = far > back ? far - back : 0, buffer[BATCH], won = 0;
 	struct blm_key keys[BATCH];
 
-	if (first + BATCH > CLAIM_ROOM)
+	if (first + BATCH > CLAIMS_MOST)
 		return;
-	number_keys(room, keys, first, BATCH);
+	number_keys(buffer, keys, first, BATCH);
 	log->claim.which = which;
 	log->claim.first = first;
 	__atomic_store_n(&log->claim.under_way, true, __ATOMIC_SEQ_CST);
@@ -417,7 +417,7 @@ static int worker_body(int worker)
 static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsigned slot,
 				 const struct slot *before, const struct slot *after)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct slot found = { 0 };
 	struct blm_filter *f;
 	char name[32], *value;
@@ -659,9 +659,9 @@ static void start_round(struct checked *ret)
 			unlink(fixed[which].name);
 		make_fixed(store, which);
 		shared->claimed_to[which] = 0;
-		memset(shared->told[which], 0, CLAIM_ROOM);
-		memset(shared->new[which], 0, CLAIM_ROOM);
-		memset(shared->untold[which], 0, CLAIM_ROOM);
+		memset(shared->told[which], 0, CLAIMS_MOST);
+		memset(shared->new[which], 0, CLAIMS_MOST);
+		memset(shared->untold[which], 0, CLAIMS_MOST);
 		for (unsigned w = 0; w < WORKERS && which < KEY_FILTERS; w++)
 			shared->log[w].added[which] = 0;
 	}

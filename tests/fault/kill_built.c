@@ -71,16 +71,16 @@ static void name_of(char ret[32], const char *what, unsigned worker)
 static void update(struct blm_store *store, struct log *log, unsigned worker)
 {
 	const struct blm_build_options least = { .memory_bytes = 1 };
-	uint64_t room[BATCH], number = log->updates;
+	uint64_t buffer[BATCH], number = log->updates;
 	struct blm_key keys[BATCH];
 	struct blm_update *u;
 
 	set(&log->update_begun, number + 1);
 	MUST(blm_update_begin(&u, store, "set", NULL, &least) == 0);
-	number_keys(room, keys, first_key(worker, OF_UPDATE, number), BATCH);
+	number_keys(buffer, keys, first_key(worker, OF_UPDATE, number), BATCH);
 	MUST(blm_update_add_many(u, keys, BATCH) == 0);
 	if (number >= LIVE) {
-		number_keys(room, keys, first_key(worker, OF_UPDATE, number - LIVE), BATCH);
+		number_keys(buffer, keys, first_key(worker, OF_UPDATE, number - LIVE), BATCH);
 		MUST(blm_update_remove_many(u, keys, BATCH) == 0);
 	}
 	MUST(blm_update_finish(u) == 0);
@@ -101,14 +101,14 @@ static uint64_t value_of(uint64_t key)
 static void build(struct blm_store *store, struct log *log, unsigned worker)
 {
 	static struct blm_key keys[BUILT];
-	static uint64_t room[BUILT], values[BUILT];
+	static uint64_t buffer[BUILT], values[BUILT];
 	uint64_t number = log->builds;
 	struct blm_params params = params_of_build(number);
 	char name[32];
 
-	number_keys(room, keys, first_key(worker, OF_BUILD, number), BUILT);
+	number_keys(buffer, keys, first_key(worker, OF_BUILD, number), BUILT);
 	for (unsigned i = 0; i < BUILT; i++)
-		values[i] = value_of(room[i]);
+		values[i] = value_of(buffer[i]);
 	name_of(name, "built", worker);
 	set(&log->build_begun, number + 1);
 	MUST(build_with(store, name, &params, keys, values, BUILT) == 0);
@@ -194,7 +194,7 @@ static void check_values(const struct blm_filter *f, uint64_t first)
 static void check_built(struct blm_store *store, struct log *log, unsigned worker)
 {
 	struct blm_filter *f;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char name[32];
 	int r;
 
@@ -280,10 +280,10 @@ static void start(void)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_key keys[FIXED];
-	uint64_t room[FIXED];
+	uint64_t buffer[FIXED];
 
 	for (unsigned i = 0; i < 2; i++) {
-		number_keys(room, keys, first_key(0, OF_FIXED, i), FIXED);
+		number_keys(buffer, keys, first_key(0, OF_FIXED, i), FIXED);
 		OK(build_with(store, i ? "set" : "fixed", &set_params, keys, NULL, FIXED));
 	}
 	blm_store_close(store);

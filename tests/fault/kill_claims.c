@@ -18,7 +18,7 @@
 #include "processes.h"
 #include "../info.h"
 
-enum { CLAIMERS = 4, ROUND = 25, ROOM = 1 << 17, NEAR = 1 << 14, RAISES = 8 };
+enum { CLAIMERS = 4, ROUND = 25, CLAIMS_MOST = 1 << 17, NEAR = 1 << 14, RAISES = 8 };
 
 static unsigned long cycles = 30;
 
@@ -35,7 +35,7 @@ static const struct {
 	[CLASSIC] = { "classic", "ones of classic", "fresh classic",
 		      BLM_PARAMS(.kind = "classic", .cells = 1 << 23, .probes = 7) },
 	[CUCKOO] = { "cuckoo", NULL, "fresh cuckoo",
-		     BLM_PARAMS(.kind = "cuckoo", .capacity = 2 * ROOM, .rate = 1e-8) },
+		     BLM_PARAMS(.kind = "cuckoo", .capacity = 2 * CLAIMS_MOST, .rate = 1e-8) },
 };
 
 static const uint64_t seed = 7;
@@ -54,9 +54,9 @@ static struct {
 	struct hands hands[CLAIMERS];
 	uint64_t limit[FILTERS];
 	/* acknowledged at all; how often with "new" */
-	uint8_t told[FILTERS][ROOM], new[FILTERS][ROOM];
+	uint8_t told[FILTERS][CLAIMS_MOST], new[FILTERS][CLAIMS_MOST];
 	/* no process was told of it, but the filter may have it: by a kill; by the changer */
-	uint8_t interrupted[FILTERS][ROOM], given[FILTERS][ROOM];
+	uint8_t interrupted[FILTERS][CLAIMS_MOST], given[FILTERS][CLAIMS_MOST];
 	uint64_t changes, replaced, rebuilt, dropped;
 } *shared;
 
@@ -72,7 +72,7 @@ static void raise_limit(enum which which)
 {
 	uint64_t now = __atomic_load_n(&shared->limit[which], __ATOMIC_SEQ_CST);
 
-	if (now < ROOM)
+	if (now < CLAIMS_MOST)
 		__atomic_compare_exchange_n(&shared->limit[which], &now, now + 1, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
@@ -226,7 +226,7 @@ static int changer_body(int unused)
 {
 	uint64_t random = (uint64_t)getpid();
 	struct blm_store *store;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	for (enum which i = 0; i < FILTERS; i++) {
@@ -297,7 +297,7 @@ static void check_at_rest(struct counted *ret)
 
 static void make_ones(struct blm_store *store, enum which which, const struct blm_filter *like)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *ones;
 	int r = blm_template(&ones, store, filters[which].ones, like, 0);
 	uint8_t *bytes;
@@ -415,7 +415,7 @@ static void cycle(struct team *team, uint64_t *random)
 static void settle(struct team *team)
 {
 	struct blm_store *store = open_store(0);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 
 	for (unsigned i = 0; i < CLAIMERS; i++)
 		kill_claimer(team, i);

@@ -375,7 +375,7 @@ static void check_gone(const struct blm_filter *f, enum which kind)
 /* Its next writer finds nothing that is in its way. */
 static void check_that_it_goes_on(struct blm_store *store, enum which kind)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 	int64_t r;
 

@@ -361,7 +361,7 @@ static int drop_damaged(int kib)
 {
 	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY },
 		      limit = { (rlim_t)kib << 10, RLIM_INFINITY };
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_store *store;
 	int r;
 

@@ -236,7 +236,7 @@ static int hold_catalog_and_stop(int exclusive)
 /* Whatever lock the holder has: look-ups go on without it, a change waits and names it. */
 START_TEST(a_stopped_holder_of_the_catalog_stops_changes_only)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *other;
 	char pid_text[16];
 	pid_t holder;
@@ -415,12 +415,12 @@ enum { AT_ONCE = 300000 };
 static int add_at_once(int unused)
 {
 	struct blm_key *keys = calloc(AT_ONCE, sizeof(*keys));
-	uint64_t *room = calloc(AT_ONCE, sizeof(*room));
+	uint64_t *buffer = calloc(AT_ONCE, sizeof(*buffer));
 
-	number_keys(room, keys, 0, AT_ONCE);
+	number_keys(buffer, keys, 0, AT_ONCE);
 	MUST(blm_add_many(the_filter, keys, AT_ONCE, NULL) >= 0);
 	free(keys);
-	free(room);
+	free(buffer);
 	return 0;
 }
 

@@ -49,14 +49,14 @@ static int add_the_next(int unused)
 {
 	struct blm_filter *f;
 	struct blm_key key[BATCH];
-	uint64_t room[BATCH], first;
+	uint64_t buffer[BATCH], first;
 
 	(void)unused;
 	MUST(blm_open(&f, NULL, "many", BLM_OPEN_WRITE) == 0);
 	while (seconds() < shared->end
 	       && (first = __atomic_fetch_add(&shared->next, TAKE, __ATOMIC_RELAXED)) < shared->to)
 		for (uint64_t at = 0; at < TAKE; at += BATCH) {
-			number_keys(room, key, first + at, BATCH);
+			number_keys(buffer, key, first + at, BATCH);
 			MUST(blm_add_many(f, key, BATCH, NULL) >= 0);
 		}
 	blm_close(f);
@@ -76,14 +76,14 @@ static int ask_a_part(int part)
 	return 0;
 }
 
-static struct blm_params with_room_for(uint64_t count)
+static struct blm_params with_capacity_for(uint64_t count)
 {
 	return BLM_PARAMS(.capacity = count, .rate = 0.01, .sparse = true);
 }
 
 static uint64_t bytes_for(uint64_t count)
 {
-	struct blm_params params = with_room_for(count);
+	struct blm_params params = with_capacity_for(count);
 	struct blm_plan plan;
 
 	OK(blm_plan(&plan, &params));
@@ -123,7 +123,7 @@ static uint64_t keys_a_filter(void)
 
 static void add_and_ask(uint64_t count)
 {
-	struct blm_params params = with_room_for(count);
+	struct blm_params params = with_capacity_for(count);
 	struct blm_filter *f;
 	pid_t pid[ADDERS];
 
@@ -212,17 +212,17 @@ static int work_in_the_crowd(int which)
 {
 	struct blm_filter *f;
 	struct blm_key key[BATCH];
-	uint64_t room[BATCH], won[BATCH / 64];
+	uint64_t buffer[BATCH], won[BATCH / 64];
 
 	MUST(blm_open(&f, NULL, "crowd", BLM_OPEN_WRITE) == 0);
 	start_together(CROWD);
 	for (uint64_t at = 0; at < COMMON; at += 100) {
-		number_keys(room, key, at, 100);
+		number_keys(buffer, key, at, 100);
 		MUST(blm_claim_many(f, key, 100, won) >= 0);
 		for (uint64_t i = 0; i < 100; i++)
 			__atomic_fetch_add(&shared->first[at + i], won[i / 64] >> i % 64 & 1,
 					   __ATOMIC_RELAXED);
-		number_keys(room, key, (uint64_t)(which + 1) << 32 | at / 4, 25);
+		number_keys(buffer, key, (uint64_t)(which + 1) << 32 | at / 4, 25);
 		MUST(blm_add_many(f, key, 25, NULL) >= 0);
 	}
 	MUST(blm_sync(f) == 0);
@@ -304,7 +304,7 @@ static int open_often(int which)
 static void check_opened(void)
 {
 	struct blm_store *store = open_store(0);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 	char label[32];
 

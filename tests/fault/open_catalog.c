@@ -27,7 +27,7 @@ static struct blm_store *store_with(const char *name)
 
 static int find(struct blm_store *store, const char *name)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	int r = blm_store_find(store, name, info);
 
 	free(info);

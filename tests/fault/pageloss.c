@@ -118,7 +118,7 @@ static void must(bool good, const char *what)
 static void *grown(void *array, size_t count, size_t bytes)
 {
 	if (count & (count - 1))
-		return array;		/* room doubles at powers of 2 */
+		return array;		/* the capacity doubles at powers of 2 */
 	array = realloc(array, (count ? 2 * count : 1) * bytes);
 	must(array != NULL, "memory");
 	return array;
@@ -505,12 +505,12 @@ static void look_at_turn(struct history *h, uint64_t key)
 }
 
 /* Can it take so many without another part, or slot? */
-static bool has_room(const struct history *h, unsigned count)
+static bool has_space(const struct history *h, unsigned count)
 {
 	const struct blm_view *view = current_view(h->f);
 
-	return !view->root.kind->room
-	    || view->root.kind->room(&view->root, blm_counted_keys(view)) > count;
+	return !view->root.kind->space
+	    || view->root.kind->space(&view->root, blm_counted_keys(view)) > count;
 }
 
 static void add_keys(struct history *h, unsigned count)
@@ -518,7 +518,7 @@ static void add_keys(struct history *h, unsigned count)
 	struct history *watching = watched, *before = adding;
 
 	/* a flush is running, and who needs more room then waits for it: here for ever */
-	if (before && !has_room(h, count))
+	if (before && !has_space(h, count))
 		return;
 	watched = NULL;
 	adding = watching || before ? h : NULL;
@@ -963,7 +963,7 @@ static void check_claims(const char *path, const struct blm_filter *f, const str
 static void check_clean(const struct blm_filter *f, const struct cut *cut, struct tally *t,
 			const struct life *life)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *twin;
 	uint8_t *a, *b;
 
@@ -1070,7 +1070,7 @@ static int add_new_key(struct blm_filter *f, uint64_t *key)
  */
 static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut *cut)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 
 	must(info && blm_info(f, info) == 0, "asking");
 	for (uint64_t key = cut->promised.to; info->dirty && key < cut->added; key++)
@@ -1082,10 +1082,10 @@ static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut 
  * So that a key finds room where it was full. A kind that minds cuts gives nothing up after one, or
  * the very keys. Returns how many went.
  */
-static uint64_t make_room(struct blm_filter *f, const struct cut *cut, const struct life *life)
+static uint64_t make_space(struct blm_filter *f, const struct cut *cut, const struct life *life)
 {
 	uint64_t key = cut->promised.from, most = life->remove ? key + 100 : key;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 
 	must(info && blm_info(f, info) == 0, "asking");
 	for (; key < most && key < cut->promised.to; key++) {
@@ -1112,7 +1112,7 @@ static void check_after(const char *path, const struct cut *cut, struct tally *t
 	if (r == 0 && life->announces)
 		take_out_what_was_not_synced(f, cut);
 	if (r == 0)
-		after.promised.from += make_room(f, cut, life);
+		after.promised.from += make_space(f, cut, life);
 	if (r < 0 || add_new_key(f, &new_key) < 0 || blm_sync(f) < 0) {
 		t->refused++;
 		complain(t, "cannot be added to", 1, life);

@@ -42,11 +42,11 @@ static inline unsigned one_of(uint64_t *state, unsigned count)
 }
 
 /* Keys that are consecutive numbers. */
-static inline void number_keys(uint64_t *room, struct blm_key *ret, uint64_t first, size_t count)
+static inline void number_keys(uint64_t *buffer, struct blm_key *ret, uint64_t first, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		room[i] = first + i;
-		ret[i] = (struct blm_key){ &room[i], sizeof(room[i]) };
+		buffer[i] = first + i;
+		ret[i] = (struct blm_key){ &buffer[i], sizeof(buffer[i]) };
 	}
 }
 
@@ -55,12 +55,12 @@ static inline uint64_t denied(const struct blm_filter *f, uint64_t first, uint64
 {
 	enum { MANY = 1024 };
 	struct blm_key keys[MANY];
-	uint64_t room[MANY], lost = 0;
+	uint64_t buffer[MANY], lost = 0;
 
 	for (uint64_t at = 0; at < count; at += MANY) {
 		size_t n = count - at < MANY ? (size_t)(count - at) : MANY;
 
-		number_keys(room, keys, first + at, n);
+		number_keys(buffer, keys, first + at, n);
 		lost += n - (uint64_t)blm_contains_many(f, keys, n, NULL);
 	}
 	return lost;

@@ -50,8 +50,8 @@ ssize_t write_or_stop(int fd, const void *bytes, size_t count, off_t at)
 	return r;
 }
 
-ssize_t read_later(int fd, void *room, size_t count, off_t at) __asm__("pread64");
-ssize_t read_later(int fd, void *room, size_t count, off_t at)
+ssize_t read_later(int fd, void *buffer, size_t count, off_t at) __asm__("pread64");
+ssize_t read_later(int fd, void *buffer, size_t count, off_t at)
 {
 	void (*step)(void) = before_read;
 
@@ -59,7 +59,7 @@ ssize_t read_later(int fd, void *room, size_t count, off_t at)
 		before_read = NULL;
 		step();
 	}
-	return syscall(SYS_pread64, fd, room, count, at);
+	return syscall(SYS_pread64, fd, buffer, count, at);
 }
 
 int flush_or_stop(int fd) __asm__("fdatasync");
@@ -150,7 +150,7 @@ static double *took;			/* of each look-up of each reader */
 
 static int read_all_ways(int reader)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 
 	never_give_up();
 	for (int i = 0; i < LOOKS; i++) {
@@ -235,7 +235,7 @@ static void grow_much(void)
 
 START_TEST(a_reader_follows_a_catalog_that_grows_as_it_begins)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
 	make_with(store, "a", "key");

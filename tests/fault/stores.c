@@ -282,7 +282,7 @@ END_TEST
 static int find_for_ever(int unused)
 {
 	struct blm_store *store;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char c = 'r';
 
 	(void)unused;
@@ -339,7 +339,7 @@ START_TEST(a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second)
 	int many = scale && !strcmp(scale, "full") ? 1000000 : 50000, listed = 0;
 	struct blm_new_entry *entries;
 	struct blm_store *store;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	double begin, opened, found;
 
 	some_filters(1);

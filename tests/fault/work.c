@@ -368,7 +368,7 @@ static void add_and_sync(struct blm_filter *f, uint32_t who, uint64_t seed, unsi
 static void replace_it(struct blm_filter *f, unsigned steps, int fd)
 {
 	struct blm_filter *ones;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	uint8_t all[4096];
 	int e = blm_info(f, info);
 
@@ -546,7 +546,7 @@ static bool gives_none_up(struct looking *l, struct blm_store *store, const char
 static bool is_so(struct looking *l, struct blm_store *store, const char *name,
 		  const struct slot *s)
 {
-	struct blm_info *in_catalog = info_room(), *in_file = info_room();
+	struct blm_info *in_catalog = info_buffer(), *in_file = info_buffer();
 	char label[32] = "";
 	struct blm_filter *f = NULL;
 	bool good = false;
@@ -633,7 +633,7 @@ static bool names_are_so(struct looking *l, struct blm_store *store, const struc
 
 static bool writers_are_so(struct looking *l, struct blm_store *store, const uint32_t keys[3])
 {
-	struct blm_info *in_catalog = info_room(), *in_file = info_room();
+	struct blm_info *in_catalog = info_buffer(), *in_file = info_buffer();
 	struct blm_filter *f = NULL;
 	uint64_t lost = 0;
 	bool good = false;

@@ -94,7 +94,7 @@ static void break_blocks_of(const char *path, uint64_t first, struct faults *fau
 
 static bool is_suspect(const struct blm_filter *f)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	bool suspect;
 
 	must(info && blm_info(f, info) == 0, "asking what it is");

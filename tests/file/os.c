@@ -32,11 +32,11 @@ static ssize_t allowed(size_t bytes)
 	return bytes < (size_t)most ? (ssize_t)bytes : most;
 }
 
-ssize_t pread(int fd, void *room, size_t bytes, off_t at)
+ssize_t pread(int fd, void *buffer, size_t bytes, off_t at)
 {
 	ssize_t n = allowed(bytes);
 
-	return n < 0 ? n : syscall(SYS_pread64, fd, room, (size_t)n, at);
+	return n < 0 ? n : syscall(SYS_pread64, fd, buffer, (size_t)n, at);
 }
 
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at)

@@ -321,12 +321,12 @@ static char *read_file(const char *name)
 }
 
 static size_t hex_field(const char *from, const char *end, const char *name, uint8_t *ret,
-			size_t room)
+			size_t capacity)
 {
 	const char *value = field(from, end, name);
 
 	ck_assert_msg(value != NULL, "%s", name);
-	return from_hex(value, ret, room);
+	return from_hex(value, ret, capacity);
 }
 
 /* The strings of a list, in hexadecimal; each is given to do(). Return: how many. */
@@ -374,10 +374,10 @@ static uint8_t *file_bytes;
 START_TEST(the_filters_of_bitcoins_blocks_are_built_from_their_items_byte_for_byte)
 {
 	char *text = read_file("bip158/testnet.json");
-	size_t cases = 0, room = strlen(text);
+	size_t cases = 0, capacity = strlen(text);
 	const char *at = text;
 
-	file_bytes = malloc(room);
+	file_bytes = malloc(capacity);
 	while ((at = strstr(at, "\"key_hex\""))) {
 		const char *end = strstr(at + 1, "\"key_hex\"");
 		struct blm_filter *f;
@@ -385,8 +385,9 @@ START_TEST(the_filters_of_bitcoins_blocks_are_built_from_their_items_byte_for_by
 		uint8_t key[16];
 		size_t count;
 
-		ck_assert_uint_eq(hex_field(at, end ? end : at + room, "key_hex", key, 16), 16);
-		count = hex_field(at, end ? end : text + room, "filter_hex", file_bytes, room);
+		ck_assert_uint_eq(hex_field(at, end ? end : at + capacity, "key_hex", key, 16), 16);
+		count = hex_field(at, end ? end : text + capacity, "filter_hex", file_bytes,
+				  capacity);
 		OK(import(&f, key, file_bytes, count));
 		goes_out_as(f, file_bytes, count);
 		each_item(at, end, "items_hex", is_there, f);
@@ -446,10 +447,10 @@ static void ask(void *context, const uint8_t *item, size_t len)
 START_TEST(the_filters_of_another_program_come_in_answer_and_are_built_alike)
 {
 	char *text = read_file("bip158/generated.json");
-	size_t cases = 0, room = strlen(text);
+	size_t cases = 0, capacity = strlen(text);
 	const char *at = text;
 
-	file_bytes = malloc(room);
+	file_bytes = malloc(capacity);
 	while ((at = strstr(at, "\"keys\""))) {
 		const char *end = strstr(at + 1, "\"keys\"");
 		char keys[64], probes[64];
@@ -459,9 +460,9 @@ START_TEST(the_filters_of_another_program_come_in_answer_and_are_built_alike)
 		uint8_t key[16];
 		size_t count;
 
-		end = end ? end : text + room;
+		end = end ? end : text + capacity;
 		hex_field(at, end, "key_hex", key, 16);
-		count = hex_field(at, end, "filter_hex", file_bytes, room);
+		count = hex_field(at, end, "filter_hex", file_bytes, capacity);
 		text_field(at, end, "keys", keys, sizeof(keys));
 		text_field(at, end, "probes", probes, sizeof(probes));
 		OK(import(&f, key, file_bytes, count));

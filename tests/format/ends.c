@@ -60,7 +60,7 @@ static bool filter_for(struct blm_filter **ret, const struct blm_format_info *fo
 struct end {
 	unsigned calls, fails_at;	/* from 1; 0: never */
 	uint8_t *bytes;
-	size_t count, room, at, step;
+	size_t count, capacity, at, step;
 };
 
 static int take(void *context, const void *bytes, size_t count)
@@ -69,16 +69,16 @@ static int take(void *context, const void *bytes, size_t count)
 
 	if (++e->calls == e->fails_at)
 		return -EIO;
-	if (!e->bytes || e->count + count > e->room) {
-		e->room = 2 * (e->count + count) + 1;
-		e->bytes = realloc(e->bytes, e->room);
+	if (!e->bytes || e->count + count > e->capacity) {
+		e->capacity = 2 * (e->count + count) + 1;
+		e->bytes = realloc(e->bytes, e->capacity);
 	}
 	memcpy(e->bytes + e->count, bytes, count);
 	e->count += count;
 	return 0;
 }
 
-static int64_t give(void *context, void *room, size_t bytes)
+static int64_t give(void *context, void *buffer, size_t bytes)
 {
 	struct end *e = context;
 	size_t some = e->count - e->at < e->step ? e->count - e->at : e->step;
@@ -86,7 +86,7 @@ static int64_t give(void *context, void *room, size_t bytes)
 	if (++e->calls == e->fails_at)
 		return -EIO;
 	some = some < bytes ? some : bytes;
-	memcpy(room, e->bytes + e->at, some);
+	memcpy(buffer, e->bytes + e->at, some);
 	e->at += some;
 	return (int64_t)some;
 }

@@ -457,13 +457,13 @@ END_TEST
 START_TEST(behind_the_end_of_a_file_in_memory_there_is_nothing)
 {
 	const struct blm_bytes_at file = blm_bytes_of_memory("abc", 3);
-	char room[8] = "";
+	char buffer[8] = "";
 
-	ck_assert_int_eq(file.read(&file, room, 4, 1), 2);
-	ck_assert_str_eq(room, "bc");
-	ck_assert_int_eq(file.read(&file, room, 4, 3), 0);
-	ck_assert_int_eq(file.read(&file, room, 4, UINT64_MAX), 0);
-	ck_assert_str_eq(room, "bc");
+	ck_assert_int_eq(file.read(&file, buffer, 4, 1), 2);
+	ck_assert_str_eq(buffer, "bc");
+	ck_assert_int_eq(file.read(&file, buffer, 4, 3), 0);
+	ck_assert_int_eq(file.read(&file, buffer, 4, UINT64_MAX), 0);
+	ck_assert_str_eq(buffer, "bc");
 }
 END_TEST
 

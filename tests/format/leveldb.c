@@ -249,11 +249,11 @@ START_TEST(where_there_is_one_it_need_not_be_named)
 }
 END_TEST
 
-static int64_t read_some(void *context, void *room, size_t count)
+static int64_t read_some(void *context, void *buffer, size_t count)
 {
 	size_t *at = context, n = bytes - *at < count ? bytes - *at : count;
 
-	memcpy(room, file + *at, n);
+	memcpy(buffer, file + *at, n);
 	*at += n;
 	return (int64_t)n;
 }

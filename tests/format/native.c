@@ -211,12 +211,12 @@ struct left {
 	size_t count;
 };
 
-static int64_t give_some(void *context, void *room, size_t bytes)
+static int64_t give_some(void *context, void *buffer, size_t bytes)
 {
 	struct left *left = context;
 
 	bytes = bytes < left->count ? bytes : left->count;
-	memcpy(room, left->bytes, bytes);
+	memcpy(buffer, left->bytes, bytes);
 	*left = (struct left){ left->bytes + bytes, left->count - bytes };
 	return (int64_t)bytes;
 }

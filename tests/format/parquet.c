@@ -333,9 +333,9 @@ START_TEST(the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_na
 }
 END_TEST
 
-static int64_t read_file(void *context, void *room, size_t bytes)
+static int64_t read_file(void *context, void *buffer, size_t bytes)
 {
-	return (int64_t)fread(room, 1, bytes, context);
+	return (int64_t)fread(buffer, 1, bytes, context);
 }
 
 START_TEST(a_parquet_file_that_comes_through_a_pipe_is_refused_and_its_filter_is_not)

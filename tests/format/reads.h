@@ -10,15 +10,15 @@
 static int reads_left;		/* that work */
 static int64_t reads_end;	/* what comes of the others */
 
-static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void *room, size_t bytes,
-					  uint64_t at)
+static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void *buffer,
+					  size_t bytes, uint64_t at)
 {
 	uint64_t rest = at < file->count ? file->count - at : 0;
 	size_t count = bytes < rest ? bytes : (size_t)rest;
 
 	if (--reads_left < 0)
 		return reads_end;
-	memcpy(room, file->memory + at, count);
+	memcpy(buffer, file->memory + at, count);
 	return (int64_t)count;
 }
 

@@ -15,7 +15,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FILE_MOST = 1 << 16, ROOM = FILE_MOST + 256 };
+enum { FILE_MOST = 1 << 16, CAPACITY = FILE_MOST + 256 };
 
 static uint64_t dice = 1;
 
@@ -81,7 +81,7 @@ static size_t change(uint8_t *bytes, size_t count)
 		return count - some;
 	case 5:		/* some come twice */
 		some = some < count - at ? some : count - at;
-		if (count + some > ROOM)
+		if (count + some > CAPACITY)
 			break;
 		memmove(bytes + at + some, bytes + at, count - at);
 		return count + some;
@@ -93,7 +93,7 @@ static size_t change(uint8_t *bytes, size_t count)
 
 static unsigned try(const char *path, unsigned changes)
 {
-	static uint8_t was[FILE_MOST], now[ROOM];
+	static uint8_t was[FILE_MOST], now[CAPACITY];
 	FILE *in = fopen(path, "re");
 	size_t count = in ? fread(was, 1, sizeof(was), in) : 0;
 

@@ -26,10 +26,10 @@ struct meter {
 	size_t left;
 };
 
-static int64_t meter_read(struct blm_reader *reader, void *room, size_t bytes)
+static int64_t meter_read(struct blm_reader *reader, void *buffer, size_t bytes)
 {
 	struct meter *m = (struct meter *)reader;
-	int64_t r = m->left ? m->from->read(m->from, room, bytes < m->left ? bytes : m->left) : 0;
+	int64_t r = m->left ? m->from->read(m->from, buffer, bytes < m->left ? bytes : m->left) : 0;
 
 	if (r > 0)
 		m->left -= (size_t)r;
@@ -47,7 +47,7 @@ static size_t most_of(size_t piece)
 }
 
 static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_t between,
-		     size_t piece, uint8_t *room, size_t *ret)
+		     size_t piece, uint8_t *buffer, size_t *ret)
 {
 	const size_t most = most_of(piece);
 	struct meter meters[3];
@@ -60,7 +60,7 @@ static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_
 		r = blm_reader_stage(&top, stages[choices >> 2 * i & 3], "input");
 	}
 	for (*ret = 0; r >= 0 && *ret < most; *ret += (size_t)r) {
-		r = top->read(top, room + *ret, piece < most - *ret ? piece : most - *ret);
+		r = top->read(top, buffer + *ret, piece < most - *ret ? piece : most - *ret);
 		if (r == 0)
 			break;
 	}
@@ -72,7 +72,7 @@ static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const size_t pieces[] = { 1, 7, 4096, MOST };
-	static uint8_t room[MOST];
+	static uint8_t buffer[MOST];
 	unsigned choices = size ? data[0] : 0, last = 0;
 	const size_t piece = pieces[choices >> 6];
 	struct blm_buffer there = { 0 };
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	data++, size--;
-	read_back(choices, data, size, BETWEEN, piece, room, &count);
+	read_back(choices, data, size, BETWEEN, piece, buffer, &count);
 	while (last < 3 && choices >> 2 * last & 3)
 		last++;
 	r = blm_writer_memory(&out, &there);
@@ -91,9 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		r = blm_writer_stage(&out, stages[choices >> 2 * i & 3], 1);
 	must(r == 0 && out->write(out, data, size) == 0 && out->finish(out) == 0);
 	blm_writer_close(out);
-	must(read_back(choices, there.bytes, there.count, SIZE_MAX, piece, room, &count) == 0);
+	must(read_back(choices, there.bytes, there.count, SIZE_MAX, piece, buffer, &count) == 0);
 	must(count == (size < most_of(piece) ? size : most_of(piece))
-	     && !memcmp(room, data, count));
+	     && !memcmp(buffer, data, count));
 	free(there.bytes);
 	return 0;
 }

@@ -457,11 +457,11 @@ END_TEST
 
 /* ---- A filter that is full ---- */
 
-static int room_for;
+static int claims_left;
 
-static int claim_while_there_is_room(struct blm_part *part, const struct blm_hashed *key)
+static int claim_while_there_is_space(struct blm_part *part, const struct blm_hashed *key)
 {
-	return room_for-- > 0 ? 1 : -EXFULL;
+	return claims_left-- > 0 ? 1 : -EXFULL;
 }
 
 START_TEST(of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed)
@@ -473,9 +473,9 @@ START_TEST(of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed)
 	uint64_t bits[16], claimed = 0, counted;
 
 	small_kind.claim_many = NULL;
-	small_kind.claim = claim_while_there_is_room;
+	small_kind.claim = claim_while_there_is_space;
 	view->root.kind = &small_kind;
-	room_for = _i;
+	claims_left = _i;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		keys[i] = (struct blm_key){ &keys[i], i % 8 };
 	memset(bits, 0xff, sizeof(bits));
@@ -496,7 +496,7 @@ int main(void)
 {
 	Suite *s = begin_suite("filter");
 	TCase *tc = tcase_create("large"), *names = tcase_create("names"),
-	      *modes = tcase_create("modes"), *room = tcase_create("room");
+	      *modes = tcase_create("modes"), *full_disk = tcase_create("room");
 
 	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_bits_above_2_to_the_32, 0,
 			    2);
@@ -513,15 +513,15 @@ int main(void)
 	tcase_add_test(modes,
 		       a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it);
 	tcase_add_test(
-		room,
+		full_disk,
 		past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing);
-	tcase_add_test(room, on_a_full_disk_creating_fails_and_leaves_nothing);
+	tcase_add_test(full_disk, on_a_full_disk_creating_fails_and_leaves_nothing);
 	tcase_add_loop_test(names,
 			    of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed, 0,
 			    300);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, names);
 	suite_add_tcase(s, modes);
-	suite_add_tcase(s, room);
+	suite_add_tcase(s, full_disk);
 	return run_suite(s);
 }

@@ -201,17 +201,17 @@ enum { UNDER = 8192 };		/* bytes of the stack beneath the caller */
 
 static __attribute__((noinline)) void stain_stack(void)
 {
-	uint8_t room[UNDER];
+	uint8_t buffer[UNDER];
 
-	memset(room, 0xa5, sizeof(room));
-	__asm__ volatile("" : : "r"(room) : "memory");
+	memset(buffer, 0xa5, sizeof(buffer));
+	__asm__ volatile("" : : "r"(buffer) : "memory");
 }
 
 /* The longest run of zeros on the stack where stain_stack() left none. */
 static __attribute__((noinline)) size_t wiped_stack(void)
 {
-	uint8_t room[UNDER];
-	const volatile uint8_t *at = room;
+	uint8_t buffer[UNDER];
+	const volatile uint8_t *at = buffer;
 	size_t run = 0, longest = 0;
 
 	__asm__ volatile("" : "+r"(at) : : "memory");

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { WORKERS = 4, BATCH = 256, KEY_ROOM = 96 };
+enum { WORKERS = 4, BATCH = 256, KEY_BYTES = 96 };
 
 static void *shared_memory(size_t bytes)
 {
@@ -27,13 +27,13 @@ static void *shared_memory(size_t bytes)
 }
 
 /* A URL for each number. */
-static struct blm_key url(uint64_t number, char room[KEY_ROOM])
+static struct blm_key url(uint64_t number, char buffer[KEY_BYTES])
 {
-	int len = snprintf(room, KEY_ROOM, "https://www%u.example.org/%08x/page-%llu.html",
+	int len = snprintf(buffer, KEY_BYTES, "https://www%u.example.org/%08x/page-%llu.html",
 			   (unsigned)(number % 97), (unsigned)mixed(number),
 			   (unsigned long long)number);
 
-	return (struct blm_key){ room, (size_t)len };
+	return (struct blm_key){ buffer, (size_t)len };
 }
 
 /* ---- Workers ---- */
@@ -116,7 +116,7 @@ static void work_on(struct blm_filter *f, unsigned worker)
 	struct progress *p = &team.progress[worker];
 
 	for (uint64_t i = p->next; i < team.keys; i = p->next) {
-		static _Thread_local char room[BATCH][KEY_ROOM];
+		static _Thread_local char buffer[BATCH][KEY_BYTES];
 		struct blm_key keys[BATCH];
 		uint64_t bits[BATCH / 64] = { 0 };
 		size_t count = team.keys - i < team.batch ? (size_t)(team.keys - i) : team.batch;
@@ -124,7 +124,7 @@ static void work_on(struct blm_filter *f, unsigned worker)
 		int64_t r;
 
 		for (size_t j = 0; j < count; j++)
-			keys[j] = url(number_of(worker, i + j), room[j]);
+			keys[j] = url(number_of(worker, i + j), buffer[j]);
 		before = seconds();
 		r = is_claimed(i) ? blm_claim_many(f, keys, count, bits)
 				  : blm_add_many(f, keys, count, NULL);
@@ -194,8 +194,8 @@ static void every_acknowledged_key_is_found(const struct blm_filter *f)
 
 	for (uint64_t i = 0; i < distinct_keys(); i++)
 		if (team.acknowledged[i]) {
-			char room[KEY_ROOM];
-			struct blm_key key = url(i, room);
+			char buffer[KEY_BYTES];
+			struct blm_key key = url(i, buffer);
 
 			lost += !blm_contains(f, key.bytes, key.len);
 		}
@@ -526,12 +526,12 @@ static void ask_for_some(const struct blm_filter *f, uint64_t *random)
 {
 	for (int i = 0; i < 200; i++) {
 		uint64_t number = next_random(random) % distinct_keys();
-		char room[KEY_ROOM];
+		char buffer[KEY_BYTES];
 		struct blm_key key;
 
 		if (!__atomic_load_n(&team.acknowledged[number], __ATOMIC_ACQUIRE))
 			continue;
-		key = url(number, room);
+		key = url(number, buffer);
 		ck_assert_msg(blm_contains(f, key.bytes, key.len), "a reader misses key %llu",
 			      (unsigned long long)number);
 	}

@@ -425,14 +425,14 @@ START_TEST(whatever_its_data_say_nothing_outside_of_them_is_read)
 		struct blm_filter *f = build(kind_of(_i),
 					     (struct built){ .to = few[s], .seed = 17 });
 		struct blm_part *part = &current_view(f)->root;
-		size_t bytes = part->shape.bytes, room = round_up(bytes, 4096);
-		uint8_t *map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-				    0),
+		size_t bytes = part->shape.bytes, rounded = round_up(bytes, 4096);
+		uint8_t *map = mmap(NULL, rounded + 8192, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			*good = part->bytes;
-		uint8_t *at = map + 4096 + room - bytes;
+		uint8_t *at = map + 4096 + rounded - bytes;
 		uint64_t state = s;
 
-		ck_assert_int_eq(mprotect(map + 4096, room, PROT_READ | PROT_WRITE), 0);
+		ck_assert_int_eq(mprotect(map + 4096, rounded, PROT_READ | PROT_WRITE), 0);
 		part->bytes = at;
 		for (int round = 0; round < (int)(2000 * test_scale()); round++) {
 			size_t most = round % 2 ? 64 : bytes;
@@ -463,7 +463,7 @@ START_TEST(whatever_its_data_say_nothing_outside_of_them_is_read)
 				part->kind->describe(part, i, &(struct blm_fact){ 0 });
 		}
 		part->bytes = good;
-		munmap(map, room + 8192);
+		munmap(map, rounded + 8192);
 		blm_close(f);
 	}
 }

@@ -104,7 +104,7 @@ struct model {
 /* A set of states, and those of them not visited yet. */
 static struct state *all;
 static uint32_t *slots;
-static size_t count, room, slot_count;
+static size_t count, capacity, slot_count;
 
 static uint64_t hash_of(const struct state *s)
 {
@@ -139,8 +139,8 @@ static void reach(const struct state *s)
 	for (at = hash_of(s) % slot_count; slots[at]; at = (at + 1) % slot_count)
 		if (!memcmp(&all[slots[at] - 1], s, sizeof(*s)))
 			return;
-	if (count == room)
-		all = realloc(all, (room = room ? room * 2 : 1024) * sizeof(*all));
+	if (count == capacity)
+		all = realloc(all, (capacity = capacity ? capacity * 2 : 1024) * sizeof(*all));
 	all[count++] = *s;
 	slots[at] = (uint32_t)count;
 }
@@ -246,7 +246,7 @@ static struct model explore(struct model m)
 	m.states = count;
 	free(all), free(slots);
 	all = NULL, slots = NULL;
-	count = room = slot_count = 0;
+	count = capacity = slot_count = 0;
 	return m;
 }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <sys/mman.h>
 
-enum { COLUMNS = 60, ROOM = 32 };
+enum { COLUMNS = 60, KEY_BYTES = 32 };
 
 /* A key is "column<TAB>number"; this many of a thousand of each column's are in the filter. */
 struct shares {
@@ -32,10 +32,10 @@ static bool is_key(const struct shares *s, unsigned column, unsigned row)
 	return row * 7919u % 1000 < share_of(s, column);
 }
 
-static struct blm_key key_of(char room[ROOM], unsigned column, unsigned row)
+static struct blm_key key_of(char buffer[KEY_BYTES], unsigned column, unsigned row)
 {
-	return (struct blm_key){ room,
-				 (size_t)snprintf(room, ROOM, "c%u\t%u", column, row) };
+	return (struct blm_key){ buffer,
+				 (size_t)snprintf(buffer, KEY_BYTES, "c%u\t%u", column, row) };
 }
 
 static struct blm_filter *build(const struct shares *s, const char *hash)
@@ -46,12 +46,12 @@ static struct blm_filter *build(const struct shares *s, const char *hash)
 	struct blm_build_options how = { .threads = s->threads, .memory_bytes = s->memory };
 	struct blm_filter *f;
 	struct blm_build *b;
-	char room[ROOM];
+	char buffer[KEY_BYTES];
 
 	OK(blm_build_begin(&b, NULL, a_path(), &p, &how));
 	for (unsigned c = 0; c < COLUMNS; c++)
 		for (unsigned i = 0; i < s->rows; i++) {
-			struct blm_key key = key_of(room, c, i);
+			struct blm_key key = key_of(buffer, c, i);
 
 			OK(is_key(s, c, i) ? blm_build_add_many(b, &key, 1)
 					   : blm_build_exclude_many(b, &key, 1));
@@ -62,7 +62,7 @@ static struct blm_filter *build(const struct shares *s, const char *hash)
 
 static void is_right(const struct blm_filter *f, const struct shares *s)
 {
-	char room[256][ROOM];
+	char buffer[256][KEY_BYTES];
 	struct blm_key keys[256];
 	uint64_t bits[4];
 	unsigned count = 0;
@@ -70,7 +70,7 @@ static void is_right(const struct blm_filter *f, const struct shares *s)
 	for (unsigned i = 0; i < s->rows * COLUMNS; i++) {
 		unsigned c = i % COLUMNS, row = i / COLUMNS;
 
-		keys[count] = key_of(room[count], c, row);
+		keys[count] = key_of(buffer[count], c, row);
 		if (i % 101 == 0)
 			ck_assert_int_eq(blm_contains(f, keys[count].bytes, keys[count].len),
 					 is_key(s, c, row));
@@ -168,18 +168,18 @@ START_TEST(more_columns_than_are_counted_make_no_parts)
 	struct blm_build_options how = { .threads = 2 };
 	struct blm_filter *f;
 	struct blm_build *b;
-	char room[ROOM];
+	char buffer[KEY_BYTES];
 
 	OK(blm_build_begin(&b, NULL, a_path(), &p, &how));
 	for (unsigned i = 0; i < EVERY; i++) {
-		struct blm_key key = key_of(room, i % 10 ? i : 0, i);
+		struct blm_key key = key_of(buffer, i % 10 ? i : 0, i);
 
 		OK(i % 10 ? blm_build_exclude_many(b, &key, 1) : blm_build_add_many(b, &key, 1));
 	}
 	OK(blm_build_finish(b, &f));
 	ck_assert_uint_eq(head_of(f)->parts, 0);
 	for (unsigned i = 0; i < EVERY; i += 1001) {
-		struct blm_key key = key_of(room, i % 10 ? i : 0, i);
+		struct blm_key key = key_of(buffer, i % 10 ? i : 0, i);
 
 		ck_assert_int_eq(blm_contains(f, key.bytes, key.len), i % 10 == 0);
 	}
@@ -196,14 +196,14 @@ START_TEST(strangers_are_wrong_at_most_at_the_rate_that_was_asked_for_or_is_said
 		struct blm_filter *f = build(&s, "xxh3-column");
 		struct blm_info info = BLM_INFO;
 		double asked = 0, wrong[COLUMNS + 1] = { 0 };
-		char room[ROOM];
+		char buffer[KEY_BYTES];
 
 		OK(blm_info(f, &info));
 		ck_assert(!rates[i] || info.rate == rates[i]);
 		ck_assert_double_le(info.rate_at_capacity, info.rate);
 		for (unsigned row = 1 << 20; row < (1 << 20) + 3000; row++, asked++)
 			for (unsigned c = 0; c <= COLUMNS; c++) {
-				struct blm_key key = key_of(room, c, row);
+				struct blm_key key = key_of(buffer, c, row);
 
 				wrong[c] += blm_contains(f, key.bytes, key.len);
 			}
@@ -280,14 +280,14 @@ START_TEST(an_update_of_a_divided_filter_is_right_about_the_new_lists)
 	struct blm_info info = BLM_INFO;
 	struct blm_update *u;
 	double before;
-	char room[ROOM];
+	char buffer[KEY_BYTES];
 
 	OK(blm_info(f, &info));
 	before = info.rate;
 	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
 	for (unsigned c = 0; c < COLUMNS; c++)
 		for (unsigned i = 0; i < s.rows; i++) {
-			struct blm_key key = key_of(room, c, i);
+			struct blm_key key = key_of(buffer, c, i);
 
 			OK(is_key(&then, c, i) ? blm_update_add_many(u, &key, 1)
 					       : blm_update_remove_many(u, &key, 1));
@@ -307,17 +307,17 @@ START_TEST(whatever_the_data_of_parts_say_nothing_outside_of_them_is_read)
 	const struct shares s = { .rows = 300 };
 	struct blm_filter *f = build(&s, "xxh3-column");
 	struct blm_part *part = &current_view(f)->root;
-	uint64_t bytes = part->shape.bytes, room = (bytes + 4095) / 4096 * 4096, state = 5;
+	uint64_t bytes = part->shape.bytes, rounded = (bytes + 4095) / 4096 * 4096, state = 5;
 	uint8_t *good = part->bytes, *at, *map;
 	uint64_t head = 64 + 16 * head_of(f)->parts + 4 * head_of(f)->columns + 32;
 
 	ck_assert_uint_gt(head_of(f)->parts, 1);
-	map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	map = mmap(NULL, rounded + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(map, MAP_FAILED);
-	ck_assert_int_eq(mprotect(map + 4096, room, PROT_READ | PROT_WRITE), 0);
-	part->bytes = at = map + 4096 + room - bytes;
+	ck_assert_int_eq(mprotect(map + 4096, rounded, PROT_READ | PROT_WRITE), 0);
+	part->bytes = at = map + 4096 + rounded - bytes;
 	for (int round = 0; round < (int)(3000 * test_scale()); round++) {
-		char text[ROOM];
+		char text[KEY_BYTES];
 
 		memcpy(at, good, bytes);
 		for (uint64_t i = 1 + next_random(&state) % 4; i-- > 0;)
@@ -337,7 +337,7 @@ START_TEST(whatever_the_data_of_parts_say_nothing_outside_of_them_is_read)
 		part->kind->rate_in(part, 1);
 	}
 	part->bytes = good;
-	munmap(map, room + 8192);
+	munmap(map, rounded + 8192);
 	blm_close(f);
 }
 END_TEST

@@ -623,7 +623,7 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 		struct blm_filter *f = build(all[s]);
 		struct blm_part *part;
 		uint64_t state = s;
-		size_t bytes, room;
+		size_t bytes, rounded;
 		uint8_t *good, *map, *at;
 
 		if (s < 2)
@@ -631,12 +631,12 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 		found(f, 0, 1);		/* the new file is seen */
 		part = &current_view(f)->root;
 		bytes = part->shape.bytes;
-		room = (bytes + 4095) / 4096 * 4096;
+		rounded = (bytes + 4095) / 4096 * 4096;
 		good = part->bytes;
-		map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		at = map + 4096 + room - bytes;
+		map = mmap(NULL, rounded + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		at = map + 4096 + rounded - bytes;
 		ck_assert_ptr_ne(map, MAP_FAILED);
-		ck_assert_int_eq(mprotect(map + 4096, room, PROT_READ | PROT_WRITE), 0);
+		ck_assert_int_eq(mprotect(map + 4096, rounded, PROT_READ | PROT_WRITE), 0);
 		part->bytes = at;
 		for (int round = 0; round < (int)(4000 * test_scale()); round++) {
 			size_t most = round % 2 ? 96 : bytes;
@@ -657,7 +657,7 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 				part->kind->describe(part, i, &(struct blm_fact){ 0 });
 		}
 		part->bytes = good;
-		munmap(map, room + 8192);
+		munmap(map, rounded + 8192);
 		blm_close(f);
 	}
 }

@@ -221,7 +221,7 @@ static uint64_t one_line(const struct blm_shape *shape, uint64_t keys)
 
 static int make_sum(const struct blm_part *part, struct blm_shard *shard,
 		    const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
-		    void *room)
+		    void *buffer)
 {
 	for (uint64_t i = 0; i < count; i++)
 		shard->words[0] += hashes[i].lo;
@@ -235,7 +235,7 @@ static int make_sum(const struct blm_part *part, struct blm_shard *shard,
 START_TEST(a_helper_that_cannot_be_had_is_done_without)
 {
 	static const struct blm_shard_maker sums = { .bytes = one_line,
-						     .room = one_line,
+						     .work_bytes = one_line,
 						     .make = make_sum };
 	/* the index, and two shards */
 	static _Alignas(64) uint8_t data[2][3 * BLM_SHARD_ALIGN];

@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 /* KEYS of each thread, SOME at a time. There is room for keys that are given several times. */
-enum { THREADS = 6, KEYS = 320, SOME = 16, ROOM = 8 * THREADS * KEYS };
+enum { THREADS = 6, KEYS = 320, SOME = 16, CAPACITY = 8 * THREADS * KEYS };
 
 static struct {
 	struct blm_filter *f, *other;	/* of one template; no thread changes `other` */
@@ -133,14 +133,14 @@ static void ask(const struct blm_filter *f, struct some *s)
 
 static void look(struct blm_filter *f)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_comparison comparison;
 	struct blm_estimate estimate;
 	struct blm_fact fact;
 	const void *data;
 	uint64_t count, bytes[8];
 	bool estimated;
-	size_t room;
+	size_t capacity;
 
 	CAN(blm_info(f, info));
 	free(info);
@@ -150,7 +150,7 @@ static void look(struct blm_filter *f)
 	CAN(blm_estimate(f, true, &estimate));
 	CAN(blm_compare(f, shared.other, &comparison));
 	CAN(blm_data_read(f, 0, bytes, sizeof(bytes)));
-	if (blm_data_map(f, &data, &room) == 0)
+	if (blm_data_map(f, &data, &capacity) == 0)
 		blm_data_unmap(f, data);
 	CAN(blm_status(f));
 }
@@ -210,8 +210,8 @@ START_TEST(threads_that_call_everything_find_their_keys)
 	if (!kind_takes_keys(kind))
 		return;
 	shared.kind = kind;
-	shared.f = make_for(kind, ROOM, 7, 0.001);
-	shared.other = make_for(kind, ROOM, 7, 0.001);
+	shared.f = make_for(kind, CAPACITY, 7, 0.001);
+	shared.other = make_for(kind, CAPACITY, 7, 0.001);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, thread_body, (void *)i), 0);
 	for (unsigned i = 0; i < THREADS; i++)

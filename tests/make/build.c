@@ -947,7 +947,7 @@ START_TEST(no_lane_takes_more_memory_than_it_was_given)
 						most = given[m] < 32 << 10 ? 32 << 10 : given[m];
 
 					blm_filling_begin(&f, &part, given[m]);
-					entries = f.pieces * f.room;
+					entries = f.pieces * f.capacity;
 					bytes = entries * fill->entry_bytes + f.pieces * 4
 					      + (fill->by_probe ? (entries / probes / 64 + 1) * 8
 								: 0);

@@ -310,7 +310,7 @@ static int make_few(int at)
 
 static int suspect_one(void *context, const struct blm_info *info, int err)
 {
-	struct blm_info *now = info_room();
+	struct blm_info *now = info_buffer();
 	struct blm_filter *f;
 
 	OK(err);
@@ -450,7 +450,7 @@ END_TEST
 START_TEST(filters_whose_last_mark_may_not_be_on_the_disk_are_suspect_until_they_are_synced)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 
 	if (!syncs_all())

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 	leveldb_writeoptions_t *how = leveldb_writeoptions_create();
 	char *line = NULL, *error = NULL;
 	leveldb_t *db;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t len;
 
 	if (argc != 2)
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	leveldb_options_set_filter_policy(options, leveldb_filterpolicy_create_bloom(10));
 	db = leveldb_open(options, argv[1], &error);
 	check(error);
-	while ((len = getline(&line, &room, stdin)) > 0) {
+	while ((len = getline(&line, &capacity, stdin)) > 0) {
 		leveldb_put(db, how, line, (size_t)len - 1,
 			    "a value that is longer than the key is", 38, &error);
 		check(error);

@@ -894,15 +894,15 @@ class Golomb:
 
 	def __init__(self, image, part):
 		self.data = bytes(image[part.offset:part.end])
-		self.count, self.blocks, self.divisor, self.low, self.block_bytes, room = struct.unpack_from('<QQQIIQ', self.data)
+		self.count, self.blocks, self.divisor, self.low, self.block_bytes, capacity = struct.unpack_from('<QQQIIQ', self.data)
 		self.good = (1 <= self.divisor and self.low <= 61 and self.divisor >> self.low <= 1
 			and 1 + self.low // 8 <= self.block_bytes <= 1024)
 		if self.good:
 			highs = (part.cells - 1 >> self.low) + 1
 			samples = ((highs // 128 + 1) * 4 + 7) // 8 * 8
-			self.good = (self.blocks <= room <= part.bytes
-				and 64 + samples + 32 + ((8 * self.block_bytes + 1) * room + highs) // 8 + 2 <= part.bytes)
-			self.vector, self.words = 64 + samples, (room + highs) // 64 + 1
+			self.good = (self.blocks <= capacity <= part.bytes
+				and 64 + samples + 32 + ((8 * self.block_bytes + 1) * capacity + highs) // 8 + 2 <= part.bytes)
+			self.vector, self.words = 64 + samples, (capacity + highs) // 64 + 1
 			self.block = self.vector + 8 * self.words
 			self.rest = (self.divisor - 1).bit_length()
 

@@ -46,11 +46,11 @@ static size_t unhex(const char *hex, uint8_t *ret)
 static size_t read_keys(struct blm_key *ret)
 {
 	static char *line;
-	static size_t room;
+	static size_t capacity;
 	size_t count;
 
-	for (count = 0; count < BATCH && getline(&line, &room, stdin) > 0; count++) {
-		uint8_t *bytes = malloc(room);
+	for (count = 0; count < BATCH && getline(&line, &capacity, stdin) > 0; count++) {
+		uint8_t *bytes = malloc(capacity);
 
 		ret[count].len = unhex(line, bytes);
 		ret[count].bytes = bytes;

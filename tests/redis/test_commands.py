@@ -114,9 +114,9 @@ class Commands(unittest.TestCase):
     def test_a_cuckoo_filter_without_room_says_so(self):
         self.ask('CF.RESERVE', 'f', 4, 'EXPANSION', 0)
         added = self.ask('CF.INSERT', 'f', 'ITEMS', *range(20))
-        room = self.fields(self.ask('CF.INFO', 'f'))['Number of items inserted']
-        self.assertEqual(sorted(map(int, added), reverse=True), [1] * room + [0 if self.protocol == 3 else -1] * (20 - room))
-        self.assertEqual(room, 4)
+        held = self.fields(self.ask('CF.INFO', 'f'))['Number of items inserted']
+        self.assertEqual(sorted(map(int, added), reverse=True), [1] * held + [0 if self.protocol == 3 else -1] * (20 - held))
+        self.assertEqual(held, 4)
         self.refuses('Filter is full', 'CF.ADD', 'f', 'a')
         self.ask('CF.RESERVE', 'g', 4, 'BUCKETSIZE', 2)
         self.ask('CF.INSERT', 'g', 'ITEMS', *['a'] * 200)

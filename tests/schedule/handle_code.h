@@ -176,7 +176,7 @@ int blm_write_back(void *from, uint64_t bytes)
 	return 0;
 }
 
-const char *blm_kinds_that_can(unsigned can, char *ret, size_t room)
+const char *blm_kinds_that_can(unsigned can, char *ret, size_t capacity)
 {
 	return "";
 }

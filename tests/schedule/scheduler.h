@@ -563,7 +563,7 @@ static bool move(const struct crew *c, const struct state *from, unsigned which,
 /* ---- Every schedule ---- */
 
 static uint64_t (*visited)[2];
-static size_t visited_room, visited_count;
+static size_t visited_capacity, visited_count;
 
 static void hash_state(const struct state *s, uint64_t h[2])
 {
@@ -585,9 +585,9 @@ static void hash_state(const struct state *s, uint64_t h[2])
 
 static bool enter_hash(const uint64_t h[2])
 {
-	size_t at = (h[0] ^ h[1] >> 7) % visited_room;
+	size_t at = (h[0] ^ h[1] >> 7) % visited_capacity;
 
-	for (; visited[at][0]; at = (at + 1) % visited_room)
+	for (; visited[at][0]; at = (at + 1) % visited_capacity)
 		if (visited[at][0] == h[0] && visited[at][1] == h[1])
 			return false;
 	visited[at][0] = h[0];
@@ -599,13 +599,13 @@ static void note(const struct state *s)
 {
 	uint64_t h[2];
 
-	if (visited_count * 2 >= visited_room) {
+	if (visited_count * 2 >= visited_capacity) {
 		uint64_t (*old)[2] = visited;
-		size_t room = visited_room;
+		size_t capacity = visited_capacity;
 
-		visited_room = room ? room * 4 : 1 << 16;
-		visited = calloc(visited_room, sizeof(*visited));
-		for (size_t i = 0; i < room; i++)
+		visited_capacity = capacity ? capacity * 4 : 1 << 16;
+		visited = calloc(visited_capacity, sizeof(*visited));
+		for (size_t i = 0; i < capacity; i++)
 			if (old[i][0])
 				enter_hash(old[i]);
 		free(old);
@@ -615,7 +615,7 @@ static void note(const struct state *s)
 }
 
 static struct state *todo;
-static size_t todo_count, todo_room;
+static size_t todo_count, todo_capacity;
 
 static void reach(const struct state *s)
 {
@@ -624,9 +624,10 @@ static void reach(const struct state *s)
 	note(s);
 	if (visited_count == before)
 		return;
-	if (todo_count == todo_room)
-		todo = realloc(todo,
-			       (todo_room = todo_room ? todo_room * 2 : 1024) * sizeof(*todo));
+	if (todo_count == todo_capacity) {
+		todo_capacity = todo_capacity ? todo_capacity * 2 : 1024;
+		todo = realloc(todo, todo_capacity * sizeof(*todo));
+	}
 	todo[todo_count++] = *s;
 }
 
@@ -638,7 +639,7 @@ static const char *explore(const struct crew *c, uint64_t *ret_ends)
 
 	free(visited);
 	visited = NULL;
-	visited_room = visited_count = todo_count = 0;
+	visited_capacity = visited_count = todo_count = 0;
 	*ret_ends = 0;
 	begin(&s, c);
 	reach(&s);

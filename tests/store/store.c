@@ -103,7 +103,7 @@ static const struct { const char *name; int err;
 
 static void is_refused(struct blm_store *store, const char *name, int err)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f = NULL;
 
 	FAILS(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10)), err);
@@ -152,7 +152,7 @@ END_TEST
 START_TEST(a_filter_is_made_once_and_found_by_its_name)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f = NULL;
 
 	make_with(store, "a", "key");
@@ -370,7 +370,7 @@ END_TEST
 START_TEST(labels_are_set_changed_and_taken_away)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char big[BLM_LABELS_MAX];
 
 	make(NULL, store, "a");
@@ -575,7 +575,7 @@ static int grown[2], told[2];
 static int use_when_it_has_grown(int unused)
 {
 	struct blm_store *store;
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char c = 'r';
 
 	close(grown[1]);
@@ -594,7 +594,7 @@ START_TEST(a_catalog_outgrows_its_map_while_another_process_has_it_open)
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_new_entry *entries = calloc(COUNT + 1, sizeof(*entries));
 	struct blm_entry *model = an_entry(store);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct stat st = { 0 };
 	char name[32], c;
 	pid_t pid;
@@ -638,7 +638,7 @@ END_TEST
 START_TEST(a_catalog_that_is_written_over_and_over_does_not_grow)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE), *other = open_store(BLM_STORE_READ);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char value[16];
 	struct stat st;
 	struct blm_entry *entry = an_entry(store);
@@ -664,7 +664,7 @@ static struct blm_filter *parents_filter;
 
 static int use_what_the_parent_opened(int unused)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 
 	MUST(blm_store_find(parents_store, "a", info) == 0);
@@ -867,7 +867,7 @@ static double now(void)
 START_TEST(waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	char pid_text[16], c;
 	double begin;
 	pid_t pid;

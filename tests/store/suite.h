@@ -119,7 +119,7 @@ static inline int files_in(const char *folder, char ret[512])
 /* The path of a filter's file in the store "s". */
 static inline void path_of(struct blm_store *store, const char *name, char ret[512])
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	const uint8_t *u = info->uuid;
 
 	OK(blm_store_find(store, name, info));

@@ -35,7 +35,7 @@ struct pieces {
 	unsigned calls;
 };
 
-static int64_t next_piece(void *context, void *room, size_t bytes)
+static int64_t next_piece(void *context, void *buffer, size_t bytes)
 {
 	struct pieces *p = context;
 	size_t count = p->count < p->chunk ? p->count : p->chunk;
@@ -45,7 +45,7 @@ static int64_t next_piece(void *context, void *room, size_t bytes)
 		count = bytes;
 	if (!count)
 		return p->end;
-	memcpy(room, p->bytes, count);
+	memcpy(buffer, p->bytes, count);
 	p->bytes += count;
 	p->count -= count;
 	return (int64_t)count;
@@ -65,17 +65,17 @@ static struct blm_reader *reader_of(const struct stack *stack, struct pieces *p)
 /* Reads to the end; the last answer, 0 or the failure. */
 static int64_t read_to_end(struct blm_reader *reader, size_t chunk, struct blm_buffer *ret)
 {
-	uint8_t *room = malloc(chunk);
+	uint8_t *buffer = malloc(chunk);
 	struct blm_writer *into;
 	int64_t r;
 
 	ck_assert_int_eq(blm_writer_memory(&into, ret), 0);
 	/* asserting each time would take minutes */
-	while ((r = reader->read(reader, room, chunk)) > 0)
-		if ((size_t)r > chunk || into->write(into, room, (size_t)r) < 0)
+	while ((r = reader->read(reader, buffer, chunk)) > 0)
+		if ((size_t)r > chunk || into->write(into, buffer, (size_t)r) < 0)
 			ck_abort();
 	blm_writer_close(into);
-	free(room);
+	free(buffer);
 	return r;
 }
 
@@ -287,19 +287,19 @@ END_TEST
 
 START_TEST(a_failure_stays_with_its_words)
 {
-	uint8_t *bytes = some_bytes(300, false), room[400];
+	uint8_t *bytes = some_bytes(300, false), buffer[400];
 	struct blm_buffer there = encoded(&stacks[_i], 6, bytes, 300, MI);
 	struct pieces p = { there.bytes, there.count / 8 * 4 + 1, 100 };
 	struct blm_reader *top = reader_of(&stacks[_i], &p);
 	char why[200];
 	unsigned calls;
 
-	ck_assert_int_eq(blm_read_full(top, room, 400), -EBADMSG);
+	ck_assert_int_eq(blm_read_full(top, buffer, 400), -EBADMSG);
 	snprintf(why, sizeof(why), "%s", blm_error_message());
 	calls = p.calls;
 	for (unsigned i = 0; i < 3; i++) {
 		blm_fail(-EINVAL, "something else");
-		ck_assert_int_eq(top->read(top, room, 1), -EBADMSG);
+		ck_assert_int_eq(top->read(top, buffer, 1), -EBADMSG);
 		ck_assert_str_eq(blm_error_message(), why);
 	}
 	ck_assert_uint_eq(p.calls, calls);
@@ -311,37 +311,37 @@ END_TEST
 
 START_TEST(a_failure_below_comes_through_and_stays)
 {
-	uint8_t *bytes = some_bytes(100000, false), *room = malloc(100000);
+	uint8_t *bytes = some_bytes(100000, false), *buffer = malloc(100000);
 	struct blm_buffer there = encoded(&stacks[_i], 6, bytes, 100000, MI);
 	struct pieces p = { there.bytes, 90000, 5000, -ENXIO };
 	struct blm_reader *top = reader_of(&stacks[_i], &p);
 	unsigned calls;
 	int64_t r, count = 0;
 
-	while ((r = top->read(top, room, 1000)) > 0) {
-		ck_assert_mem_eq(room, bytes + count, r);
+	while ((r = top->read(top, buffer, 1000)) > 0) {
+		ck_assert_mem_eq(buffer, bytes + count, r);
 		count += r;
 	}
 	ck_assert_int_eq(r, -ENXIO);
 	ck_assert_int_gt(count, 40000);
 	calls = p.calls;
-	ck_assert_int_eq(top->read(top, room, 1), -ENXIO);
+	ck_assert_int_eq(top->read(top, buffer, 1), -ENXIO);
 	ck_assert_str_eq(blm_error_message(), "old.txt: cannot read: No such device or address");
 	ck_assert_uint_eq(p.calls, calls);
 	blm_reader_close(top);
 	free(there.bytes);
 	free(bytes);
-	free(room);
+	free(buffer);
 }
 END_TEST
 
 static int accept_some(void *context, const void *bytes, size_t count)
 {
-	size_t *room = context;
+	size_t *capacity = context;
 
-	if (count > *room)
+	if (count > *capacity)
 		return -ENOSPC;
-	*room -= count;
+	*capacity -= count;
 	return 0;
 }
 
@@ -349,19 +349,19 @@ START_TEST(a_failure_to_write_stays_and_is_not_tried_again)
 {
 	uint8_t *bytes = some_bytes(MI, false);
 	struct blm_writer *top;
-	size_t room = 200000;
+	size_t capacity = 200000;
 
-	ck_assert_int_eq(blm_writer_calls(&top, accept_some, &room, "new.txt"), 0);
+	ck_assert_int_eq(blm_writer_calls(&top, accept_some, &capacity, "new.txt"), 0);
 	for (const struct blm_stage *const *s = stacks[_i].stages; *s; s++)
 		ck_assert_int_eq(blm_writer_stage(&top, *s, 1), 0);
 	ck_assert_int_eq(top->write(top, bytes, 1000), 0);
 	ck_assert_int_eq(top->write(top, bytes, MI), -ENOSPC);
-	room = MI * 10;
+	capacity = MI * 10;
 	blm_fail(-EINVAL, "something else");
 	ck_assert_int_eq(top->write(top, bytes, 1), -ENOSPC);
 	ck_assert_str_eq(blm_error_message(), "new.txt: cannot write: No space left on device");
 	ck_assert_int_eq(top->finish(top), -ENOSPC);
-	ck_assert_uint_eq(room, MI * 10);
+	ck_assert_uint_eq(capacity, MI * 10);
 	blm_writer_close(top);
 	free(bytes);
 }
@@ -389,14 +389,14 @@ END_TEST
 
 START_TEST(a_chain_may_be_closed_half_way)
 {
-	uint8_t *bytes = some_bytes(MI, false), room[100];
+	uint8_t *bytes = some_bytes(MI, false), buffer[100];
 	struct blm_buffer there = encoded(&stacks[_i], 1, bytes, MI, MI), memory = { 0 };
 	struct pieces p = { there.bytes, there.count, 1000 };
 	struct blm_reader *reader = reader_of(&stacks[_i], &p);
 	struct blm_writer *writer;
 
-	ck_assert_int_eq(blm_read_full(reader, room, sizeof(room)), sizeof(room));
-	ck_assert_mem_eq(room, bytes, sizeof(room));
+	ck_assert_int_eq(blm_read_full(reader, buffer, sizeof(buffer)), sizeof(buffer));
+	ck_assert_mem_eq(buffer, bytes, sizeof(buffer));
 	blm_reader_close(reader);
 	ck_assert_int_eq(blm_writer_memory(&writer, &memory), 0);
 	for (const struct blm_stage *const *s = stacks[_i].stages; *s; s++)
@@ -548,11 +548,11 @@ START_TEST(what_follows_the_padding_is_not_asked_for)
 	static const char text[] = "QUJDRA==";
 	struct pieces p = { (const uint8_t *)text, LEN(text), 1, -EIO };
 	struct blm_reader *top = reader_of(&stacks[0], &p);
-	char room[10];
+	char buffer[10];
 
-	ck_assert_int_eq(blm_read_full(top, room, 10), 4);
+	ck_assert_int_eq(blm_read_full(top, buffer, 10), 4);
 	ck_assert_uint_eq(p.calls, LEN(text));
-	ck_assert_int_eq(top->read(top, room, 10), 0);
+	ck_assert_int_eq(top->read(top, buffer, 10), 0);
 	ck_assert_uint_eq(p.calls, LEN(text));
 	blm_reader_close(top);
 }
@@ -602,11 +602,11 @@ START_TEST(what_follows_zlibs_data_is_ignored_and_not_asked_for)
 {
 	struct pieces p = { (const uint8_t *)TEXT_ZLIB, LEN(TEXT_ZLIB), 1, -EIO };
 	struct blm_reader *top = reader_of(&stacks[1], &p);
-	char room[100];
+	char buffer[100];
 
 	reads(zl, TEXT_ZLIB "and more", LEN(TEXT_ZLIB) + 8, TEXT, LEN(TEXT));
-	ck_assert_int_eq(blm_read_full(top, room, 100), LEN(TEXT));
-	ck_assert_int_eq(top->read(top, room, 10), 0);
+	ck_assert_int_eq(blm_read_full(top, buffer, 100), LEN(TEXT));
+	ck_assert_int_eq(top->read(top, buffer, 10), 0);
 	ck_assert_uint_eq(p.calls, LEN(TEXT_ZLIB));
 	blm_reader_close(top);
 }
@@ -652,12 +652,13 @@ START_TEST(what_says_nothing_in_gzip_ends_after_a_mebibyte)
 {
 	static const char empty[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
 	enum { MEMBERS = ((1 << 20) - LEN(TEXT_GZIP)) / LEN(empty) };
-	const size_t room = LEN(TEXT_GZIP) + (2 << 20);
-	char *text = calloc(1, room);
+	const size_t capacity = LEN(TEXT_GZIP) + (2 << 20);
+	char *text = calloc(1, capacity);
 
 	memcpy(text, TEXT_GZIP, LEN(TEXT_GZIP));
 	reads(&blm_stage_gzip, text, 1 << 20, TEXT, LEN(TEXT));
-	refuses(&blm_stage_gzip, text, room, "more than a MiB of the gzip data has nothing in it");
+	refuses(&blm_stage_gzip, text, capacity,
+		"more than a MiB of the gzip data has nothing in it");
 	for (int i = 0; i < 2 * MEMBERS; i++)
 		memcpy(text + LEN(TEXT_GZIP) + i * LEN(empty), empty, LEN(empty));
 	reads(&blm_stage_gzip, text, LEN(TEXT_GZIP) + MEMBERS * LEN(empty), TEXT, LEN(TEXT));
@@ -722,11 +723,11 @@ START_TEST(the_beginning_of_a_bomb_costs_no_more_than_a_beginning)
 	struct blm_buffer whole = encoded(&stacks[3], 9, zeros, count, MI);
 	struct pieces p = { whole.bytes, whole.count, MI };
 	struct blm_reader *top = reader_of(&stacks[3], &p);
-	uint8_t room[1280];
+	uint8_t buffer[1280];
 	double t = seconds();
 
-	ck_assert_int_eq(blm_read_full(top, room, sizeof(room)), sizeof(room));
-	ck_assert_mem_eq(room, zeros, sizeof(room));
+	ck_assert_int_eq(blm_read_full(top, buffer, sizeof(buffer)), sizeof(buffer));
+	ck_assert_mem_eq(buffer, zeros, sizeof(buffer));
 	blm_reader_close(top);
 	ck_assert_double_lt(seconds() - t, TOO_LONG);
 	free(whole.bytes);
@@ -739,26 +740,26 @@ END_TEST
 START_TEST(memory_reads_as_it_is)
 {
 	struct blm_reader *top;
-	char room[10];
+	char buffer[10];
 
 	ck_assert_int_eq(blm_reader_memory(&top, "abcde", 5), 0);
-	ck_assert_int_eq(top->read(top, room, 2), 2);
-	ck_assert_int_eq(blm_read_full(top, room + 2, 8), 3);
-	ck_assert_mem_eq(room, "abcde", 5);
-	ck_assert_int_eq(top->read(top, room, 2), 0);
+	ck_assert_int_eq(top->read(top, buffer, 2), 2);
+	ck_assert_int_eq(blm_read_full(top, buffer + 2, 8), 3);
+	ck_assert_mem_eq(buffer, "abcde", 5);
+	ck_assert_int_eq(top->read(top, buffer, 2), 0);
 	blm_reader_close(top);
 	ck_assert_int_eq(blm_reader_memory(&top, NULL, 0), 0);
-	ck_assert_int_eq(blm_read_full(top, room, 2), 0);
+	ck_assert_int_eq(blm_read_full(top, buffer, 2), 0);
 	blm_reader_close(top);
 }
 END_TEST
 
-static int64_t too_many(void *context, void *room, size_t bytes)
+static int64_t too_many(void *context, void *buffer, size_t bytes)
 {
 	return (int64_t)bytes + 1;
 }
 
-static int64_t too_bad(void *context, void *room, size_t bytes)
+static int64_t too_bad(void *context, void *buffer, size_t bytes)
 {
 	return INT64_MIN;
 }
@@ -766,13 +767,13 @@ static int64_t too_bad(void *context, void *room, size_t bytes)
 START_TEST(a_callers_function_that_answers_nonsense_is_a_failure)
 {
 	struct blm_reader *top;
-	char room[10];
+	char buffer[10];
 
 	ck_assert_int_eq(blm_reader_calls(&top, too_many, NULL, "old.txt"), 0);
-	ck_assert_int_eq(top->read(top, room, 10), -EIO);
+	ck_assert_int_eq(top->read(top, buffer, 10), -EIO);
 	blm_reader_close(top);
 	ck_assert_int_eq(blm_reader_calls(&top, too_bad, NULL, "old.txt"), 0);
-	ck_assert_int_eq(top->read(top, room, 10), -EIO);
+	ck_assert_int_eq(top->read(top, buffer, 10), -EIO);
 	blm_reader_close(top);
 }
 END_TEST
@@ -783,14 +784,14 @@ START_TEST(a_callers_functions_are_not_asked_again_after_a_failure_nor_for_nothi
 	struct blm_reader *reader;
 	struct blm_writer *writer;
 	size_t space = 3;
-	char room[10];
+	char buffer[10];
 
 	ck_assert_int_eq(blm_reader_calls(&reader, next_piece, &p, "old.txt"), 0);
-	ck_assert_int_eq(reader->read(reader, room, 0), 0);
+	ck_assert_int_eq(reader->read(reader, buffer, 0), 0);
 	ck_assert_uint_eq(p.calls, 0);
-	ck_assert_int_eq(reader->read(reader, room, 10), 3);
+	ck_assert_int_eq(reader->read(reader, buffer, 10), 3);
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(reader->read(reader, room, 10), -ENXIO);
+		ck_assert_int_eq(reader->read(reader, buffer, 10), -ENXIO);
 	ck_assert_uint_eq(p.calls, 2);
 	blm_reader_close(reader);
 	ck_assert_int_eq(blm_writer_calls(&writer, accept_some, &space, "new.txt"), 0);
@@ -840,12 +841,12 @@ START_TEST(a_stage_that_does_nothing_with_its_input_is_a_failure)
 	struct blm_buffer memory = { 0 };
 	struct blm_reader *reader;
 	struct blm_writer *writer;
-	char room[10];
+	char buffer[10];
 
 	ck_assert_int_eq(blm_reader_memory(&reader, "abc", 3), 0);
 	ck_assert_int_eq(blm_reader_stage(&reader, &idle, "old.txt"), 0);
-	ck_assert_int_eq(reader->read(reader, room, 0), 0);
-	ck_assert_int_eq(reader->read(reader, room, 10), -EBADMSG);
+	ck_assert_int_eq(reader->read(reader, buffer, 0), 0);
+	ck_assert_int_eq(reader->read(reader, buffer, 10), -EBADMSG);
 	blm_reader_close(reader);
 	ck_assert_int_eq(blm_writer_memory(&writer, &memory), 0);
 	ck_assert_int_eq(blm_writer_stage(&writer, &idle, 0), 0);
@@ -858,7 +859,7 @@ END_TEST
 
 START_TEST(looking_ahead_takes_nothing)
 {
-	uint8_t *bytes = some_bytes(10000, false), *room = malloc(10000);
+	uint8_t *bytes = some_bytes(10000, false), *buffer = malloc(10000);
 	struct pieces p = { bytes, 10000, 7 };
 	struct blm_reader *top;
 	const uint8_t *seen;
@@ -873,17 +874,17 @@ START_TEST(looking_ahead_takes_nothing)
 
 		ck_assert_int_eq(blm_reader_peek(top, &seen, bytes_ahead), (int64_t)there);
 		ck_assert(!there || !memcmp(seen, bytes + at, there));
-		r = top->read(top, room + at, 1 + i * 13 % 100);
+		r = top->read(top, buffer + at, 1 + i * 13 % 100);
 		ck_assert_int_gt(r, 0);
 		at += (size_t)r;
 		ck_assert_uint_le(at, 10000);
 	}
-	ck_assert_mem_eq(room, bytes, 10000);
+	ck_assert_mem_eq(buffer, bytes, 10000);
 	ck_assert_int_eq(blm_reader_peek(top, &seen, 5), 0);
-	ck_assert_int_eq(top->read(top, room, 5), 0);
+	ck_assert_int_eq(top->read(top, buffer, 5), 0);
 	blm_reader_close(top);
 	free(bytes);
-	free(room);
+	free(buffer);
 }
 END_TEST
 
@@ -891,16 +892,16 @@ START_TEST(looking_beyond_a_failure_fails_and_what_comes_before_can_still_be_rea
 {
 	struct blm_reader *top;
 	const uint8_t *seen;
-	char room[10];
+	char buffer[10];
 
 	ck_assert_int_eq(blm_reader_memory(&top, "QUJDR", 5), 0);
 	ck_assert_int_eq(blm_reader_stage(&top, b64, "old.txt"), 0);
 	ck_assert_int_eq(blm_reader_peeking(&top), 0);
 	ck_assert_int_eq(blm_reader_peek(top, &seen, 3), 3);
 	ck_assert_int_eq(blm_reader_peek(top, &seen, 4), -EBADMSG);
-	ck_assert_int_eq(top->read(top, room, 10), 3);
-	ck_assert_mem_eq(room, "ABC", 3);
-	ck_assert_int_eq(top->read(top, room, 10), -EBADMSG);
+	ck_assert_int_eq(top->read(top, buffer, 10), 3);
+	ck_assert_mem_eq(buffer, "ABC", 3);
+	ck_assert_int_eq(top->read(top, buffer, 10), -EBADMSG);
 	blm_reader_close(top);
 }
 END_TEST

@@ -314,12 +314,12 @@ static void put_value(const char *path, int depth)
 	static const char *const others[] = { "0", "-1.5", "1e400", "true", "false", "null",
 					      "98765432109876543210" };
 	struct json_value v = { .begin = bytes };
-	char room[64] = "";
+	char buffer[64] = "";
 	int kind = random() % (depth < 5 ? 8 : 3);
 
 	if (kind < 2 && depth) {
 		v.type = JSON_STRING;
-		v.length = put_string(room);
+		v.length = put_string(buffer);
 	} else if (kind < 3 && depth) {
 		put(others[random() % 7]);
 		v.type = -1;
@@ -334,7 +334,7 @@ static void put_value(const char *path, int depth)
 	for (size_t i = 0; i < MOST; i++)
 		if (!strcmp(path, random_pointers[i])) {
 			known[i] = v;
-			memcpy(decoded[i], room, sizeof(room));
+			memcpy(decoded[i], buffer, sizeof(buffer));
 		}
 }
 

@@ -14,13 +14,13 @@
 
 /* ---- In the place of the program's other files ---- */
 
-static struct options { char end; bool lines, room, skips; } o;
+static struct options { char end; bool lines, buffer, skips; } o;
 /* given out in pieces of up to `most` */
 static struct input { char *text; size_t bytes, at; unsigned most; } in;
 
 char line_end(void) { return o.end; }
 bool keys_are_lines(void) { return o.lines; }
-bool keys_need_room(void) { return o.room; }
+bool keys_need_buffer(void) { return o.buffer; }
 bool rows_end_in_cr(void) { return false; }
 bool bad_lines_are_skipped(void) { return o.skips; }
 void key_reader_free(struct json_reader *reader) { (void)reader; }
@@ -33,7 +33,7 @@ int broken(const char *format, ...) { (void)format; return FAILED; }
  * A key is its line without its first byte, copied where it needs room; a line that begins with '!'
  * has none.
  */
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room,
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer,
 		   struct json_reader **reader)
 {
 	const char *text = line->bytes;
@@ -43,14 +43,14 @@ const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *roo
 	if (cut && *text == '!')
 		return "is wrong";
 	*ret = (struct blm_key){ text + cut, line->len - cut };
-	if (o.room && ret->len)
-		ret->bytes = memcpy(room, text + cut, ret->len);
+	if (o.buffer && ret->len)
+		ret->bytes = memcpy(buffer, text + cut, ret->len);
 	return NULL;
 }
 
-const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *buffer)
 {
-	return key_of(ret, line, room, NULL);
+	return key_of(ret, line, buffer, NULL);
 }
 
 const char *value_of(uint64_t *ret, const struct blm_key *line, char why[WHY])
@@ -66,7 +66,7 @@ const char *given_value_of(uint64_t *ret, const struct given_key *key, char why[
 	return NULL;
 }
 
-ssize_t source_read(struct source *source, void *room, size_t bytes)
+ssize_t source_read(struct source *source, void *buffer, size_t bytes)
 {
 	size_t piece = 1 + (size_t)random() % in.most;
 
@@ -76,7 +76,7 @@ ssize_t source_read(struct source *source, void *room, size_t bytes)
 	if (piece > in.bytes - in.at)
 		piece = in.bytes - in.at;
 	if (piece)
-		memcpy(room, in.text + in.at, piece);
+		memcpy(buffer, in.text + in.at, piece);
 	in.at += piece;
 	return (ssize_t)piece;
 }
@@ -86,15 +86,15 @@ ssize_t source_read(struct source *source, void *room, size_t bytes)
 /* Lines mostly short, some longer than many blocks; the last one with or without its end. */
 static void make_input(unsigned lines)
 {
-	size_t room = 0;
+	size_t capacity = 0;
 
 	free(in.text);
 	in = (struct input){ .most = 1U << random() % 12 };
 	for (unsigned i = 0; i < lines; i++) {
 		size_t len = (size_t)random() % (random() % 8 ? 5 : random() % 16 ? 70 : 2000);
 
-		if (in.bytes + len + 1 > room)
-			in.text = realloc(in.text, room = 2 * room + len + 1);
+		if (in.bytes + len + 1 > capacity)
+			in.text = realloc(in.text, capacity = 2 * capacity + len + 1);
 		ck_assert_ptr_nonnull(in.text);
 		for (size_t j = 0; j < len; j++)
 			in.text[in.bytes++] = (char)('a' + random() % 26);
@@ -107,7 +107,7 @@ static void make_input(unsigned lines)
 static void choose_options(void)
 {
 	o = (struct options){ .end = random() % 2 ? '\n' : '\0', .lines = random() % 2 };
-	o.room = !o.lines && random() % 2;
+	o.buffer = !o.lines && random() % 2;
 }
 
 /* One line of the input: [at, return), its end not in it. */
@@ -237,7 +237,7 @@ START_TEST(the_lines_before_a_wrong_one_are_there)
 	size_t before = 0;
 
 	srandom((unsigned)_i);
-	o = (struct options){ .end = '\n', .room = _i % 2 };
+	o = (struct options){ .end = '\n', .buffer = _i % 2 };
 	free(in.text);
 	in = (struct input){ .text = strdup("ab\nc\n\n!\nd\n"), .bytes = 11, .most = 11 };
 	for (size_t n = 0; !wrong; n++) {
@@ -268,7 +268,7 @@ START_TEST(skipped_lines_are_counted_and_no_number_is_wrong)
 	int more = 1;
 
 	srandom((unsigned)_i);
-	o = (struct options){ .end = '\n', .room = _i % 2, .skips = true };
+	o = (struct options){ .end = '\n', .buffer = _i % 2, .skips = true };
 	free(in.text);
 	in = (struct input){ .text = strdup("ab\n!\nc\nd\n!\n!x\ne\n!\n"), .bytes = 18,
 			     .most = 1 + (unsigned)_i };

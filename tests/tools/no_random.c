@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <sys/types.h>
 
-ssize_t getrandom(void *room, size_t bytes, unsigned flags)
+ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
 {
 	const char *number = getenv("GETRANDOM");
 

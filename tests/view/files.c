@@ -118,7 +118,7 @@ static void spoil(const char *path, size_t at)
 
 START_TEST(one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of)
 {
-	struct blm_info *info = info_room();
+	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
 
 	fill("a.blm");

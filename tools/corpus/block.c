@@ -11,13 +11,13 @@
 
 enum { BLOCK = 1 << 20, FIRST = 32 << 10 };
 
-static bool make_room(struct block *b, size_t room)
+static bool make_space(struct block *b, size_t capacity)
 {
-	char *text = realloc(b->text, room + 1);	/* the last line may lack its end */
+	char *text = realloc(b->text, capacity + 1);	/* the last line may lack its end */
 
 	if (text) {
 		b->text = text;
-		b->room = room;
+		b->capacity = capacity;
 	}
 	return text;
 }
@@ -36,7 +36,7 @@ static int leave_out(struct block *b, struct source *s)
 			b->end -= behind;
 			break;
 		}
-		n = source_read(s, b->text, b->room);
+		n = source_read(s, b->text, b->capacity);
 		if (n < 0)
 			return FAILED;
 		b->end = (size_t)n;
@@ -52,8 +52,8 @@ static int leave_out(struct block *b, struct source *s)
 /* The block is full and has no end of a line. */
 static int lengthen(struct block *b, struct source *s)
 {
-	if (b->room < LINE_MOST) {
-		if (make_room(b, b->room * 2))
+	if (b->capacity < LINE_MOST) {
+		if (make_space(b, b->capacity * 2))
 			return DONE;
 		return broken("%s: line %" PRIu64 ": out of memory for a line of more than %zu "
 			      "bytes", s->name, b->line + 1, b->end);
@@ -77,7 +77,7 @@ int block_read(struct block *b, struct source *s)
 	const char *last;
 	bool any = false;	/* end of a line in what was read */
 
-	if (!b->text && !make_room(b, BLOCK))
+	if (!b->text && !make_space(b, BLOCK))
 		return broken("out of memory"), -1;
 	count_lines(b);		/* of the block before */
 	if (b->used)
@@ -86,16 +86,16 @@ int block_read(struct block *b, struct source *s)
 	b->used = 0;
 	b->want = !b->want ? FIRST : b->want < BLOCK / 2 ? 2 * b->want : BLOCK / 2;
 	while (!b->ended && (!any || b->end < b->want)) {
-		size_t room;
+		size_t capacity;
 		ssize_t n;
 
-		if (b->end == b->room && !any) {
+		if (b->end == b->capacity && !any) {
 			if (lengthen(b, s) != DONE)
 				return -1;
 			any = memchr(b->text, '\n', b->end);
 		}
-		room = b->room - b->end < b->want ? b->room - b->end : b->want;
-		n = b->ended ? 0 : source_read(s, b->text + b->end, room);
+		capacity = b->capacity - b->end < b->want ? b->capacity - b->end : b->want;
+		n = b->ended ? 0 : source_read(s, b->text + b->end, capacity);
 		if (n < 0)
 			return -1;
 		b->ended |= n == 0;

@@ -84,7 +84,7 @@ struct batch_of_documents {
 	struct decision *decision;	/* of judge.c, for the next batch too */
 	char *arena;		/* there are ARENA_BEHIND more bytes behind what is used */
 	size_t document_count, unit_count, key_count, used;
-	size_t document_room, unit_room, key_room, hash_room, arena_room;
+	size_t document_capacity, unit_capacity, key_capacity, hash_capacity, arena_capacity;
 	uint64_t bad;		/* lines that were left out */
 	uint64_t bytes;		/* of all lines */
 	double rate;		/* of the filter while it was asked, if keys are claimed */
@@ -96,7 +96,7 @@ enum { LINE_MOST = 64 << 20 };
 
 struct block {
 	char *text;
-	size_t used, end, room;	/* whole lines; bytes; bytes that there is room for */
+	size_t used, end, capacity;	/* whole lines; bytes; bytes that there is room for */
 	size_t want;		/* bytes of a block, unless a line is longer */
 	uint64_t line;		/* number of the first line, from 0 */
 	uint64_t too_long;	/* lines that were left out */
@@ -131,7 +131,7 @@ int cut_block(struct cutter *cutter, const struct block *block, const char *name
 	      struct batch_of_documents *ret);
 void batch_of_documents_free(struct batch_of_documents *batch);
 /* room for one more element, at least doubling it. Return: false: out of memory */
-bool more_room(void *array, size_t *room, size_t want, size_t bytes);
+bool more_space(void *array, size_t *capacity, size_t want, size_t bytes);
 
 /* The hashes of all keys, as a filter takes them. Return: an exit code, with a message */
 int hash_keys(struct batch_of_documents *batch, const struct blm_filter *f);

@@ -128,9 +128,9 @@ static bool is_at_its_path(const struct mapped *m)
 /* Is there no record from that unit on? */
 static bool is_empty_from(const struct journal *j, uint64_t unit)
 {
-	while (unit < room_of(j) && is_no_record(&records_of(j)[unit]))
+	while (unit < capacity_of(j) && is_no_record(&records_of(j)[unit]))
 		unit++;
-	return unit >= room_of(j);
+	return unit >= capacity_of(j);
 }
 
 static int begin_journal(struct journal *j, const uint8_t mark[MARK])
@@ -162,12 +162,12 @@ static int count_records(const struct journal *j, uint64_t units, uint64_t *ret)
 	*ret = 0;
 	if (!read_word(head->mark, SYNCED_WORD, head->synced, &synced))
 		return damaged(j->file.path, "its count of synced units has a wrong checksum");
-	while (n < units && n < room_of(j) && is_whole_record(&records_of(j)[n], head->mark, n))
+	while (n < units && n < capacity_of(j) && is_whole_record(&records_of(j)[n], head->mark, n))
 		n++;
 	*ret = n;
 	if (n == units)
 		return DONE;
-	if (n < room_of(j) && !is_no_record(&records_of(j)[n]))
+	if (n < capacity_of(j) && !is_no_record(&records_of(j)[n]))
 		return damaged(j->file.path, "an answer has a wrong checksum");
 	return j->other_boot && n >= synced ? DONE : damaged(j->file.path, "an answer is missing");
 }
@@ -177,7 +177,7 @@ static int clear_answers(struct journal *j)
 {
 	if (is_empty_from(j, j->units))
 		return DONE;
-	memset(records_of(j) + j->units, 0, (room_of(j) - j->units) * sizeof(struct record));
+	memset(records_of(j) + j->units, 0, (capacity_of(j) - j->units) * sizeof(struct record));
 	return put_on_disk(j);
 }
 

@@ -97,7 +97,7 @@ void judge(struct batch_of_documents *b)
 
 struct table {
 	uint32_t *slots;	/* 1 and up: of which hash; 0: free */
-	size_t mask, room;
+	size_t mask, capacity;
 };
 
 static bool clear_table(struct table *t, size_t hashes)
@@ -106,7 +106,7 @@ static bool clear_table(struct table *t, size_t hashes)
 
 	while (want < 2 * hashes)
 		want *= 2;
-	if (!more_room(&t->slots, &t->room, want, sizeof(*t->slots)))
+	if (!more_space(&t->slots, &t->capacity, want, sizeof(*t->slots)))
 		return false;
 	memset(t->slots, 0, want * sizeof(*t->slots));
 	t->mask = want - 1;
@@ -139,7 +139,7 @@ struct decision {
 	struct blm_hash *kept;	/* that the filter does not have, each once */
 	size_t kept_count;
 	struct table table;	/* of these */
-	size_t bit_room, seen_room, kept_room;
+	size_t bit_capacity, seen_capacity, kept_capacity;
 };
 
 void decision_free(struct decision *w)
@@ -262,14 +262,14 @@ static int can_be_read(void)
 	return blm_truncated() ? FAILED : DONE;
 }
 
-static int make_room(struct decision *w, size_t bits)
+static int make_space(struct decision *w, size_t bits)
 {
 	struct batch_of_documents *b = w->batch;
 
 	w->seen_count = w->kept_count = 0;
-	if (!more_room(&w->bits, &w->bit_room, bits / 64 + 1, sizeof(*w->bits))
-	    || !more_room(&w->seen, &w->seen_room, b->unit_count + 1, sizeof(*w->seen))
-	    || !more_room(&w->kept, &w->kept_room, b->key_count + 1, sizeof(*w->kept))
+	if (!more_space(&w->bits, &w->bit_capacity, bits / 64 + 1, sizeof(*w->bits))
+	    || !more_space(&w->seen, &w->seen_capacity, b->unit_count + 1, sizeof(*w->seen))
+	    || !more_space(&w->kept, &w->kept_capacity, b->key_count + 1, sizeof(*w->kept))
 	    || !clear_table(&w->table, b->key_count))
 		return broken("out of memory");
 	return DONE;
@@ -288,7 +288,7 @@ static int ask(struct decision *w)
 		next += b->units[first].asked > 0;
 	w->from = first < b->unit_count ? b->units[first].first : b->key_count;
 	count = b->key_count - w->from;
-	code = make_room(w, count);
+	code = make_space(w, count);
 	if (code != DONE)
 		return code;
 	r = blm_contains_hashes(w->ledger->f, w->ledger->hash_id, b->hashes + w->from, count,
@@ -323,7 +323,7 @@ static int restore_answers(struct decision *w)
 	struct batch_of_documents *b = w->batch;
 	bool together = corpus.by == BY_NGRAM && corpus.judged == JUDGE_BOTH
 		&& !is_part_of_ngrams();
-	int code = make_room(w, 0);
+	int code = make_space(w, 0);
 
 	w->from = b->key_count;
 	for (size_t i = 0; code == DONE && i < b->document_count; i++) {
@@ -368,7 +368,7 @@ static int claim_units(struct decision *w)
 	size_t key = 0;
 	int64_t r;
 
-	if (!more_room(&w->bits, &w->bit_room, b->key_count / 64 + 1, sizeof(*w->bits)))
+	if (!more_space(&w->bits, &w->bit_capacity, b->key_count / 64 + 1, sizeof(*w->bits)))
 		return broken("out of memory");
 	r = b->key_count ? blm_claim_hashes(w->ledger->f, w->ledger->hash_id, b->hashes,
 					    b->key_count, w->bits) : 0;

@@ -28,8 +28,8 @@ static void *gzip_start(void)
 	return NULL;
 }
 
-static size_t gzip_pack(void *state, const char **bytes, size_t *count, bool end, uint8_t *room,
-			size_t room_bytes)
+static size_t gzip_pack(void *state, const char **bytes, size_t *count, bool end, uint8_t *buffer,
+			size_t buffer_bytes)
 {
 	struct gzip *g = state;
 	int r;
@@ -39,13 +39,13 @@ static size_t gzip_pack(void *state, const char **bytes, size_t *count, bool end
 	g->z.next_in = (Bytef *)(uintptr_t)*bytes;
 	g->z.avail_in = *count > UINT_MAX / 2 ? UINT_MAX / 2 : (uInt)*count;
 	*count -= g->z.avail_in;
-	g->z.next_out = room;
-	g->z.avail_out = (uInt)room_bytes;
+	g->z.next_out = buffer;
+	g->z.avail_out = (uInt)buffer_bytes;
 	r = blm_zlib.deflate(&g->z, end && !*count ? Z_FINISH : Z_NO_FLUSH);
 	*count += g->z.avail_in;
 	*bytes = (const char *)g->z.next_in;
 	g->ended = r == Z_STREAM_END;
-	return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? room_bytes - g->z.avail_out
+	return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? buffer_bytes - g->z.avail_out
 		: (size_t)-1;
 }
 
@@ -79,12 +79,12 @@ static void *zstd_start(void)
 	return NULL;
 }
 
-static size_t zstd_pack(void *state, const char **bytes, size_t *count, bool end, uint8_t *room,
-			size_t room_bytes)
+static size_t zstd_pack(void *state, const char **bytes, size_t *count, bool end, uint8_t *buffer,
+			size_t buffer_bytes)
 {
 	struct frame *f = state;
 	ZSTD_inBuffer in = { *bytes, *count, 0 };
-	ZSTD_outBuffer out = { room, room_bytes, 0 };
+	ZSTD_outBuffer out = { buffer, buffer_bytes, 0 };
 	size_t r;
 
 	if (f->ended)

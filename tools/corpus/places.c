@@ -16,12 +16,12 @@ static const char *base_of(const char *name)
 static char *attributes_place(const char *name)
 {
 	static const char from[] = "/documents/";
-	size_t room = strlen(name) + 1;
+	size_t bytes = strlen(name) + 1;
 	char *ret, *at;
 
 	for (const char *found = name; (found = strstr(found, from)); found += strlen(from) - 1)
-		room += strlen(corpus.attributes) + sizeof("/attributes/");
-	ret = at = malloc(room);
+		bytes += strlen(corpus.attributes) + sizeof("/attributes/");
+	ret = at = malloc(bytes);
 	for (const char *found; ret && (found = strstr(name, from)); name = found + strlen(from))
 		at += sprintf(at, "%.*s/attributes/%s/", (int)(found - name), name,
 			      corpus.attributes);

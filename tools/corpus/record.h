@@ -95,7 +95,7 @@ static inline struct record *records_of(const struct journal *j)
 	return (struct record *)(void *)(j->file.at + HEAD);
 }
 
-static inline uint64_t room_of(const struct journal *j)
+static inline uint64_t capacity_of(const struct journal *j)
 {
 	return (j->file.bytes - HEAD) / sizeof(struct record);
 }

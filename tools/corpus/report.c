@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 static struct reported *entries;
-static size_t entry_count, entry_room;
+static size_t entry_count, entry_capacity;
 
 int corpus_report_file(const char *name, const struct tally *tally)
 {
-	if (!more_room(&entries, &entry_room, entry_count + 1, sizeof(*entries)))
+	if (!more_space(&entries, &entry_capacity, entry_count + 1, sizeof(*entries)))
 		return broken("out of memory for the report");
 	entries[entry_count++] = (struct reported){ name, tally ? *tally : (struct tally){ 0 },
 						 !tally };
@@ -22,7 +22,7 @@ void corpus_report_free(void)
 {
 	free(entries);
 	entries = NULL;
-	entry_count = entry_room = 0;
+	entry_count = entry_capacity = 0;
 }
 
 static void put_tally(const struct tally *t)

@@ -15,7 +15,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-enum { ROOM = 256 << 10 };
+enum { BUFFER_BYTES = 256 << 10 };
 
 char *beside(const char *name, const char *suffix)
 {
@@ -30,7 +30,7 @@ static int start(struct result *r, const char *packing)
 {
 	const char *why;
 
-	r->bytes = malloc(ROOM);
+	r->bytes = malloc(BUFFER_BYTES);
 	r->packer = find_packer(packing);
 	if (!r->bytes)
 		return broken("out of memory");
@@ -40,7 +40,7 @@ static int start(struct result *r, const char *packing)
 	if (why)
 		return broken("%s: to be packed with %s: %s", r->name, packing, why);
 	r->part = beside(r->name, "part");
-	r->packed = malloc(ROOM);
+	r->packed = malloc(BUFFER_BYTES);
 	r->state = r->packer ? r->packer->start() : NULL;
 	if (!r->part || !r->packed || (r->packer && !r->state))
 		return broken("out of memory");
@@ -86,7 +86,7 @@ static int pack(struct result *r, const char *bytes, size_t count, bool end)
 	if (!r->state)
 		return write_out(r, bytes, count);
 	while (code == DONE && (count || (end && n))) {
-		n = r->packer->pack(r->state, &bytes, &count, end, r->packed, ROOM);
+		n = r->packer->pack(r->state, &bytes, &count, end, r->packed, BUFFER_BYTES);
 		if (n == (size_t)-1)
 			return broken("%s: cannot be packed with %s", r->part, r->packer->name);
 		code = n ? write_out(r, r->packed, n) : DONE;
@@ -107,9 +107,9 @@ int result_write(struct result *r, const void *bytes, size_t count)
 	int code = DONE;
 
 	r->written += count;
-	if (count > ROOM - r->count)
+	if (count > BUFFER_BYTES - r->count)
 		code = flush(r, false);
-	if (code == DONE && count > ROOM)
+	if (code == DONE && count > BUFFER_BYTES)
 		return pack(r, bytes, count, false);
 	if (code == DONE && count) {
 		memcpy(r->bytes + r->count, bytes, count);
@@ -223,13 +223,13 @@ static char *put_string(char *to, const char *text, size_t length)
 
 int result_string(struct result *r, const char *text, size_t length)
 {
-	enum { PIECE = ROOM / 16 };
+	enum { PIECE = BUFFER_BYTES / 16 };
 	char *to, *end;
 	int code = DONE;
 
 	for (size_t piece; code == DONE && length; text += piece, length -= piece) {
 		piece = length < PIECE ? length : PIECE;
-		if (6 * piece + 8 > ROOM - r->count)
+		if (6 * piece + 8 > BUFFER_BYTES - r->count)
 			code = flush(r, false);
 		if (code != DONE)
 			break;

@@ -43,8 +43,8 @@ struct packer {
 	 * Packs some of *bytes into room and moves on. Return: bytes of room; (size_t)-1: an error.
 	 * @end: there are no more; then it is called until it gives 0
 	 */
-	size_t (*pack)(void *state, const char **bytes, size_t *count, bool end, uint8_t *room,
-		       size_t room_bytes);
+	size_t (*pack)(void *state, const char **bytes, size_t *count, bool end, uint8_t *buffer,
+		       size_t buffer_bytes);
 	void (*stop)(void *state);
 };
 const struct packer *find_packer(const char *name);

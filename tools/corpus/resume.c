@@ -159,7 +159,7 @@ int delete_journals(struct run *r, int code)
 	}
 	free(r->left);
 	r->left = NULL;
-	r->left_count = r->left_room = 0;
+	r->left_count = r->left_capacity = 0;
 	r->left_units = 0;
 	return code;
 }
@@ -173,8 +173,8 @@ int leave_journal(struct run *r, int code, bool finished)
 	finished = finished && code == DONE;
 	if (finished && r->claims && j->units) {
 		path = strdup(j->file.path);
-		if (!path || !more_room(&r->left, &r->left_room, r->left_count + 1,
-					sizeof(*r->left))) {
+		if (!path || !more_space(&r->left, &r->left_capacity, r->left_count + 1,
+					 sizeof(*r->left))) {
 			free(path);
 			code = broken("out of memory");
 		} else {

@@ -32,7 +32,7 @@ struct run {
 	struct journal journal;
 	bool journaled;
 	char **left;		/* journals of finished outputs, whose keys are not synced yet */
-	size_t left_count, left_room;
+	size_t left_count, left_capacity;
 	uint64_t left_units;	/* in these */
 	uint64_t next;		/* unit of the file */
 	struct cutter cutter;

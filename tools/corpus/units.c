@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <inttypes.h>
 
-bool more_room(void *array, size_t *room, size_t want, size_t bytes)
+bool more_space(void *array, size_t *capacity, size_t want, size_t bytes)
 {
-	size_t many = *room ? *room : 64;
+	size_t many = *capacity ? *capacity : 64;
 	void *old, *more;
 
-	if (want <= *room)
+	if (want <= *capacity)
 		return true;
 	while (many < want)
 		many *= 2;
@@ -26,20 +26,20 @@ bool more_room(void *array, size_t *room, size_t want, size_t bytes)
 	if (!more)
 		return false;
 	memcpy(array, &more, sizeof(more));
-	*room = many;
+	*capacity = many;
 	return true;
 }
 
-#define ROOM_FOR(b, what, more) \
-	more_room(&(b)->what##s, &(b)->what##_room, (b)->what##_count + (more), \
-		  sizeof(*(b)->what##s))
+#define SPACE_FOR(b, what, more) \
+	more_space(&(b)->what##s, &(b)->what##_capacity, (b)->what##_count + (more), \
+		   sizeof(*(b)->what##s))
 
 /* Return: its place in the arena; SIZE_MAX: out of memory. */
 static size_t keep(struct batch_of_documents *b, const char *bytes, size_t count)
 {
 	size_t at = b->used;
 
-	if (!more_room(&b->arena, &b->arena_room, at + count + ARENA_BEHIND, 1))
+	if (!more_space(&b->arena, &b->arena_capacity, at + count + ARENA_BEHIND, 1))
 		return SIZE_MAX;
 	if (count)
 		memcpy(b->arena + at, bytes, count);
@@ -49,7 +49,7 @@ static size_t keep(struct batch_of_documents *b, const char *bytes, size_t count
 
 static bool add_key(struct batch_of_documents *b, size_t at, size_t length)
 {
-	if (!ROOM_FOR(b, key, 1))
+	if (!SPACE_FOR(b, key, 1))
 		return false;
 	b->keys[b->key_count++] = (struct span){ at, length };
 	return true;
@@ -58,7 +58,7 @@ static bool add_key(struct batch_of_documents *b, size_t at, size_t length)
 static struct unit *add_unit(struct batch_of_documents *b, size_t begin, size_t body_end,
 			     size_t end)
 {
-	struct unit *unit = ROOM_FOR(b, unit, 1) ? &b->units[b->unit_count++] : NULL;
+	struct unit *unit = SPACE_FOR(b, unit, 1) ? &b->units[b->unit_count++] : NULL;
 
 	if (unit)
 		*unit = (struct unit){ .begin = (uint32_t)begin, .body_end = (uint32_t)body_end,
@@ -97,7 +97,7 @@ static size_t join_tokens(struct batch_of_documents *b, struct tokens *t, size_t
 
 	for (size_t i = 0; i < t->count; i++)
 		bytes += t->end[i] - t->begin[i] + 1;
-	if (!more_room(&b->arena, &b->arena_room, first + bytes + ARENA_BEHIND, 1))
+	if (!more_space(&b->arena, &b->arena_capacity, first + bytes + ARENA_BEHIND, 1))
 		return SIZE_MAX;
 	for (size_t i = 0; i < t->count; i++) {
 		size_t length = t->end[i] - t->begin[i];
@@ -131,7 +131,7 @@ static bool add_short(struct batch_of_documents *b, const struct tokens *t, size
 {
 	size_t at = b->used;
 
-	if (!more_room(&b->arena, &b->arena_room, at + length + 1 + ARENA_BEHIND, 1))
+	if (!more_space(&b->arena, &b->arena_capacity, at + length + 1 + ARENA_BEHIND, 1))
 		return false;
 	b->arena[at] = 0;	/* no n-gram begins so */
 	memcpy(b->arena + at + 1, b->arena + text, length);
@@ -238,16 +238,16 @@ static int cut_paragraphs(struct cutter *c, struct batch_of_documents *b,
 /* ---- Lines ---- */
 
 static const char *value_of_document(const char *line, const struct json_value *v,
-				     const char *pointer, char room[MESSAGE])
+				     const char *pointer, char buffer[MESSAGE])
 {
 	if (corpus.annotate && *line != '{')
 		return "is no object, so it cannot take spans";
 	if (v->type == JSON_STRING || (v->type == JSON_NUMBER && corpus.by == BY_DOCUMENT))
 		return NULL;
-	snprintf(room, MESSAGE, v->type == JSON_ABSENT ? "there is no %s"
+	snprintf(buffer, MESSAGE, v->type == JSON_ABSENT ? "there is no %s"
 		 : corpus.by == BY_DOCUMENT ? "%s is neither a string nor a number"
 		 : "%s is not a string", *pointer ? pointer : "value");
-	return room;
+	return buffer;
 }
 
 static int cut_document(struct cutter *c, struct batch_of_documents *b, struct document *d,
@@ -286,17 +286,17 @@ static int cut_line(struct cutter *c, struct batch_of_documents *b, const char *
 {
 	const char *pointer = corpus.by == BY_DOCUMENT ? corpus.key : corpus.text, *why;
 	struct json_value values[2];
-	char room[MESSAGE];
+	char buffer[MESSAGE];
 
 	why = json_reader_find(c->reader, line, length, values) < 0 ? json_reader_error(c->reader)
-		: value_of_document(line + strspn(line, " \t\r"), &values[0], pointer, room);
+		: value_of_document(line + strspn(line, " \t\r"), &values[0], pointer, buffer);
 	if (why && corpus.skip_bad) {
 		b->bad++;
 		return DONE;
 	}
 	if (why)
 		return broken("%s: line %" PRIu64 ": %s", name, number, why);
-	if (!ROOM_FOR(b, document, 1))
+	if (!SPACE_FOR(b, document, 1))
 		return broken("out of memory");
 	b->documents[b->document_count] = (struct document){ .line = line, .length = length };
 	return cut_document(c, b, &b->documents[b->document_count++], values);
@@ -382,7 +382,7 @@ int hash_keys(struct batch_of_documents *b, const struct blm_filter *f)
 	enum { MANY = 512 };
 	struct blm_key keys[MANY];
 
-	if (!more_room(&b->hashes, &b->hash_room, b->key_count, sizeof(*b->hashes)))
+	if (!more_space(&b->hashes, &b->hash_capacity, b->key_count, sizeof(*b->hashes)))
 		return broken("out of memory");
 	for (size_t at = 0; at < b->key_count; at += MANY) {
 		size_t many = b->key_count - at < MANY ? b->key_count - at : MANY;

@@ -13,11 +13,11 @@
 static int put_lines(MDB_txn *txn, MDB_dbi dbi)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t len;
 	int code = 0;
 
-	while (code == 0 && (len = getline(&line, &room, stdin)) > 0) {
+	while (code == 0 && (len = getline(&line, &capacity, stdin)) > 0) {
 		char *tab = memchr(line, '\t', (size_t)len),
 			*end = line + len - (line[len - 1] == '\n');
 		MDB_val key = { .mv_data = line, .mv_size = (size_t)((tab ? tab : end) - line) };

@@ -10,13 +10,13 @@
 
 enum { CHUNK = RANKS_COLLECT / 4, LINE = 64 };	/* the library unites whole lines without a copy */
 
-static char *chunk_room(void)
+static char *chunk_buffer(void)
 {
-	char *room = aligned_alloc(LINE, CHUNK);
+	char *buffer = aligned_alloc(LINE, CHUNK);
 
-	if (!room)
+	if (!buffer)
 		give_up(broken("out of memory for %d bytes", CHUNK));
-	return room;
+	return buffer;
 }
 
 uint64_t count_of(const struct blm_filter *f)
@@ -39,41 +39,41 @@ static size_t next_chunk(uint64_t done, uint64_t bytes)
 static void send_range(struct collecting *c, uint64_t at, uint64_t bytes)
 {
 	uint64_t keys = count_of(c->from);
-	char *room = chunk_room();
+	char *buffer = chunk_buffer();
 
 	MPI_Send(&keys, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
 	for (uint64_t done = 0; done < bytes; done += CHUNK) {
 		size_t here = next_chunk(done, bytes);
 
-		must_have(blm_data_read(c->from, at + done, room, here));
-		MPI_Send(room, (int)here, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+		must_have(blm_data_read(c->from, at + done, buffer, here));
+		MPI_Send(buffer, (int)here, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 		c->moved += here;
 	}
-	free(room);
+	free(buffer);
 }
 
 static void take_range(struct collecting *c, int from, uint64_t at, uint64_t bytes)
 {
-	char *room[2] = { chunk_room(), chunk_room() };
+	char *buffer[2] = { chunk_buffer(), chunk_buffer() };
 	MPI_Request next = MPI_REQUEST_NULL;
 	uint64_t keys;
 
 	MPI_Recv(&keys, 1, MPI_UINT64_T, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	must_have(blm_build_unite(c->b, 0, room[0], 0, keys));
+	must_have(blm_build_unite(c->b, 0, buffer[0], 0, keys));
 	if (bytes)
-		MPI_Irecv(room[0], (int)next_chunk(0, bytes), MPI_BYTE, from, 0, MPI_COMM_WORLD,
+		MPI_Irecv(buffer[0], (int)next_chunk(0, bytes), MPI_BYTE, from, 0, MPI_COMM_WORLD,
 			  &next);
 	for (uint64_t done = 0; done < bytes; done += CHUNK) {
 		unsigned i = done / CHUNK % 2;
 
 		MPI_Wait(&next, MPI_STATUS_IGNORE);
 		if (bytes - done > CHUNK)
-			MPI_Irecv(room[!i], (int)next_chunk(done + CHUNK, bytes), MPI_BYTE, from, 0,
-				  MPI_COMM_WORLD, &next);
-		must_have(blm_build_unite(c->b, at + done, room[i], next_chunk(done, bytes), 0));
+			MPI_Irecv(buffer[!i], (int)next_chunk(done + CHUNK, bytes), MPI_BYTE, from,
+				  0, MPI_COMM_WORLD, &next);
+		must_have(blm_build_unite(c->b, at + done, buffer[i], next_chunk(done, bytes), 0));
 	}
-	free(room[0]);
-	free(room[1]);
+	free(buffer[0]);
+	free(buffer[1]);
 }
 
 static void range_of(const struct collecting *c, const struct blm_filter *ranges, int of,
@@ -149,7 +149,7 @@ void collect_or(struct collecting *c)
 		return;
 	MPI_Comm_split(MPI_COMM_WORLD, rank ? 1 : MPI_UNDEFINED, rank, &others);
 	for (int i = 0; i < 2; i++)
-		chunk[i] = (struct chunk){ .mine = chunk_room(), .all = chunk_room(),
+		chunk[i] = (struct chunk){ .mine = chunk_buffer(), .all = chunk_buffer(),
 					   .request = MPI_REQUEST_NULL };
 	for (uint64_t at = 0; at < c->bytes; at += CHUNK) {
 		begin_chunk(c, at, &chunk[at / CHUNK % 2], others);

@@ -105,11 +105,11 @@ struct blm_filter *hashing_template(void)
 void hash_batch(struct hashed *ret, const struct blm_filter *by, const struct batch *b,
 		uint32_t parts)
 {
-	if (ret->room < b->count) {
+	if (ret->capacity < b->count) {
 		hashed_free(ret);
-		ret->room = b->count;
-		ret->hashes = must_alloc(ret->room, sizeof(*ret->hashes));
-		ret->owners = must_alloc(ret->room, sizeof(*ret->owners));
+		ret->capacity = b->count;
+		ret->hashes = must_alloc(ret->capacity, sizeof(*ret->hashes));
+		ret->owners = must_alloc(ret->capacity, sizeof(*ret->owners));
 	}
 	must_have(blm_hash_many(by, b->keys, b->count, ret->hashes));
 	if (parts)

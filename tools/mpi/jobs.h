@@ -23,7 +23,7 @@ struct blm_filter *hashing_template(void);
 struct hashed {
 	struct blm_hash *hashes;
 	uint32_t *owners;
-	size_t room;
+	size_t capacity;
 };
 
 /* @parts: 0: all keys belong to part 0 */

@@ -66,11 +66,11 @@ void rest_until_all(void)
 
 void *must_alloc(size_t count, size_t bytes)
 {
-	void *room = calloc(count ? count : 1, bytes);
+	void *buffer = calloc(count ? count : 1, bytes);
 
-	if (!room)
+	if (!buffer)
 		give_up(broken("out of memory for %zu times %zu bytes", count, bytes));
-	return room;
+	return buffer;
 }
 
 void from_first(void *data, size_t bytes)
@@ -110,17 +110,17 @@ bool has_rank(const char *text)
 
 const char *of_rank(const char *text)
 {
-	static char room[PATH_MAX];
+	static char buffer[PATH_MAX];
 	size_t at = 0;
 
-	for (; *text && at + 16 < sizeof(room); text++) {
+	for (; *text && at + 16 < sizeof(buffer); text++) {
 		if (text[0] == '%' && text[1] == 'r') {
-			at += (size_t)snprintf(room + at, sizeof(room) - at, "%d", rank);
+			at += (size_t)snprintf(buffer + at, sizeof(buffer) - at, "%d", rank);
 			text++;
 		} else {
-			room[at++] = *text;
+			buffer[at++] = *text;
 		}
 	}
-	room[at] = 0;
-	return room;
+	buffer[at] = 0;
+	return buffer;
 }

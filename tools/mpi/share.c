@@ -84,11 +84,11 @@ static uint64_t level_for(const uint64_t *load, uint64_t bytes)
 	uint64_t low = 0, high = UINT64_MAX / 2;
 
 	while (low < high) {
-		uint64_t level = low + (high - low) / 2, room = 0;
+		uint64_t level = low + (high - low) / 2, free_bytes = 0;
 
-		for (int r = 0; r < ranks && room < bytes; r++)
-			room += load[r] < level ? level - load[r] : 0;
-		if (room < bytes)
+		for (int r = 0; r < ranks && free_bytes < bytes; r++)
+			free_bytes += load[r] < level ? level - load[r] : 0;
+		if (free_bytes < bytes)
 			low = level + 1;
 		else
 			high = level;
@@ -99,27 +99,27 @@ static uint64_t level_for(const uint64_t *load, uint64_t bytes)
 static void share_plain(struct share *s, const struct file *files, size_t count,
 			const uint64_t *load)
 {
-	uint64_t all = 0, level, room = 0;
+	uint64_t all = 0, level, free_bytes = 0;
 	int to = 0;
 
 	for (size_t i = 0; i < count; i++)
 		all += files[i].packed ? 0 : files[i].bytes;
 	level = level_for(load, all);
-	room = load[0] < level ? level - load[0] : 0;
+	free_bytes = load[0] < level ? level - load[0] : 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t at = 0, some;
 
 		while (!files[i].packed && at < files[i].bytes) {
-			while (!room && to + 1 < ranks) {
+			while (!free_bytes && to + 1 < ranks) {
 				to++;
-				room = load[to] < level ? level - load[to] : 0;
+				free_bytes = load[to] < level ? level - load[to] : 0;
 			}
 			some = files[i].bytes - at;
-			if (some > room && to + 1 < ranks)
-				some = room;
+			if (some > free_bytes && to + 1 < ranks)
+				some = free_bytes;
 			add_piece(s, to, &files[i], at, at + some);
 			at += some;
-			room -= some < room ? some : room;
+			free_bytes -= some < free_bytes ? some : free_bytes;
 		}
 	}
 }

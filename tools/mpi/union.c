@@ -91,7 +91,7 @@ static void or_into(uint64_t *to, const uint64_t *from, size_t words)
 
 static void unite(const struct set *set, struct blm_filter *into)
 {
-	uint64_t *mine = must_alloc(CHUNK, 1), *room = must_alloc(CHUNK, 1);
+	uint64_t *mine = must_alloc(CHUNK, 1), *buffer = must_alloc(CHUNK, 1);
 
 	for (uint64_t at = 0; at < set->info.data_bytes; at += CHUNK) {
 		uint64_t left = set->info.data_bytes - at;
@@ -99,15 +99,15 @@ static void unite(const struct set *set, struct blm_filter *into)
 
 		memset(mine, 0, here);
 		for (int i = 0; i < set->count; i++) {
-			must_have(blm_data_read(set->of[i], at, room, here));
-			or_into(mine, room, here / 8);
+			must_have(blm_data_read(set->of[i], at, buffer, here));
+			or_into(mine, buffer, here / 8);
 		}
-		MPI_Reduce(mine, room, (int)(here / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD);
+		MPI_Reduce(mine, buffer, (int)(here / 8), MPI_UINT64_T, MPI_BOR, 0, MPI_COMM_WORLD);
 		if (!rank)
-			must_have(blm_data_unite(into, at, room, here));
+			must_have(blm_data_unite(into, at, buffer, here));
 	}
 	free(mine);
-	free(room);
+	free(buffer);
 }
 
 /* In memory first, so that the file appears whole. */

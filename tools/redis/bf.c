@@ -55,7 +55,7 @@ static struct value *make(struct redis_ctx *ctx, struct redis_string *key,
 			  const struct bloom_wish *wish)
 {
 	struct spot spot = spot_of(ctx, key);
-	const char *error = no_room(ctx);
+	const char *error = no_space(ctx);
 	struct value *v = error ? NULL : bloom_new(wish, &spot);
 
 	if (!v)

@@ -130,7 +130,7 @@ static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (!error && !p.capacity && !p.cells)
 		error = "ERR BLM.CREATE needs CAPACITY or CELLS";
 	if (!error)
-		error = no_room(ctx);
+		error = no_space(ctx);
 	if (error)
 		return reply_error(ctx, error);
 	if (!key_open_new(ctx, argv[1], ANY, &o))
@@ -165,7 +165,7 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
-	if (refuse_no_room(ctx))
+	if (refuse_no_space(ctx))
 		return REDIS_OK;
 	if (!key_open_new(ctx, argv[1], ANY, &o))
 		return REDIS_OK;
@@ -193,7 +193,7 @@ static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return redis_WrongArity(ctx);
 	if (!store_name(ctx, argv[2], name))
 		return REDIS_OK;
-	if (refuse_no_room(ctx))
+	if (refuse_no_space(ctx))
 		return REDIS_OK;
 	if (!key_open_new(ctx, argv[1], ANY, &o))
 		return REDIS_OK;

@@ -23,7 +23,7 @@ static uint64_t power_of_2(uint64_t least)
 /* @tables: slots, iterations and expansion are set */
 static struct value *make(struct redis_ctx *ctx, struct cuckoo_tables *tables, long long capacity)
 {
-	const char *error = no_room(ctx);
+	const char *error = no_space(ctx);
 	struct value *v;
 
 	tables->count = 1;
@@ -98,9 +98,9 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 /* ---- Adding ---- */
 
-enum { NO_ROOM = -EXFULL, NO_TABLE = -E2BIG, NO_FILE = -EMFILE };
+enum { NO_SPACE = -EXFULL, NO_TABLE = -E2BIG, NO_FILE = -EMFILE };
 
-/* Return: 1, 0 (only_new, and it is there), NO_ROOM, NO_TABLE, NO_FILE or another errno. */
+/* Return: 1, 0 (only_new, and it is there), NO_SPACE, NO_TABLE, NO_FILE or another errno. */
 static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_string *item,
 		   bool only_new)
 {
@@ -115,13 +115,13 @@ static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_st
 		return r;
 	if (v->tables.count >= settings.cf_tables)
 		return NO_TABLE;
-	r = no_room(ctx) ? NO_FILE : cuckoo_grow(v);
+	r = no_space(ctx) ? NO_FILE : cuckoo_grow(v);
 	return r < 0 ? r : cuckoo_add(ctx, v, bytes, len);
 }
 
 static void reply_added(struct redis_ctx *ctx, int r)
 {
-	if (r == NO_ROOM)
+	if (r == NO_SPACE)
 		reply_error(ctx, "Filter is full");
 	else if (r == NO_TABLE)
 		reply_error(ctx, "Maximum expansions reached");

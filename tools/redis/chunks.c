@@ -124,7 +124,7 @@ static const char *begin(struct redis_string **argv, struct opened *o, enum sort
 
 static int loadchunk(struct redis_ctx *ctx, struct redis_string **argv, int argc, enum sort sort)
 {
-	const char *error = no_room(ctx);
+	const char *error = no_space(ctx);
 	struct opened o;
 	long long iter;
 

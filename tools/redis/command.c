@@ -78,7 +78,7 @@ static bool attaches(struct redis_ctx *ctx, const struct redis_string *key, char
 
 	return settings.auto_attach && store && flags & REDIS_MASTER
 		&& !(flags & (REDIS_LOADING | REDIS_ASYNC_LOADING)) && arg_name(key, ret)
-		&& !store_owns(ret) && blm_store_find(store, ret, &info) == 0 && !no_room(ctx);
+		&& !store_owns(ret) && blm_store_find(store, ret, &info) == 0 && !no_space(ctx);
 }
 
 /*
@@ -197,16 +197,16 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v)
 }
 
 /* What a master or the server's own data has must be here, too. */
-const char *no_room(struct redis_ctx *ctx)
+const char *no_space(struct redis_ctx *ctx)
 {
 	int must = REDIS_LOADING | REDIS_ASYNC_LOADING | REDIS_REPLICATED;
 
-	return redis_GetContextFlags(ctx) & must || value_has_room() ? NULL : NO_DESCRIPTORS;
+	return redis_GetContextFlags(ctx) & must || value_has_space() ? NULL : NO_DESCRIPTORS;
 }
 
-bool refuse_no_room(struct redis_ctx *ctx)
+bool refuse_no_space(struct redis_ctx *ctx)
 {
-	const char *error = no_room(ctx);
+	const char *error = no_space(ctx);
 
 	if (error)
 		reply_error(ctx, error);

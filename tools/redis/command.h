@@ -66,9 +66,9 @@ int reply_failure(struct redis_ctx *ctx, int err);
 int reply_incomplete(struct redis_ctx *ctx, const struct value *v);
 
 /* NULL, or what to reply where the server has too few file descriptors for another filter. */
-const char *no_room(struct redis_ctx *ctx);
+const char *no_space(struct redis_ctx *ctx);
 /* Return: true, and a reply, if there is no room for another filter. */
-bool refuse_no_room(struct redis_ctx *ctx);
+bool refuse_no_space(struct redis_ctx *ctx);
 
 /*
  * Replicates the command as it came. That of an attached filter is left out of the append-only

@@ -233,17 +233,17 @@ uint64_t cuckoo_bytes(const struct value *v)
 static int stream_table(const struct value *v, unsigned i, struct stream *s, uint64_t *at)
 {
 	uint64_t cells = cells_of(&v->tables, i);
-	size_t room = cells < CHUNK_MOST ? cells : CHUNK_MOST;
-	uint8_t *piece = malloc(room);
+	size_t bytes = cells < CHUNK_MOST ? cells : CHUNK_MOST;
+	uint8_t *piece = malloc(bytes);
 	int r = piece ? 0 : -ENOMEM;
 
-	for (uint64_t done = 0; r == 0 && done < cells; done += room) {
-		room = cells - done < room ? cells - done : room;
-		*at += room;
+	for (uint64_t done = 0; r == 0 && done < cells; done += bytes) {
+		bytes = cells - done < bytes ? cells - done : bytes;
+		*at += bytes;
 		if (*at > s->from)
-			r = blm_data_read(v->chain[i].f, done, piece, room);
+			r = blm_data_read(v->chain[i].f, done, piece, bytes);
 		if (r == 0)
-			r = s->put(s, piece, room);
+			r = s->put(s, piece, bytes);
 	}
 	free(piece);
 	return r;

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE_MODULE = 7, RDB_VERSION = 9, VALUE_END = 0, FOOTER = 10, HEAD_ROOM = 1 + 9 };
+enum { TYPE_MODULE = 7, RDB_VERSION = 9, VALUE_END = 0, FOOTER = 10, HEAD_BYTES = 1 + 9 };
 enum { LENGTH_64 = 0x81 };		/* a length of 8 bytes follows, the highest byte first */
 enum { SMALL = 1 << 20 };
 
@@ -62,7 +62,7 @@ static uint8_t *payload(struct value *v, size_t *ret_count)
 	if (!saved)
 		return NULL;
 	body = redis_StringPtrLen(saved, &count);
-	at = bytes = malloc(HEAD_ROOM + count + 1 + FOOTER);
+	at = bytes = malloc(HEAD_BYTES + count + 1 + FOOTER);
 	if (at) {
 		*at++ = TYPE_MODULE;
 		*at++ = LENGTH_64;

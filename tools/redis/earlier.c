@@ -16,7 +16,7 @@ struct file {
 };
 
 static struct file *files;
-static size_t count, room;
+static size_t count, capacity;
 static bool listed;
 
 /* ---- The list ---- */
@@ -39,12 +39,12 @@ static int note(void *context, const struct blm_info *info, int err)
 	if (err < 0)
 		return 0;
 	label_read(label, info);
-	if (count == room) {
-		more = realloc(files, (room + 64) * sizeof(*more));
+	if (count == capacity) {
+		more = realloc(files, (capacity + 64) * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		files = more;
-		room += 64;
+		capacity += 64;
 	}
 	files[count] = (struct file){ .name = strdup(info->name), .label = strdup(label) };
 	if (!files[count].name || !files[count].label) {

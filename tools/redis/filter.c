@@ -202,7 +202,7 @@ static struct value *load(struct redis_io *io, bool owned, const char *bytes, si
 	char name[BLM_NAME_MAX + 1];
 	struct value *v;
 
-	if (!spot.loading && !value_has_room()) {
+	if (!spot.loading && !value_has_space()) {
 		redis_LogIOError(io, "warning", NO_DESCRIPTORS);
 		return NULL;
 	}

@@ -14,13 +14,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static unsigned running;
 
-struct job *job_new(int (*run)(struct job *), size_t room)
+struct job *job_new(int (*run)(struct job *), size_t capacity)
 {
-	struct job *job = calloc(1, sizeof(*job) + room * sizeof(*job->from));
+	struct job *job = calloc(1, sizeof(*job) + capacity * sizeof(*job->from));
 
 	if (job) {
 		job->run = run;
-		job->room = room;
+		job->capacity = capacity;
 		job->forks = forks_seen();
 	}
 	return job;
@@ -36,7 +36,7 @@ static void release(struct job *job)
 void job_free(struct job *job)
 {
 	release(job);
-	for (size_t i = 0; job->key && i <= job->room; i++)
+	for (size_t i = 0; job->key && i <= job->capacity; i++)
 		if (job->key[i])
 			redis_FreeString(NULL, job->key[i]);
 	free(job->key);

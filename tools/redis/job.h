@@ -23,17 +23,18 @@ struct job {
 	char name[BLM_NAME_MAX + 1];	/* to be published */
 	unsigned flags;
 	unsigned forks;			/* of the server, when the job began */
-	struct redis_string **key;	/* that have v and the others; room + 1 of them, or NULL */
+	/* that have v and the others; capacity + 1 of them, or NULL */
+	struct redis_string **key;
 	uint8_t (*uuid)[16];		/* of their filters */
 	struct redis_blocked *client;	/* NULL: the main thread runs the job */
 	int result;
 	char message[256];
-	size_t count, room;
+	size_t count, capacity;
 	struct value *from[];
 };
 
-/* @room: how many values it can hold besides v. NULL: out of memory */
-struct job *job_new(int (*run)(struct job *), size_t room);
+/* @capacity: how many values it can hold besides v. NULL: out of memory */
+struct job *job_new(int (*run)(struct job *), size_t capacity);
 void job_free(struct job *job);
 
 /* Can a thread run it here? Not in a transaction, a script, or while data are loaded. */

@@ -12,16 +12,16 @@
 
 enum { LABEL_KEY = 256 };
 
-void name_escape(char *to, size_t room, const char *key, size_t len)
+void name_escape(char *to, size_t capacity, const char *key, size_t len)
 {
-	for (size_t i = 0; i < len && room > 4; i++) {
+	for (size_t i = 0; i < len && capacity > 4; i++) {
 		uint8_t c = (uint8_t)key[i];
 		bool plain = c > ' ' && c < 0x7f && c != '/' && c != '%' && c != '~' && c != '*'
 			&& c != '?' && c != '[' && c != '\\';
-		int n = snprintf(to, room, plain ? "%c" : "%%%02X", c);
+		int n = snprintf(to, capacity, plain ? "%c" : "%%%02X", c);
 
 		to += n;
-		room -= (size_t)n;
+		capacity -= (size_t)n;
 	}
 }
 

@@ -20,6 +20,6 @@ void label_set(const char *name, const char *label);
 bool label_swap(char ret[LABEL_MOST], const char *label, int one, int other);
 
 /* Bytes that a name cannot have, or that an escape begins with, are written as %XX. */
-void name_escape(char *to, size_t room, const char *key, size_t len);
+void name_escape(char *to, size_t capacity, const char *key, size_t len);
 
 #endif

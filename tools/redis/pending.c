@@ -12,12 +12,12 @@ enum { EMPTY_MOST = INT32_MAX };
 struct pending {
 	struct head h;
 	uint8_t *data;			/* as much of it as has come */
-	uint64_t have, room;
+	uint64_t have, capacity;
 };
 
 uint64_t pending_bytes(const struct pending *p)
 {
-	return sizeof(*p) + p->room;
+	return sizeof(*p) + p->capacity;
 }
 
 void pending_free(struct pending *p)
@@ -35,7 +35,7 @@ struct pending *pending_copy(const struct pending *p)
 	if (!copy)
 		return NULL;
 	*copy = *p;
-	copy->room = p->have;
+	copy->capacity = p->have;
 	copy->data = malloc(p->have + 1);
 	if (!copy->data) {
 		free(copy);
@@ -67,19 +67,19 @@ struct value *pending_begin(enum sort sort, const void *head, size_t count)
 }
 
 /* Room grows with what comes, not with what the header promises. */
-static int make_room(struct pending *p, uint64_t bytes)
+static int make_space(struct pending *p, uint64_t bytes)
 {
-	uint64_t room = p->room * 2 < p->h.data ? p->room * 2 : p->h.data;
+	uint64_t capacity = p->capacity * 2 < p->h.data ? p->capacity * 2 : p->h.data;
 	uint8_t *more;
 
-	if (bytes <= p->room)
+	if (bytes <= p->capacity)
 		return 0;
-	room = room < bytes ? bytes : room;
-	more = realloc(p->data, room);
+	capacity = capacity < bytes ? bytes : capacity;
+	more = realloc(p->data, capacity);
 	if (!more)
 		return -ENOMEM;
 	p->data = more;
-	p->room = room;
+	p->capacity = capacity;
 	return 0;
 }
 
@@ -108,7 +108,7 @@ int pending_take(struct value *v, uint64_t end, const void *bytes, size_t count,
 		return -ERANGE;
 	if (count > p->h.data - at)
 		return -EFBIG;
-	r = make_room(p, at + count);
+	r = make_space(p, at + count);
 	if (r < 0)
 		return r;
 	if (count)

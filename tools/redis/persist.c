@@ -95,12 +95,12 @@ void persist_open(struct redis_io *io, struct value *v, const uint8_t uuid[UUID]
 
 void persist_drop(const char *name)
 {
-	size_t room = strlen(name) + 1;
-	struct dropped *d = malloc(sizeof(*d) + room);
+	size_t bytes = strlen(name) + 1;
+	struct dropped *d = malloc(sizeof(*d) + bytes);
 
 	if (!d)
 		return;			/* the next start sweeps it */
-	memcpy(d->name, name, room);
+	memcpy(d->name, name, bytes);
 	d->since = time(NULL);
 	d->going = false;
 	pthread_mutex_lock(&lock);

@@ -29,7 +29,7 @@ struct saving {
 	struct head h;
 	unsigned piece;
 	char *bytes;			/* of this piece */
-	uint64_t have, room;
+	uint64_t have, capacity;
 };
 
 static void save_begin(struct saving *s)
@@ -68,17 +68,17 @@ static void save_piece(struct saving *s)
 	s->have = 0;
 }
 
-static int make_room(struct saving *s, size_t count)
+static int make_space(struct saving *s, size_t count)
 {
 	char *more;
 
-	if (s->have + count <= s->room)
+	if (s->have + count <= s->capacity)
 		return 0;
 	more = realloc(s->bytes, s->have + count);
 	if (!more)
 		return -ENOMEM;
 	s->bytes = more;
-	s->room = s->have + count;
+	s->capacity = s->have + count;
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static int save(struct stream *stream, const void *bytes, size_t count)
 		save_begin(s);
 		return 0;
 	}
-	r = make_room(s, count);
+	r = make_space(s, count);
 	if (r < 0)
 		return r;
 	memcpy(s->bytes + s->have, bytes, count);
@@ -316,7 +316,7 @@ static struct value *rdb_load(struct redis_io *io, int version, enum sort sort)
 				 "known is %d", version, ENCODING);
 		return NULL;
 	}
-	if (!spot.loading && !value_has_room()) {
+	if (!spot.loading && !value_has_space()) {
 		redis_LogIOError(io, "warning", NO_DESCRIPTORS);
 		return NULL;
 	}

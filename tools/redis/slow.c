@@ -70,11 +70,11 @@ static int note_keys(struct redis_ctx *ctx, struct job *job, struct redis_string
 	struct blm_info info = BLM_INFO;
 	int r = 0;
 
-	job->key = calloc(job->room + 1, sizeof(*job->key));
-	job->uuid = calloc(job->room + 1, sizeof(*job->uuid));
+	job->key = calloc(job->capacity + 1, sizeof(*job->key));
+	job->uuid = calloc(job->capacity + 1, sizeof(*job->uuid));
 	if (!job->key || !job->uuid)
 		return -ENOMEM;
-	for (size_t i = 0; i <= job->room && r == 0; i++) {
+	for (size_t i = 0; i <= job->capacity && r == 0; i++) {
 		r = blm_info(i ? job->from[i - 1]->f : job->v->f, &info);
 		memcpy(job->uuid[i], info.uuid, sizeof(*job->uuid));
 		job->key[i] = redis_HoldString(ctx, key[i]);
@@ -121,10 +121,10 @@ static void united(struct redis_ctx *ctx, struct job *job)
 	/* a key that is gone or has another filter was replicated as such */
 	if (job->result < 0 || job->forks == forks_seen() || !is_same(ctx, job, 0, &expires))
 		return;
-	while (i <= job->room && is_same(ctx, job, i, &ignored))
+	while (i <= job->capacity && is_same(ctx, job, i, &ignored))
 		i++;
-	if (i > job->room)
-		redis_Replicate(ctx, "BLM.UNION", "v", job->key, job->room + 1);
+	if (i > job->capacity)
+		redis_Replicate(ctx, "BLM.UNION", "v", job->key, job->capacity + 1);
 	else
 		replicate_data(ctx, job, expires);
 }
@@ -134,7 +134,7 @@ static bool hold_sources(struct redis_ctx *ctx, struct redis_string **argv, stru
 {
 	struct value *v;
 
-	while (job->count < job->room) {
+	while (job->count < job->capacity) {
 		if (!key_get(ctx, argv[job->count], REDIS_READ, ANY, &v))
 			return false;
 		job->from[job->count++] = value_hold(v);
@@ -150,7 +150,7 @@ static const char *no_like(struct redis_ctx *ctx, const struct value *like)
 	if (blm_info(like->f, &info) == 0 && !filter_sets_bits(info.kind))
 		return "ERR BLM.UNION: the server cannot save a filter of this kind; create one in "
 			"the store, and attach the key to it with BLM.ATTACH";
-	return no_room(ctx);
+	return no_space(ctx);
 }
 
 /* The first key, or an empty filter in it that is as the first source. NULL: there was a reply. */

@@ -56,19 +56,19 @@ int store_open(const char *dir)
 
 struct names {
 	char **name;
-	unsigned count, room;
+	unsigned count, capacity;
 };
 
 static int names_add(struct names *n, const char *name)
 {
 	char **more;
 
-	if (n->count == n->room) {
-		more = realloc(n->name, (n->room + 64) * sizeof(*more));
+	if (n->count == n->capacity) {
+		more = realloc(n->name, (n->capacity + 64) * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		n->name = more;
-		n->room += 64;
+		n->capacity += 64;
 	}
 	n->name[n->count] = strdup(name);
 	return n->name[n->count] ? (n->count++, 0) : -ENOMEM;

@@ -97,7 +97,7 @@ struct in {
 	bool begun;
 };
 
-static int64_t read_in(void *context, void *room, size_t bytes)
+static int64_t read_in(void *context, void *buffer, size_t bytes)
 {
 	struct in *in = context;
 	uint64_t all = in->h->count + in->h->data, left = all - in->given;
@@ -116,9 +116,9 @@ static int64_t read_in(void *context, void *room, size_t bytes)
 	here = here < left ? here : left;
 	here = here < bytes ? here : bytes;
 	if (from)
-		memcpy(room, from + in->at, here);
+		memcpy(buffer, from + in->at, here);
 	else
-		memset(room, 0, here);
+		memset(buffer, 0, here);
 	in->at += from ? here : 0;
 	in->given += here;
 	if (!in->begun && in->at == in->h->count) {

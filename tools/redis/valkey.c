@@ -323,7 +323,7 @@ int valkey_load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
-	if (refuse_no_room(ctx))
+	if (refuse_no_space(ctx))
 		return REDIS_OK;
 	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, 0);
 	bytes = redis_StringPtrLen(argv[2], &count);

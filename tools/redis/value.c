@@ -38,7 +38,7 @@ struct spot spot_of_io(struct redis_io *io)
 }
 
 /* The system gives the lowest free numbers: are the next ones in the lower three quarters? */
-bool value_has_room(void)
+bool value_has_space(void)
 {
 	struct rlimit limit;
 	int fd[WHILE_MAKING], count = 0;
@@ -97,7 +97,7 @@ static int copy_of(struct blm_filter **ret, struct blm_store *to, const char *na
 
 struct value *value_copy(const struct value *from, const struct spot *spot)
 {
-	struct value *v = value_has_room() ? value_new(from->sort) : NULL;
+	struct value *v = value_has_space() ? value_new(from->sort) : NULL;
 	int r;
 
 	if (!v)

@@ -96,7 +96,7 @@ struct spot spot_of_io(struct redis_io *io);
  * False where another filter would leave fewer than a quarter of the file descriptors to the
  * server. A filter in memory takes 2, one in a file 1.
  */
-bool value_has_room(void);
+bool value_has_space(void);
 
 struct value *value_new(enum sort sort);
 /* Another holder. Each one calls value_free(); the last one frees it. Return: v */

@@ -43,14 +43,14 @@ static int keep(void *context, const struct blm_info *known, int err)
 	struct listing *l = context;
 	struct row *row;
 
-	if (l->rows.count == l->rows.room) {
-		size_t room = l->rows.room * 2 + 16;
+	if (l->rows.count == l->rows.capacity) {
+		size_t capacity = l->rows.capacity * 2 + 16;
 
-		row = realloc(l->rows.rows, room * sizeof(*row));
+		row = realloc(l->rows.rows, capacity * sizeof(*row));
 		if (!row)
 			return -ENOMEM;
 		l->rows.rows = row;
-		l->rows.room = room;
+		l->rows.capacity = capacity;
 	}
 	row = &l->rows.rows[l->rows.count++];
 	memset(row, 0, sizeof(*row));

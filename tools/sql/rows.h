@@ -19,7 +19,7 @@ struct row {
 
 struct rows {
 	struct row *rows;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 /*

@@ -222,7 +222,7 @@ static inline void fill(const struct peeling *p, const uint64_t *values, unsigne
 	}
 }
 
-static uint64_t room(const struct blm_shape *shape, uint64_t keys)
+static uint64_t work_bytes(const struct blm_shape *shape, uint64_t keys)
 {
 	struct blm_table table = table_for(shape, keys);
 
@@ -266,7 +266,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	return 0;
 }
 
-static const struct blm_shard_maker maker = { .bytes = bytes, .room = room, .make = make };
+static const struct blm_shard_maker maker = { .bytes = bytes, .work_bytes = work_bytes,
+					     .make = make };
 
 /* ---- What kinds say of themselves ---- */
 

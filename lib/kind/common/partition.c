@@ -16,7 +16,7 @@ static uint64_t pieces_of(const struct blm_shape *s, unsigned shift)
 }
 
 /* Entries that fit, with what is kept for each piece and for each key. */
-static size_t room_for(uint64_t memory, uint64_t pieces, const struct blm_fill *fill)
+static size_t capacity_for(uint64_t memory, uint64_t pieces, const struct blm_fill *fill)
 {
 	uint64_t each = memory / pieces;
 
@@ -28,9 +28,9 @@ static size_t room_for(uint64_t memory, uint64_t pieces, const struct blm_fill *
  * Buffers that begin an even number of pages apart would all want the same places of the first
  * cache.
  */
-static size_t odd_lines(size_t room, size_t entry_bytes)
+static size_t odd_lines(size_t capacity, size_t entry_bytes)
 {
-	size_t a_line = LINE_BYTES / entry_bytes, lines = room / a_line;
+	size_t a_line = LINE_BYTES / entry_bytes, lines = capacity / a_line;
 
 	return (lines - !(lines % 2)) * a_line;
 }
@@ -55,15 +55,15 @@ static void plan(struct blm_filling *f, uint64_t memory)
 	if (pieces_of(s, f->shift) > FEW_PIECES && pieces_of(s, f->shift) < MANY_PIECES)
 		f->shift -= 3;
 	while (pieces_of(s, f->shift) > 1
-	       && room_for(memory, pieces_of(s, f->shift), fill) < 2 * least)
+	       && capacity_for(memory, pieces_of(s, f->shift), fill) < 2 * least)
 		f->shift++;
 	f->pieces = pieces_of(s, f->shift);
-	f->room = room_for(memory, f->pieces, fill);
+	f->capacity = capacity_for(memory, f->pieces, fill);
 	/* nothing to sort: a key goes on to the part while it is in the cache */
 	if (f->pieces == 1)
-		f->room = least;
-	f->room = odd_lines(f->room, fill->entry_bytes);
-	f->nearly = f->room - ENTRIES_AT_ONCE;
+		f->capacity = least;
+	f->capacity = odd_lines(f->capacity, fill->entry_bytes);
+	f->nearly = f->capacity - ENTRIES_AT_ONCE;
 	f->keys_at_once = fill->by_probe ? ENTRIES_AT_ONCE / s->probes : BLM_BATCH;
 }
 static_assert((int)BLM_PROBES_MAX <= ENTRIES_AT_ONCE && (int)BLM_BATCH <= ENTRIES_AT_ONCE,
@@ -108,7 +108,7 @@ static bool make_buffers(struct blm_buffers *buffers)
 {
 	const struct blm_filling *of = buffers->of;
 	const struct blm_fill *fill = of->part->kind->fill;
-	size_t entries = of->pieces * of->room;
+	size_t entries = of->pieces * of->capacity;
 
 	buffers->used = calloc(of->pieces, sizeof(*buffers->used));
 	if (fill->by_probe)

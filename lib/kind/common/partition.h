@@ -49,7 +49,7 @@ struct blm_filling {
 	struct blm_part *part;
 	uint64_t pieces;		/* 0: its kind takes keys one by one only */
 	unsigned shift;			/* a piece has 2^shift cells: at most 2^36 */
-	size_t room;			/* entries in a buffer */
+	size_t capacity;			/* entries in a buffer */
 	size_t nearly;			/* at this number no more keys before it is emptied */
 	size_t keys_at_once;		/* to sort() */
 	/* piece i: of i % FILL_LOCKS; without pieces: the first, for the whole part */
@@ -59,7 +59,7 @@ struct blm_filling {
 struct blm_buffers {
 	struct blm_buffers *next;	/* the owner's */
 	struct blm_filling *of;
-	void *entries;			/* those of piece i begin at number i * room */
+	void *entries;			/* those of piece i begin at number i * capacity */
 	void *map;			/* which has them */
 	size_t map_bytes;
 	uint32_t *used;			/* how many there are, of each piece */

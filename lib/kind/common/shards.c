@@ -284,7 +284,7 @@ static uint64_t need_of(const struct work *work, uint64_t most)
 	bool whole = work->end - work->first_byte == shape->bytes;
 
 	return most * (sizeof(struct blm_hash) + (work->keys->has_values ? sizeof(uint64_t) : 0))
-		+ round_up(work->maker->room(shape, most), 64)
+		+ round_up(work->maker->work_bytes(shape, most), 64)
 		+ (whole ? 0 : bytes_for(shape, work->maker, most));
 }
 
@@ -308,7 +308,7 @@ static bool make_worker(struct worker *w, struct work *work, uint64_t most)
 		.work = work,
 		.hashes = take_buffer(most * sizeof(*w->hashes)),
 		.values = work->keys->has_values ? take_buffer(most * sizeof(*w->values)) : NULL,
-		.buffer = take_buffer(work->maker->room(&work->part->shape, most)),
+		.buffer = take_buffer(work->maker->work_bytes(&work->part->shape, most)),
 	};
 	if (w->hashes && w->buffer && (w->values || !work->keys->has_values))
 		return true;

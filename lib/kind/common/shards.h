@@ -82,7 +82,7 @@ struct blm_shard_maker {
 	/* The bytes of a shard of `keys` keys, not 0. */
 	uint64_t (*bytes)(const struct blm_shape *shape, uint64_t keys);
 	/* The memory that make() takes for `keys` keys, without hashes and values; not 0. */
-	uint64_t (*room)(const struct blm_shape *shape, uint64_t keys);
+	uint64_t (*work_bytes)(const struct blm_shape *shape, uint64_t keys);
 	/*
 	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at
 	 * least one: they ascend. values: NULL where the keys have none. buffer: aligned to 64, not

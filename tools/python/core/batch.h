@@ -57,7 +57,7 @@ int64_t offset_at(const struct batch *b, size_t at);
 struct held {
 	struct blm_key *keys;
 	struct key **kept;
-	size_t kept_count, room;
+	size_t kept_count, capacity;
 };
 
 /* Return: 0, or -1 with an exception. Needs let_go() in both cases. */

@@ -20,9 +20,9 @@ PyObject *data(PyObject *self, PyObject *unused)
 		       || blm_data_read(f, info->data_bytes, NULL, 0) < 0))
 		r = fail_overwritten(info);
 	if (r == 0 && (ret = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)info->data_bytes))) {
-		char *room = PyBytes_AsString(ret);
+		char *buffer = PyBytes_AsString(ret);
 
-		WITHOUT_GIL(r = blm_data_read(f, 0, room, (size_t)info->data_bytes);)
+		WITHOUT_GIL(r = blm_data_read(f, 0, buffer, (size_t)info->data_bytes);)
 	}
 	if (f)
 		unuse(handle);

@@ -5,14 +5,14 @@
 
 static int hold(struct held *h, struct blm_key *key, struct key *one)
 {
-	if (h->kept_count == h->room) {
-		size_t room = 2 * h->room + 64;
-		struct key **larger = realloc(h->kept, room * sizeof(*larger));
+	if (h->kept_count == h->capacity) {
+		size_t capacity = 2 * h->capacity + 64;
+		struct key **larger = realloc(h->kept, capacity * sizeof(*larger));
 
 		if (!larger)
 			return -1;
 		h->kept = larger;
-		h->room = room;
+		h->capacity = capacity;
 	}
 	h->kept[h->kept_count] = malloc(sizeof(*one));
 	if (!h->kept[h->kept_count])
