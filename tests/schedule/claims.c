@@ -1,9 +1,7 @@
 /*
  * claims.c - claims in slots against replacements, under every schedule
  *
- * usage: schedule-claims [SCHEDULES [FIRST_SEED]]
- *	seeded schedules of 3 claimers and 2 replacers; without arguments as many as a suite has
- *	time for
+ * usage: schedule-claims [SCHEDULES [FIRST_SEED]]	(report.h)
  *
  * The code under test is lib/file/presence.c and presence.h, lib/file/ofd_lock.c and bits_claim()
  * of lib/kind/common/bits.h, compiled here by scheduler.h. What a claimer and a replacer do around
@@ -30,17 +28,6 @@ enum mistake {
 	TAKEN_WITHOUT_FENCE,
 	STALE_FOR_EVER,
 	MISTAKES
-};
-
-static const char *const mistakes[MISTAKES] = {
-	[NO_FENCE] = "membarrier is left out",
-	[CLEARED_EARLY] = "the slot is cleared before the claim is over",
-	[DEAD_NOT_SKIPPED] = "the dead are waited for",
-	[WRONG_DECIDER] = "the decider is the first word that lacks a bit",
-	[TAKEN_WITHOUT_FENCE] = "a slot is taken without a fence",
-	[STALE_FOR_EVER] = "a claimer waits until the word of a dead replacer is 0",
-	[NOT_LOOKED] = "the claimer does not look at `excluding`",
-	[NOT_EXCLUDED] = "the replacer waits for nobody",
 };
 
 static enum mistake mistake;
@@ -94,6 +81,7 @@ static_assert(EXCLUSIVE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_EXCLUSIVE,
 	      "scheduler.h knows its byte");
 #include "file/presence.c"
 #include "stubs.h"
+#include "report.h"
 
 /* No process here is the only writer (writers.c). */
 void blm_writer_inherit(struct blm_presence *p, unsigned slot)
@@ -261,7 +249,7 @@ static unsigned run(unsigned i, const struct crew *c)
 	return i < CLAIMERS ? claimer(i, late) : replacer(i, c->lister && i == CLAIMERS);
 }
 
-static const char *judge(const struct state *s)
+static const char *judge(const struct state *s, const struct crew *c)
 {
 	unsigned new = 0;
 
@@ -286,10 +274,7 @@ static const char *walk(uint64_t seed)
 
 /* ---- The report ---- */
 
-static const struct {
-	const char *name;
-	struct crew crew;
-} crews[] = {
+static const struct named_crew crews[] = {
 	{ "a claimer, a lister and a replacer, with a death", { 1, 2, 1, .lister = true } },
 	{ "2 claimers and a replacer, with a death", { 2, 1, 1 } },
 	{ "2 claimers, of which one takes its slot, and a replacer, with a death",
@@ -300,71 +285,27 @@ static const struct {
 	{ "2 claimers, a lister and a replacer", { 2, 2, 0, .lister = true } },
 };
 
-/* The first thing that is wrong in any of them. */
-static const char *explore_all(bool aloud)
-{
-	const char *wrong = NULL;
-
-	for (unsigned i = 0; i < ARRAY_LEN(crews) && !wrong; i++) {
-		char what[200];
-		uint64_t ends;
-
-		wrong = explore(&crews[i].crew, &ends);
-		if (!aloud)
-			continue;
-		printf("# %zu states, %llu ends%s%s\n", visited_count, (unsigned long long)ends,
-		       wrong ? ": " : "", wrong ? wrong : "");
-		snprintf(what, sizeof(what), "in every schedule of %s, one claim wins",
-			 crews[i].name);
-		tell(!wrong, what);
-	}
-	return wrong;
-}
-
-static void walk_all(uint64_t schedules, uint64_t first)
-{
-	const char *wrong = NULL;
-	uint64_t seed;
-
-	for (seed = first; seed < first + schedules && !wrong; seed++)
-		wrong = walk(seed);
-	if (wrong)
-		printf("# seed %llu: %s; again by: schedule-claims 1 %llu\n",
-		       (unsigned long long)seed - 1, wrong, (unsigned long long)seed - 1);
-	tell(!wrong, "in seeded schedules of 3 claimers and 2 replacers one claim wins");
-}
-
-enum { FEW = 10000 };	/* schedules in which a mistake must be found */
-
-static void plant_all(void)
-{
-	for (mistake = NONE + 1; mistake < MISTAKES; mistake++) {
-		const char *wrong = NULL, *everywhere;
-		uint64_t seed;
-		char what[200];
-
-		for (seed = 1; seed <= FEW && !wrong; seed++)
-			wrong = walk(seed);
-		everywhere = explore_all(false);
-		printf("# %s: %s, in schedule %llu; of all: %s\n", mistakes[mistake],
-		       wrong ? wrong : "-", (unsigned long long)seed - 1,
-		       everywhere ? everywhere : "-");
-		snprintf(what, sizeof(what), "a schedule shows that %s", mistakes[mistake]);
-		tell(wrong && everywhere, what);
-	}
-	mistake = NONE;
-}
+static const struct planted mistakes[MISTAKES] = {
+	[NO_FENCE] = { "membarrier is left out", ANY_CREW },
+	[CLEARED_EARLY] = { "the slot is cleared before the claim is over", ANY_CREW },
+	[DEAD_NOT_SKIPPED] = { "the dead are waited for", ANY_CREW },
+	[WRONG_DECIDER] = { "the decider is the first word that lacks a bit", ANY_CREW },
+	[TAKEN_WITHOUT_FENCE] = { "a slot is taken without a fence", ANY_CREW },
+	[STALE_FOR_EVER] = { "a claimer waits until the word of a dead replacer is 0", ANY_CREW },
+	[NOT_LOOKED] = { "the claimer does not look at `excluding`", ANY_CREW },
+	[NOT_EXCLUDED] = { "the replacer waits for nobody", ANY_CREW },
+};
 
 int main(int argc, char **argv)
 {
-	uint64_t schedules = argc > 1 ? strtoull(argv[1], NULL, 10) : 20000,
-		 first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	const struct report report = {
+		.program = "schedule-claims",
+		.seeded = "in seeded schedules of 3 claimers and 2 replacers one claim wins",
+		.always = ", one claim wins",
+		.schedules = 20000, .schedules_of_all = 20000,
+		.crews = crews, .everyday = ARRAY_LEN(crews), .all = ARRAY_LEN(crews),
+		.mistakes = mistakes,
+	};
 
-	walk_all(schedules, first);
-	if (argc < 2) {
-		explore_all(true);
-		plant_all();
-	}
-	printf("1..%u\n", tests);
-	return failed != 0;
+	return report_on(&report, argc, argv);
 }

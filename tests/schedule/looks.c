@@ -2,9 +2,7 @@
  * looks.c - copies and syncs that look who is present, against writers in slots, under every
  * schedule
  *
- * usage: schedule-looks [SCHEDULES [FIRST_SEED]]
- *	seeded schedules of 2 writers, a copy and a sync; without arguments those that a suite has
- *	time for, every schedule of smaller crews, and those with a mistake
+ * usage: schedule-looks [SCHEDULES [FIRST_SEED]]	(report.h)
  *
  * The code under test is lib/file/presence.c, compiled here by scheduler.h. What its callers do is
  * in the programs below, as in lib/handle/write.c and lib/handle/sync.c.
@@ -65,6 +63,7 @@ enum { DONE = TOLD, SAW_EPOCH, DOUBTS, FACTS = 16 };
 #define blm_sigbus_hit(map) ((void)(map), false)	/* no file is truncated here */
 #include "file/presence.c"
 #include "stubs.h"
+#include "report.h"
 
 int blm_pause(struct blm_pause *pause)
 {
@@ -202,7 +201,7 @@ static void begin(struct state *s, const struct crew *c)
 	}
 }
 
-static const char *judge(const struct state *s)
+static const char *judge(const struct state *s, const struct crew *c)
 {
 	unsigned copied = s->process[COPY].status, synced = s->process[SYNC].status;
 
@@ -228,22 +227,16 @@ static const char *judge(const struct state *s)
 
 /* ---- The report ---- */
 
-static const struct {
-	const char *name;
-	struct crew crew;
-} crews[] = {
+static const struct named_crew crews[] = {
 	{ "a writer and a copy, with a death", { 1, true, false, 1 } },
 	{ "a writer and a sync, with a death", { 1, false, true, 1 } },
 	{ "2 writers and a copy", { 2, true, false, 0 } },
 	{ "2 writers and a sync", { 2, false, true, 0 } },
 };
 
-enum { CREWS = sizeof(crews) / sizeof(crews[0]), FEW = 10000 };
+enum { CREWS = sizeof(crews) / sizeof(crews[0]) };
 
-static const struct {
-	const char *name;
-	unsigned crew;		/* whose schedules show it */
-} mistakes[MISTAKES] = {
+static const struct planted mistakes[MISTAKES] = {
 	[NO_BARRIER] = { "membarrier(2) is left out", 1 },
 	[COUNT_READ_FIRST] = { "the count is read before the slots", 0 },
 	[LEFT_EARLY] = { "a slot is cleared before the key is counted", 0 },
@@ -252,58 +245,23 @@ static const struct {
 	[DEAD_SEEN] = { "a dead owner is seen as present", 1 },
 };
 
-static const struct crew everyone = { WRITERS, true, true, 1 };
-
-static const char *walk_many(uint64_t schedules, uint64_t first, const struct crew *c,
-			     uint64_t *ret_seed)
+static const char *walk(uint64_t seed)
 {
-	const char *wrong = NULL;
+	static const struct crew everyone = { WRITERS, true, true, 1 };
 
-	for (*ret_seed = first; *ret_seed < first + schedules && !wrong; ++*ret_seed)
-		wrong = walk_with(c, *ret_seed);
-	return wrong;
-}
-
-static void plant_all(void)
-{
-	for (mistake = NONE + 1; mistake < MISTAKES; mistake++) {
-		const struct crew *c = &crews[mistakes[mistake].crew].crew;
-		uint64_t seed, ends;
-		const char *wrong = walk_many(FEW, 1, c, &seed), *everywhere = explore(c, &ends);
-		char what[200];
-
-		printf("# %s: %s, in schedule %llu; of all: %s\n", mistakes[mistake].name,
-		       wrong ? wrong : "-", (unsigned long long)seed - 1,
-		       everywhere ? everywhere : "-");
-		snprintf(what, sizeof(what), "a schedule shows that %s", mistakes[mistake].name);
-		tell(wrong && everywhere, what);
-	}
-	mistake = NONE;
+	return walk_with(&everyone, seed);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t schedules = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000, seed, ends;
-	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	const char *wrong = walk_many(schedules, first, &everyone, &seed);
+	const struct report report = {
+		.program = "schedule-looks",
+		.seeded = "in seeded schedules of 2 writers copies and syncs see each change",
+		.always = " each change is seen",
+		.schedules = 10000, .schedules_of_all = 10000,
+		.crews = crews, .everyday = CREWS, .all = CREWS,
+		.mistakes = mistakes,
+	};
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (wrong)
-		printf("# seed %llu: %s; again by: schedule-looks 1 %llu\n",
-		       (unsigned long long)seed - 1, wrong, (unsigned long long)seed - 1);
-	tell(!wrong, "in seeded schedules of 2 writers copies and syncs see each change");
-	for (unsigned i = 0; argc < 2 && i < CREWS; i++) {
-		char what[200];
-
-		wrong = explore(&crews[i].crew, &ends);
-		printf("# %zu states, %llu ends%s%s\n", visited_count, (unsigned long long)ends,
-		       wrong ? ": " : "", wrong ? wrong : "");
-		snprintf(what, sizeof(what), "in every schedule of %s each change is seen",
-			 crews[i].name);
-		tell(!wrong, what);
-	}
-	if (argc < 2)
-		plant_all();
-	printf("1..%u\n", tests);
-	return failed != 0;
+	return report_on(&report, argc, argv);
 }

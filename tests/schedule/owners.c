@@ -2,9 +2,7 @@
  * owners.c - handles that are the only ones to change a filter, against all others that change it,
  * under every schedule
  *
- * usage: schedule-owners [all | SCHEDULES [FIRST_SEED]]
- *	seeded schedules of 4 processes; without arguments what a suite has time for; all: every
- *	schedule of the larger crews, too
+ * usage: schedule-owners [all | SCHEDULES [FIRST_SEED]]	(report.h)
  *
  * The code under test is exclusive.c, lock_current.c, write.c, renew.c and standing.c of
  * lib/handle, with lib/file/ofd_lock.c, presence.c and lib/durable/locks.c, compiled here by
@@ -77,6 +75,7 @@ static bool shares;		/* the running process is such a thread */
 #define ENCODES_WORDS
 #include "scheduler.h"
 #include "handle_code.h"
+#include "report.h"
 
 enum { REFUSED = TOLD, ENDLESS, DONE };
 
@@ -434,14 +433,12 @@ static void begin(struct state *s, const struct crew *c)
 	}
 }
 
-static struct crew judged;	/* the crew of the schedules that run */
-
-static const char *judge(const struct state *s)
+static const char *judge(const struct state *s, const struct crew *c)
 {
 	if (s->together)
 		return "an owner was not alone";
 	for (unsigned i = 0; i < PROCESSES; i++) {
-		enum role role = judged.role[i];
+		enum role role = c->role[i];
 		bool changes = role == ONLY_WRITER || role == WRITER || role == CLAIMER;
 
 		if (s->process[i].status == RUNNING)
@@ -473,10 +470,7 @@ enum crew_of {
 	EVERYDAY = WRITTEN_TWICE
 };
 
-static const struct {
-	const char *name;
-	struct crew crew;
-} crews[CREWS] = {
+static const struct named_crew crews[CREWS] = {
 	[WRITTEN] = { "an owner and a writer, with a death", { { ONLY_WRITER, WRITER }, 1 } },
 	[CLAIMED] = { "an owner and a claimer, with a death", { { ONLY_WRITER, CLAIMER }, 1 } },
 	[SYNCED] = { "an owner and a syncer, with a death", { { ONLY_WRITER, SYNCER }, 1 } },
@@ -492,19 +486,13 @@ static const struct {
 		      { { WRITER, WRITER, ONLY_WRITER }, .threads = true } },
 };
 
-static const char *explore_crew(enum crew_of which, uint64_t *ret_ends)
-{
-	judged = crews[which].crew;
-	return explore(&judged, ret_ends);
-}
-
 /* The first is an owner or a thread, the others anything. */
 static const char *walk(uint64_t seed)
 {
 	bool threads = seed % 4 == 0;
 	uint64_t n = seed / 4;
 
-	judged = (struct crew){
+	const struct crew crew = {
 		.role = { threads ? WRITER : ONLY_WRITER,
 			  threads ? WRITER : (enum role)(1 + n % (ROLES - 1)),
 			  threads ? ONLY_WRITER : (enum role)(1 + n / 5 % (ROLES - 1)),
@@ -512,43 +500,10 @@ static const char *walk(uint64_t seed)
 		.deaths = threads ? 0 : n / 150 % 2,
 		.threads = threads,
 	};
-	return walk_with(&judged, seed);
+	return walk_with(&crew, seed);
 }
 
-static void explore_all(unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		char what[200];
-		uint64_t ends;
-		const char *wrong = explore_crew((enum crew_of)i, &ends);
-
-		printf("# %zu states, %llu ends%s%s\n", visited_count, (unsigned long long)ends,
-		       wrong ? ": " : "", wrong ? wrong : "");
-		snprintf(what, sizeof(what), "in every schedule of %s no bit is lost",
-			 crews[i].name);
-		tell(!wrong, what);
-	}
-}
-
-static void walk_all(uint64_t schedules, uint64_t first)
-{
-	const char *wrong = NULL;
-	uint64_t seed;
-
-	for (seed = first; seed < first + schedules && !wrong; seed++)
-		wrong = walk(seed);
-	if (wrong)
-		printf("# seed %llu: %s; again by: schedule-owners 1 %llu\n",
-		       (unsigned long long)seed - 1, wrong, (unsigned long long)seed - 1);
-	tell(!wrong, "in seeded schedules of 4 processes no bit is lost beside owners");
-}
-
-enum { FEW = 10000 };	/* schedules in which a mistake must be found */
-
-static const struct {
-	const char *name;
-	enum crew_of crew;	/* of whose schedules one shows it */
-} mistakes[MISTAKES] = {
+static const struct planted mistakes[MISTAKES] = {
 	[NOT_COUNTED] = { "an owner leaves the state word as it is", WRITTEN },
 	[COUNTED_AS_REPLACEMENT] = { "an owner counts itself as a replacement", WRITTEN },
 	[LOCKED_LATE] = { "an owner takes its lock after it counted itself", WRITTEN },
@@ -563,39 +518,16 @@ static const struct {
 	[REFUSED_FOR_EVER] = { "a refused handle never asks again", WRITTEN },
 };
 
-static void plant(bool whole)
-{
-	enum crew_of crew = mistakes[mistake].crew;
-	bool explored = whole || crew < EVERYDAY;
-	const char *wrong = NULL, *everywhere = NULL;
-	uint64_t seed, ends;
-	char what[200];
-
-	judged = crews[crew].crew;
-	for (seed = 1; seed <= FEW && !wrong; seed++)
-		wrong = walk_with(&judged, seed);
-	if (explored)
-		everywhere = explore_crew(crew, &ends);
-	printf("# %s: %s, in schedule %llu; of all: %s\n", mistakes[mistake].name,
-	       wrong ? wrong : "-", (unsigned long long)seed - 1,
-	       everywhere ? everywhere : "-");
-	snprintf(what, sizeof(what), "a schedule shows that %s", mistakes[mistake].name);
-	tell(wrong && (everywhere || !explored), what);
-}
-
 int main(int argc, char **argv)
 {
-	bool whole = argc > 1 && !strcmp(argv[1], "all"), few = argc < 2 || whole;
-	uint64_t schedules = few ? 10000 : strtoull(argv[1], NULL, 10),
-		 first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	const struct report report = {
+		.program = "schedule-owners",
+		.seeded = "in seeded schedules of 4 processes no bit is lost beside owners",
+		.always = " no bit is lost",
+		.schedules = 10000, .schedules_of_all = 30000,
+		.crews = crews, .everyday = EVERYDAY, .all = CREWS,
+		.mistakes = mistakes,
+	};
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	walk_all(whole ? 30000 : schedules, first);
-	if (few) {
-		explore_all(whole ? CREWS : EVERYDAY);
-		for (mistake = NONE + 1; mistake < MISTAKES; mistake++)
-			plant(whole);
-	}
-	printf("1..%u\n", tests);
-	return failed != 0;
+	return report_on(&report, argc, argv);
 }

@@ -52,8 +52,8 @@ struct crew;
 static void begin(struct state *s, const struct crew *c);
 /* Run the program of process i. What it is told. */
 static unsigned run(unsigned i, const struct crew *c);
-/* What is wrong with a state that no move leads out of; NULL: nothing. */
-static const char *judge(const struct state *s);
+/* What is wrong with a state of that crew that no move leads out of; NULL: nothing. */
+static const char *judge(const struct state *s, const struct crew *c);
 /* Mistakes: what is loaded, or told of a lock, for `value`; is an operation left out? */
 static unsigned loaded_by_mistake(unsigned i, unsigned word, unsigned value);
 static bool locked_by_mistake(unsigned lock, bool value);
@@ -657,7 +657,7 @@ static const char *explore(const struct crew *c, uint64_t *ret_ends)
 			reach(&next);
 		}
 		if (!moved || s.together) {
-			wrong = judge(&s);
+			wrong = judge(&s, c);
 			++*ret_ends;
 		}
 	}
@@ -697,21 +697,10 @@ static const char *walk_with(const struct crew *c, uint64_t random)
 		if (!moved)
 			moved = tick(c, &s, true, &next);
 		if (!moved || s.together)
-			return judge(&s);
+			return judge(&s, c);
 		last = m / 3 % PROCESSES;
 		s = next;
 	}
-}
-
-/* ---- The report ---- */
-
-static unsigned tests, failed;
-
-static void tell(bool ok, const char *what)
-{
-	tests++;
-	failed += !ok;
-	printf("%s %u - %s\n", ok ? "ok" : "not ok", tests, what);
 }
 
 #endif

@@ -2,9 +2,7 @@
  * writers.c - writers without the lock against those with it, readers and replacements, under every
  * schedule
  *
- * usage: schedule-writers [all | SCHEDULES [FIRST_SEED]]
- *	seeded schedules of 3 writers and 2 others; without arguments what a suite has time for;
- *	all: some 30 seconds
+ * usage: schedule-writers [all | SCHEDULES [FIRST_SEED]]	(report.h)
  *
  * The code under test is lib/file/writer_word.c, presence.c and ofd_lock.c, and
  * lib/durable/locks.c, compiled here by scheduler.h. What a writer does around these is in
@@ -99,6 +97,7 @@ static_assert(EXCLUSIVE_BYTE == (INT64_C(1) << 62) + BLM_LOCK_EXCLUSIVE,
 #include "durable/locks.c"
 #define ENCODES_WORDS
 #include "stubs.h"
+#include "report.h"
 
 /* ---- The programs ---- */
 
@@ -321,7 +320,7 @@ static void begin(struct state *s, const struct crew *c)
 	}
 }
 
-static const char *judge(const struct state *s)
+static const char *judge(const struct state *s, const struct crew *c)
 {
 	if (s->together)
 		return "two were inside";
@@ -369,10 +368,7 @@ enum crew_of {
 	EVERYDAY = COPIED_AGAIN
 };
 
-static const struct {
-	const char *name;
-	struct crew crew;
-} crews[CREWS] = {
+static const struct named_crew crews[CREWS] = {
 	[REPLACED] = { "2 writers and a replacer, with a death", { 2, { REPLACER }, 1 } },
 	[TWO] = { "2 writers", { 2, { NOBODY }, .again = true } },
 	[HELD] = { "a writer and a holder, with a death", { 1, { HOLDER }, 1, .again = true } },
@@ -393,41 +389,7 @@ static const struct {
 	[TWO_ASKED] = { "2 writers and a reader, with a death", { 2, { READER }, 1, .ticks = 3 } },
 };
 
-static void explore_all(unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		char what[200];
-		uint64_t ends;
-		const char *wrong = explore(&crews[i].crew, &ends);
-
-		printf("# %zu states, %llu ends%s%s\n", visited_count, (unsigned long long)ends,
-		       wrong ? ": " : "", wrong ? wrong : "");
-		snprintf(what, sizeof(what), "in every schedule of %s, all are inside in turn",
-			 crews[i].name);
-		tell(!wrong, what);
-	}
-}
-
-static void walk_all(uint64_t schedules, uint64_t first)
-{
-	const char *wrong = NULL;
-	uint64_t seed;
-
-	for (seed = first; seed < first + schedules && !wrong; seed++)
-		wrong = walk(seed);
-	if (wrong)
-		printf("# seed %llu: %s; again by: schedule-writers 1 %llu\n",
-		       (unsigned long long)seed - 1, wrong, (unsigned long long)seed - 1);
-	tell(!wrong, "in seeded schedules of 3 writers and 2 others all are inside in turn");
-}
-
-enum { FEW = 10000 };	/* schedules in which a mistake must be found */
-
-static const struct {
-	const char *name;
-	enum crew_of crew;	/* of whose schedules one shows it */
-	bool rare;		/* seeds may not come upon that one */
-} mistakes[MISTAKES] = {
+static const struct planted mistakes[MISTAKES] = {
 	[LIVE_TAKEN] = { "an owner that lives is taken for dead", TWO },
 	[DEAD_WAITED_FOR] = { "the dead are waited for", HELD },
 	[NO_GENERATION] = { "the count of owners is left out", LATE, .rare = true },
@@ -443,46 +405,16 @@ static const struct {
 	[READER_IMPATIENT] = { "a reader does not wait for the clock", ASKED },
 };
 
-static void plant(bool whole)
-{
-	enum crew_of crew = mistakes[mistake].crew;
-	bool seeded = !mistakes[mistake].rare, explored = whole || crew < EVERYDAY;
-	const char *wrong = NULL, *everywhere = NULL;
-	uint64_t seed, ends;
-	char what[200];
-
-	if (!seeded && !explored)
-		return;
-	for (seed = 1; seeded && seed <= FEW && !wrong; seed++)
-		wrong = walk_with(&crews[crew].crew, seed);
-	if (explored)
-		everywhere = explore(&crews[crew].crew, &ends);
-	printf("# %s: %s, in schedule %llu; of all: %s\n", mistakes[mistake].name,
-	       wrong ? wrong : "-", (unsigned long long)seed - 1,
-	       everywhere ? everywhere : "-");
-	snprintf(what, sizeof(what), "a schedule shows that %s", mistakes[mistake].name);
-	tell((wrong || !seeded) && (everywhere || !explored), what);
-}
-
-static void plant_all(bool whole)
-{
-	for (mistake = NONE + 1; mistake < MISTAKES; mistake++)
-		plant(whole);
-	mistake = NONE;
-}
-
 int main(int argc, char **argv)
 {
-	bool whole = argc > 1 && !strcmp(argv[1], "all"), few = argc < 2 || whole;
-	uint64_t schedules = few ? 20000 : strtoull(argv[1], NULL, 10),
-		 first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	const struct report report = {
+		.program = "schedule-writers",
+		.seeded = "in seeded schedules of 3 writers and 2 others all are inside in turn",
+		.always = ", all are inside in turn",
+		.schedules = 20000, .schedules_of_all = 100000,
+		.crews = crews, .everyday = EVERYDAY, .all = CREWS,
+		.mistakes = mistakes,
+	};
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	walk_all(whole ? 100000 : schedules, first);
-	if (few) {
-		explore_all(whole ? CREWS : EVERYDAY);
-		plant_all(whole);
-	}
-	printf("1..%u\n", tests);
-	return failed != 0;
+	return report_on(&report, argc, argv);
 }
