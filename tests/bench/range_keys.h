@@ -1,4 +1,4 @@
-/* range_keys.h - simulated keys of range filters, and what the two benchmarks of them share */
+/* range_keys.h - numbers in order, simulated keys of range filters, and a median */
 #ifndef RANGE_KEYS_H
 #define RANGE_KEYS_H
 

@@ -61,24 +61,16 @@ static void make_fixed(struct blm_store *store, enum fixed which)
 	const struct blm_params params = BLM_PARAMS(.kind = fixed[which].kind, .cells = 1 << 21,
 						    .probes = 7, .seed_count = 1, .seeds = &seed);
 	struct blm_filter *f, *ones;
-	struct blm_info *info = info_buffer();
 	int r;
 
 	OK(blm_create(&f, place_of(which, store), fixed[which].name, &params));
 	r = blm_template(&ones, place_of(which, store), fixed[which].ones, f, 0);
 	if (r != -EEXIST) {
-		uint8_t *bytes;
-
 		OK(r);
-		OK(blm_info(ones, info));
-		bytes = malloc(info->data_bytes);
-		memset(bytes, 0xff, info->data_bytes);
-		OK(blm_data_unite(ones, 0, bytes, info->data_bytes));
-		free(bytes);
+		set_all_bits(ones);
 		blm_close(ones);
 	}
 	blm_close(f);
-	free(info);
 }
 
 /* ---- The logs ---- */
@@ -763,13 +755,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *s = suite_create("kill");
-	TCase *tc = tcase_create("kill");
-
 	cycles = how_many(argc, argv, cycles);
-	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, killed_workers_lose_nothing_acknowledged_and_leave_nothing_half_done);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_cycles(
+		"kill", killed_workers_lose_nothing_acknowledged_and_leave_nothing_half_done,
+		cycles);
 }

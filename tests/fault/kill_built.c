@@ -336,14 +336,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *s = suite_create("kill_built");
-	TCase *tc = tcase_create("kill_built");
-
 	cycles = how_many(argc, argv, cycles);
 	take_kinds_of_registry();
-	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, killed_builders_updaters_and_mergers_did_all_of_a_step_or_nothing);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_cycles(
+		"kill_built",
+		killed_builders_updaters_and_mergers_did_all_of_a_step_or_nothing, cycles);
 }

@@ -297,21 +297,14 @@ static void check_at_rest(struct counted *ret)
 
 static void make_ones(struct blm_store *store, enum which which, const struct blm_filter *like)
 {
-	struct blm_info *info = info_buffer();
 	struct blm_filter *ones;
 	int r = blm_template(&ones, store, filters[which].ones, like, 0);
-	uint8_t *bytes;
 
-	if (r != -EEXIST) {
-		OK(r);
-		OK(blm_info(ones, info));
-		bytes = malloc(info->data_bytes);
-		memset(bytes, 0xff, info->data_bytes);
-		OK(blm_data_unite(ones, 0, bytes, info->data_bytes));
-		free(bytes);
-		blm_close(ones);
-	}
-	free(info);
+	if (r == -EEXIST)
+		return;
+	OK(r);
+	set_all_bits(ones);
+	blm_close(ones);
 }
 
 static void start_round(void)
@@ -459,13 +452,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *s = suite_create("kill_claims");
-	TCase *tc = tcase_create("kill_claims");
-
 	cycles = how_many(argc, argv, cycles);
-	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, each_key_is_won_once_while_claimers_and_changers_die);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_cycles("kill_claims", each_key_is_won_once_while_claimers_and_changers_die,
+			  cycles);
 }

@@ -538,13 +538,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *s = suite_create("kill_kinds");
-	TCase *tc = tcase_create("kill_kinds");
-
 	cycles = how_many(argc, argv, cycles);
-	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60 + (double)cycles);
-	tcase_add_test(tc, killed_adders_removers_growers_and_rotators_lose_no_key);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_cycles("kill_kinds", killed_adders_removers_growers_and_rotators_lose_no_key,
+			  cycles);
 }

@@ -72,6 +72,20 @@ static inline void kill_it(pid_t pid)
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
 }
 
+/* An AND with it takes nothing out. */
+static inline void set_all_bits(struct blm_filter *f)
+{
+	struct blm_info *info = info_buffer();
+	uint8_t *bytes;
+
+	OK(blm_info(f, info));
+	bytes = malloc(info->data_bytes);
+	memset(bytes, 0xff, info->data_bytes);
+	OK(blm_data_unite(f, 0, bytes, info->data_bytes));
+	free(bytes);
+	free(info);
+}
+
 /* ---- What is left ---- */
 
 static inline int is_file_of(void *context, const struct blm_info *info, int err)
@@ -114,6 +128,19 @@ static inline void only_known_files(struct blm_store *store)
 static inline unsigned long how_many(int argc, char **argv, unsigned long by_default)
 {
 	return argc > 1 ? strtoul(argv[1], NULL, 10) : by_default;
+}
+
+/* The main program of one test that kills processes in so many cycles. */
+static inline int run_cycles(const char *name, const TTest *test, unsigned long cycles)
+{
+	Suite *s = suite_create(name);
+	TCase *tc = tcase_create(name);
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_set_timeout(tc, 60 + (double)cycles);
+	tcase_add_test(tc, test);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
 }
 
 #endif

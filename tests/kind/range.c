@@ -6,6 +6,7 @@
 #include "hash/ordered.h"
 #include "kind/golomb_search.h"
 #include "kind/range.h"
+#include "../bench/range_keys.h"
 #include "suite.h"
 
 #include <math.h>
@@ -41,27 +42,12 @@ static int ask(const struct blm_filter *f, uint64_t first, uint64_t last)
 	return blm_contains_range(f, &from, 8, &to, 8);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* Of numbers in order. */
 static bool has(const uint64_t *number, size_t count, uint64_t first, uint64_t last)
 {
-	size_t from = 0, to = count;
+	size_t at = count_below(number, count, first);
 
-	while (from < to) {
-		size_t half = from + (to - from) / 2;
-
-		if (number[half] < first)
-			from = half + 1;
-		else
-			to = half;
-	}
-	return from < count && number[from] <= last;
+	return at < count && number[at] <= last;
 }
 
 enum lie { RANDOM, STEPS, IN_A_ROW, CLUSTERS, LOW, ENDS, LIES };
@@ -82,7 +68,7 @@ static void fill(uint64_t *number, size_t count, enum lie lie, uint64_t state)
 			  : x >> 63	    ? x >> 50
 					    : -(x >> 50);
 	}
-	qsort(number, count, sizeof(*number), compare);
+	qsort(number, count, sizeof(*number), by_number);
 }
 
 /* ---- No false negatives ---- */
@@ -231,7 +217,7 @@ START_TEST(a_number_between_two_is_found_however_far_they_are_apart)
 				  : _i == 1 ? x % 10000 + (x >> 63) * (range - 10000)
 					    : scale(x >> x % 40, range);
 		}
-		qsort(number, count, sizeof(*number), compare);
+		qsort(number, count, sizeof(*number), by_number);
 		OK(blm_golomb_fit(&part.shape, &list.numbers, count));
 		part.bytes = aligned_alloc(64, part.shape.bytes);
 		memset(part.bytes, 0, part.shape.bytes);
