@@ -159,6 +159,24 @@ static void flips(const char *path, uint64_t from, uint64_t to, unsigned count)
 	printf("ok %u\n", found);
 }
 
+/* How many parts of a split filter a key belongs to: "none" where the kind is not split. */
+static void owners(const char *path, const uint8_t *secret)
+{
+	const struct blm_hash hash = { 1, 2 };
+	struct blm_filter *f;
+	uint64_t at, bytes;
+	uint32_t owner;
+	int ranges, r;
+
+	must(blm_open_keyed(&f, NULL, path, 0, secret));
+	ranges = blm_part_range(f, 0, 2, &at, &bytes);
+	r = blm_part_owners(f, blm_hash_id(f), &hash, 1, 2, &owner);
+	must(ranges == -EOPNOTSUPP ? 0 : ranges);
+	must(r == -EOPNOTSUPP ? 0 : r);
+	printf("ok %s\n", ranges < 0 ? "none" : r < 0 ? "several" : "one");
+	blm_close(f);
+}
+
 /* Numbers with commas between them, or "-". */
 static uint32_t read_seeds(char *list, uint64_t ret[BLM_SEEDS_MAX])
 {
@@ -177,6 +195,10 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "ask")) {
 		ask(argv[2], unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL);
+		return 0;
+	}
+	if (argc == 4 && !strcmp(argv[1], "owners")) {
+		owners(argv[2], unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL);
 		return 0;
 	}
 	if (argc == 4 && !strcmp(argv[1], "add")) {
@@ -212,8 +234,8 @@ int main(int argc, char **argv)
 		add(f);
 		return 0;
 	}
-	fprintf(stderr, "usage: driver ask|add FILE SECRET|- | driver make FILE KIND HASH CELLS "
-			"PROBES SEED,...|- TWEAK SECRET|- SCHEME|-"
+	fprintf(stderr, "usage: driver ask|add|owners FILE SECRET|- | driver make FILE KIND HASH "
+			"CELLS PROBES SEED,...|- TWEAK SECRET|- SCHEME|-"
 			" | driver sync|seal FILE - | driver churn FILE NAME | driver flips FILE "
 			"FROM TO COUNT\n");
 	return 64;

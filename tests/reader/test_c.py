@@ -48,6 +48,18 @@ def golden_answers(g):
 	return [] if c_answers(g.path, keys, g.secret) == ''.join('01'[want] for _, want in g.answers) else ['other answers']
 
 
+def same_split(files):
+	"""The reader's lists of kinds that are split are right about every kind: each has a golden file (see made_anew())."""
+	wrong = []
+	for kind, g in {reader.check_constant(g.image).kind: g for g in files}.items():
+		want = 'one' if kind in reader.ONE_PART else 'several' if kind in reader.SPLIT_KINDS else 'none'
+		got = drive([], 'owners', g.path, g.secret.hex() if g.secret else '-')[-1].strip()
+		if got != want:
+			wrong.append('parts that a key of kind %d belongs to: %s in the library, %s by ONE_PART and SPLIT_KINDS of '
+				'bloomery_reader.py' % (kind, got, want))
+	return wrong
+
+
 def refused(folder, b, secret):
 	path = os.path.join(folder, 'refuse-%s.blm' % b.name)
 	with open(path, 'wb') as f:
@@ -394,6 +406,7 @@ files = golden.all(FOLDER)
 secrets = {g.name: g.secret for g in files}
 for g in files:
 	tap.run('%s: the library answers as its list says' % g.name, golden_answers, g)
+tap.run('the reader knows which kinds are split, and where a key belongs to one part', same_split, files)
 with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
 	for b in golden.broken(FOLDER) if REFUSES else []:
 		tap.run('%s: %s' % (b.name, b.error), refused, folder, b, secrets[b.file])
