@@ -14,7 +14,6 @@
 #include "kind/exact_parts.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const struct blm_option options[] = {
 	[EXACT_OTHERS] = { "others", "how many keys it is told that are not in it: build counts "
@@ -40,8 +39,7 @@ double blm_exact_first_rate(const struct blm_shape *s)
 	return rate >= 1 ? 1 : fmin(rate, 0.5);
 }
 
-/* That results: of few keys a ribbon has one code, which is at a lower rate. */
-static double resulting_first(const struct blm_shape *s)
+double blm_exact_resulting_first(const struct blm_shape *s)
 {
 	double rate = blm_exact_first_rate(s);
 	struct blm_shape first = exact_level(s->capacity, rate);
@@ -49,17 +47,16 @@ static double resulting_first(const struct blm_shape *s)
 	return rate < 1 ? blm_ribbon_rate(&first) : 1;
 }
 
-/* How many of the others pass the first level, on average. */
-static uint64_t passing(const struct blm_shape *s)
+uint64_t blm_exact_passing(const struct blm_shape *s)
 {
-	return (uint64_t)ceil((double)s->args[EXACT_OTHERS] * resulting_first(s));
+	return (uint64_t)ceil((double)s->args[EXACT_OTHERS] * blm_exact_resulting_first(s));
 }
 
-static void level_bytes(const struct blm_shape *s, uint64_t ret[2])
+void blm_exact_level_bytes(const struct blm_shape *s, uint64_t ret[2])
 {
 	double rate = blm_exact_first_rate(s);
 	struct blm_shape first = exact_level(s->capacity, rate),
-		second = exact_level(s->capacity + passing(s), 0.5);
+		second = exact_level(s->capacity + blm_exact_passing(s), 0.5);
 
 	ret[0] = rate < 1 ? blm_ribbon_bytes(&first) : 0;
 	ret[1] = s->args[EXACT_OTHERS] ? blm_ribbon_bytes(&second) : 0;
@@ -90,7 +87,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	else if (s.rate < 0x1p-32)
 		return blm_fail(-EFBIG, "an exact filter is wrong about keys on neither list once "
 				"in 2^32, more often than at the rate %g", s.rate);
-	level_bytes(&s, bytes);
+	blm_exact_level_bytes(&s, bytes);
 	s.bytes = sizeof(struct exact_head) + bytes[0] + bytes[1];
 	s.cells = s.bytes * 8;
 	if (!sized(&s))
@@ -117,24 +114,24 @@ double blm_exact_best_rate(const struct blm_shape *shape)
 
 double blm_exact_layer_rate(const struct blm_shape *s)
 {
-	double rate = resulting_first(s);
+	double rate = blm_exact_resulting_first(s);
 
 	return s->args[EXACT_OTHERS] ? rate / 2 : rate;
 }
 
 /* That of an updated filter is the sum of its layers' rates, and no formula gives it. */
-static double rate_at(const struct blm_shape *s, uint64_t keys)
+double blm_exact_rate_at(const struct blm_shape *s, uint64_t keys)
 {
 	return !keys ? 0 : s->args[EXACT_UPDATES] ? fmin(s->rate, 1) : blm_exact_layer_rate(s);
 }
 
 /* Each part has a rate of its own: the header has the largest. */
-static double rate_in(const struct blm_part *part, uint64_t keys)
+double blm_exact_rate_in(const struct blm_part *part, uint64_t keys)
 {
 	const struct exact_head *h = (const struct exact_head *)part->bytes;
 
 	return keys && __atomic_load_n(&h->parts, __ATOMIC_RELAXED) ? fmin(part->shape.rate, 1)
-		: rate_at(&part->shape, keys);
+		: blm_exact_rate_at(&part->shape, keys);
 }
 
 static void count_others(uint64_t args[BLM_KIND_ARGS], uint64_t others)
@@ -178,8 +175,7 @@ static bool level_valid(const struct blm_part *level)
 		: blm_shards_valid(&level->shape);
 }
 
-/* The layer at a place, and the place behind it. False: it is damaged. */
-static bool open_layer(const struct blm_part *part, uint64_t *at, struct exact_layer *ret)
+bool blm_exact_open_layer(const struct blm_part *part, uint64_t *at, struct exact_layer *ret)
 {
 	uint64_t rest = part->shape.bytes - *at;
 	struct exact_head *h = &ret->head;
@@ -214,7 +210,7 @@ static bool whole(const struct blm_part *part)
 	uint64_t at = 0;
 
 	for (uint64_t i = 0; i <= part->shape.args[EXACT_UPDATES]; i++)
-		if (!open_layer(part, &at, &l))
+		if (!blm_exact_open_layer(part, &at, &l))
 			return false;
 	return at == part->shape.bytes;
 }
@@ -243,7 +239,7 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	bool yes = false;
 
 	for (uint64_t i = 0; i <= part->shape.args[EXACT_UPDATES]; i++) {
-		if (!open_layer(part, &at, &l))
+		if (!blm_exact_open_layer(part, &at, &l))
 			return false;
 		yes ^= in_layer(&l, key);
 	}
@@ -302,7 +298,7 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 
 	memset(ret_bits, 0, words * sizeof(*ret_bits));
 	for (uint64_t i = 0; words && i <= part->shape.args[EXACT_UPDATES]; i++) {
-		if (!open_layer(part, &at, &l)) {
+		if (!blm_exact_open_layer(part, &at, &l)) {
 			memset(ret_bits, 0, words * sizeof(*ret_bits));
 			return;
 		}
@@ -319,7 +315,7 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 	struct exact_layer l;
 	uint64_t at = 0;
 
-	if (!open_layer(part, &at, &l))
+	if (!blm_exact_open_layer(part, &at, &l))
 		return;
 	if (l.has[0])
 		l.level[0].kind->prefetch(&l.level[0], key);
@@ -357,157 +353,13 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 	for (uint64_t n = 0; n <= part->shape.args[EXACT_UPDATES]; n++) {
 		const uint64_t *place;
 
-		if (!open_layer(part, &at, &l))
+		if (!blm_exact_open_layer(part, &at, &l))
 			return NULL;
 		place = probe_layer(&l, key, &i, ret_mask);
 		if (place)
 			return place;
 	}
 	return NULL;
-}
-
-/* ---- What it says of itself ---- */
-
-/* log2 of how many sets of n of u there are. */
-static double log2_choices(double n, double others)
-{
-	double u = n + others;
-
-	if (n < 1 || others < 1)
-		return 0;
-	return n * log2(u / n) + others * log2(u / others)
-		- 0.5 * log2(2 * M_PI * n * others / u);
-}
-
-/* For a filter, or on paper. */
-struct numbers {
-	uint64_t keys, others, both, passed, bytes[2], updates;
-	double first, rate;		/* of the first level, and of the whole */
-	bool parts;			/* the first level has them */
-};
-
-static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
-{
-	double least = log2_choices((double)n->keys, (double)(n->others - n->both)) / 8,
-		bytes = (double)(n->bytes[0] + n->bytes[1] + n->updates)
-			+ sizeof(struct exact_head);
-
-	if (i > 3 || !n->others || !n->keys)
-		return false;
-	if (i == 0) {
-		*ret = (struct blm_fact){ .name = "others", .value = (double)n->others };
-		snprintf(ret->text, sizeof(ret->text), "%llu that it denies, and %llu that are "
-			 "keys too, so it has them", (unsigned long long)(n->others - n->both),
-			 (unsigned long long)n->both);
-	} else if (i == 1) {
-		*ret = (struct blm_fact){ .name = "levels", .value = n->first };
-		snprintf(ret->text, sizeof(ret->text), "%llu bytes at %s %.4g; %llu bytes for the "
-			 "keys and the %llu others that pass", (unsigned long long)n->bytes[0],
-			 n->parts ? "rates of up to" : "a rate of", n->first,
-			 (unsigned long long)n->bytes[1], (unsigned long long)n->passed);
-	} else if (i == 2) {
-		*ret = (struct blm_fact){ .name = "strangers", .value = n->rate };
-		snprintf(ret->text, sizeof(ret->text), "%.4g: the rate of wrong answers about keys "
-			 "that are on neither list%s", n->rate,
-			 n->parts ? ", or less, as their column says" : "");
-	} else {
-		*ret = (struct blm_fact){ .name = "least", .value = bytes / least };
-		snprintf(ret->text, sizeof(ret->text), "%.4g times as many bytes as tell these "
-			 "keys from the others at all%s, %.0f", bytes / least,
-			 n->parts ? " without their columns" : "", ceil(least));
-	}
-	return true;
-}
-
-/* All updates together. */
-static void fact_of_updates(const struct blm_part *part, uint64_t begin, struct blm_fact *ret)
-{
-	uint64_t changed = 0, at = begin;
-	struct exact_layer l;
-
-	for (uint64_t i = 0; i < part->shape.args[EXACT_UPDATES] && open_layer(part, &at, &l); i++)
-		changed += l.head.keys;
-	*ret = (struct blm_fact){ .name = "updates",
-				  .value = (double)part->shape.args[EXACT_UPDATES] };
-	snprintf(ret->text, sizeof(ret->text), "%llu, of %llu answers and %llu bytes in all",
-		 (unsigned long long)part->shape.args[EXACT_UPDATES], (unsigned long long)changed,
-		 (unsigned long long)(part->shape.bytes - begin));
-}
-
-static void fact_of_parts(const struct exact_head *h, struct blm_fact *ret)
-{
-	double bytes = (double)h->bytes[0] + (double)h->bytes[1], saved = (double)h->saved;
-
-	*ret = (struct blm_fact){ .name = "parts", .value = h->parts };
-	snprintf(ret->text, sizeof(ret->text), "%u, by the columns of keys; they save some %.0f "
-		 "bytes, %.2g %%", h->parts, saved, 100 * saved / (bytes + saved));
-}
-
-/* What not every filter has: its parts, and its updates. */
-static bool describe_more(const struct blm_part *part, const struct exact_head *h, uint64_t begin,
-			  unsigned i, struct blm_fact *ret)
-{
-	if (h->parts && i-- == 0) {
-		fact_of_parts(h, ret);
-		return true;
-	}
-	if (i || !part->shape.args[EXACT_UPDATES])
-		return false;
-	fact_of_updates(part, begin, ret);
-	return true;
-}
-
-/* The levels of the first layer; and of the last layer, how many of the others are keys. */
-static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
-{
-	struct numbers n = { .keys = part->shape.capacity,
-			     .others = part->shape.args[EXACT_OTHERS] };
-	uint64_t at = 0, begin;
-	struct exact_layer l;
-
-	if (!open_layer(part, &at, &l) || (!l.head.keys && !part->shape.args[EXACT_UPDATES]))
-		return false;
-	begin = at;
-	if (i >= 4)
-		return describe_more(part, &l.head, begin, i - 4, ret);
-	n.passed = l.head.passed;
-	n.parts = l.head.parts;
-	memcpy(n.bytes, l.head.bytes, sizeof(n.bytes));
-	n.first = l.has[1] ? 2 * blm_double_of(l.head.rate) : blm_double_of(l.head.rate);
-	for (uint64_t j = 0; j < part->shape.args[EXACT_UPDATES]; j++)
-		if (!open_layer(part, &at, &l))
-			return false;
-	n.both = l.head.both;
-	n.updates = part->shape.bytes - begin;
-	n.rate = rate_in(part, 1);
-	return n.both <= n.others && fact(&n, i, ret);
-}
-
-/* Without this kind: a classic filter, and a list of the others that it has wrongly. */
-static void beside_classic(const struct blm_shape *s, struct blm_fact *ret)
-{
-	const double rate = BLM_DEFAULT_RATE, hash = sizeof(struct blm_hash);
-	double wrong = ceil((double)s->args[EXACT_OTHERS] * rate),
-		filter = ceil((double)s->capacity * -log(rate) / (M_LN2 * M_LN2) / 8);
-
-	*ret = (struct blm_fact){ .name = "classic", .value = filter + wrong * hash };
-	snprintf(ret->text, sizeof(ret->text), "%.0f bytes at a rate of %g, and %.0f for hashes of "
-		 "the %.0f others that it has wrongly", filter, rate, wrong * hash, wrong);
-}
-
-static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret)
-{
-	struct numbers n = { .keys = s->capacity, .others = s->args[EXACT_OTHERS] };
-
-	n.first = resulting_first(s);
-	n.rate = rate_at(s, s->capacity);
-	n.passed = passing(s);
-	level_bytes(s, n.bytes);
-	if (i == 4 && n.others) {
-		beside_classic(s, ret);
-		return true;
-	}
-	return fact(&n, i, ret);
 }
 
 const struct blm_kind blm_kind_exact = {
@@ -518,10 +370,10 @@ const struct blm_kind blm_kind_exact = {
 	.caveat = "made from all its keys, and updated by all of them; it is never wrong only "
 	"about keys of the two lists",
 	.options = options,
-	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
-	.rate_in = rate_in,
+	.plan = plan, .valid = valid, .contains = contains, .rate_at = blm_exact_rate_at,
+	.rate_in = blm_exact_rate_in,
 	.fit = blm_exact_fit, .build = blm_exact_build, .count_others = count_others,
 	.revised = blm_exact_revised, .revise = blm_exact_revise, .whole = whole,
-	.describe = describe, .foretell = foretell,
+	.describe = blm_exact_describe, .foretell = blm_exact_foretell,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
 };

@@ -54,19 +54,38 @@ static inline struct blm_shape exact_level(uint64_t keys, double rate)
 				   .rate = rate };
 }
 
-/* exact.c */
+/* ---- exact.c ---- */
+
 /* The rate of the first level; 1: it is left out. */
 double blm_exact_first_rate(const struct blm_shape *shape);
+/* The rate that results: with few keys a ribbon has one code, which is at a lower rate. */
+double blm_exact_resulting_first(const struct blm_shape *shape);
+/* How many of the others pass the first level, on average. */
+uint64_t blm_exact_passing(const struct blm_shape *shape);
+/* The bytes of both levels. */
+void blm_exact_level_bytes(const struct blm_shape *shape, uint64_t ret[2]);
 /* The rate of a layer of that shape, for keys on neither list. */
 double blm_exact_layer_rate(const struct blm_shape *shape);
 /* The rate for which such a layer is smallest. */
 double blm_exact_best_rate(const struct blm_shape *shape);
+/* As rate_at() and rate_in() of kind.h. */
+double blm_exact_rate_at(const struct blm_shape *shape, uint64_t keys);
+double blm_exact_rate_in(const struct blm_part *part, uint64_t keys);
+/* The layer at *at; moves *at to its end. Return: false: it is damaged. */
+bool blm_exact_open_layer(const struct blm_part *part, uint64_t *at, struct exact_layer *ret);
 
-/* exact_build.c */
+/* ---- exact_facts.c: as describe() and foretell() of kind.h ---- */
+
+bool blm_exact_describe(const struct blm_part *part, unsigned i, struct blm_fact *ret);
+bool blm_exact_foretell(const struct blm_shape *shape, unsigned i, struct blm_fact *ret);
+
+/* ---- exact_build.c ---- */
+
 int blm_exact_fit(struct blm_shape *shape, const struct blm_sorted *keys);
 int blm_exact_build(struct blm_part *part, const struct blm_sorted *keys);
 
-/* exact_update.c */
+/* ---- exact_update.c ---- */
+
 int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		      const struct blm_sorted *keys);
 int blm_exact_revise(struct blm_part *part, const struct blm_part *from,
