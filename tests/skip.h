@@ -22,19 +22,19 @@ static char *skipped;
 static FILE *real_stdout;
 
 /* In a test: what cannot be had here. It goes on with what can be tried without. */
-#define SKIP_PART(why) \
+#define SKIP_PART(reason) \
 	do { \
 		mark_point(); /* so that its line names its file, also after assertions of a \
 				 header */ \
 		if (skipped) \
-			snprintf(skipped, SKIPPED_BYTES, "%s", why); \
+			snprintf(skipped, SKIPPED_BYTES, "%s", reason); \
 		else \
-			printf("# SKIP %s: %s\n", __func__, why); \
+			printf("# SKIP %s: %s\n", __func__, reason); \
 	} while (0)
 
 /* The same, and the test ends. */
-#define SKIP(why) do { \
-	SKIP_PART(why); \
+#define SKIP(reason) do { \
+	SKIP_PART(reason); \
 	return; \
 } while (0)
 

@@ -52,14 +52,14 @@ static bool is_exact(const struct blm_filter *f)
  */
 static int refuse_line(struct job *job, struct batch *batch)
 {
-	char why[MESSAGE];
+	char reason[MESSAGE];
 
 	batch->yes = batch->count;
 	for (size_t i = 0; i < batch->count; i++)
 		if (blm_add(job->f, batch->keys[i].bytes, batch->keys[i].len) < 0) {
-			snprintf(why, sizeof(why), "is refused: %s",
+			snprintf(reason, sizeof(reason), "is refused: %s",
 				 own_terms(blm_error_message()));
-			return batch_refuse(batch, i, why);
+			return batch_refuse(batch, i, reason);
 		}
 	return fail(-EINVAL);
 }
@@ -84,14 +84,14 @@ static int64_t give_prefixes(const void *context, const struct prefixes *some)
  */
 static int add_prefixes(const struct job *job, struct batch *batch)
 {
-	char why[MESSAGE];
+	char reason[MESSAGE];
 	size_t good;
 	int64_t r = each_prefix(batch->keys, batch->count, prefixes_end, give_prefixes, job, &good);
 
 	if (r == -E2BIG) {
-		snprintf(why, sizeof(why), "is refused: its key has more than %d prefixes; leave "
-			 "it out, or add it without --prefixes", PREFIXES_MOST);
-		return batch_refuse(batch, good, why);
+		snprintf(reason, sizeof(reason), "is refused: its key has more than %d prefixes; "
+			 "leave it out, or add it without --prefixes", PREFIXES_MOST);
+		return batch_refuse(batch, good, reason);
 	}
 	if (r == -ENOMEM)
 		return broken("out of memory");

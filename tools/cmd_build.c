@@ -69,13 +69,13 @@ static int give(struct job *job, const struct batch *batch, const uint64_t *valu
  */
 static int refuse_line(struct job *job, struct batch *batch, const uint64_t *values, size_t count)
 {
-	char why[MESSAGE];
+	char reason[MESSAGE];
 
 	for (size_t i = 0; i < count; i++)
 		if (give(job, batch, values, i, 1) < 0) {
-			snprintf(why, sizeof(why), "is refused: %s",
+			snprintf(reason, sizeof(reason), "is refused: %s",
 				 own_terms(blm_error_message()));
-			return batch_refuse(batch, i, why);
+			return batch_refuse(batch, i, reason);
 		}
 	return fail(-EINVAL);
 }
@@ -92,17 +92,17 @@ static int give_all(struct job *job, struct batch *batch, const uint64_t *values
 static int add_values(struct job *job, struct batch *batch)
 {
 	uint64_t *values = malloc((batch->count + 1) * sizeof(*values));
-	const char *why = NULL;
+	const char *reason = NULL;
 	char buffer[WHY];
 	size_t good = 0;
 	int code;
 
 	if (!values)
 		return broken("out of memory");
-	while (good < batch->count && !(why = batch_value(&values[good], batch, good, buffer)))
+	while (good < batch->count && !(reason = batch_value(&values[good], batch, good, buffer)))
 		good++;
-	if (why)
-		batch_refuse(batch, good, why);
+	if (reason)
+		batch_refuse(batch, good, reason);
 	code = give_all(job, batch, values, good);
 	free(values);
 	return code;

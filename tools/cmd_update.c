@@ -41,13 +41,13 @@ static int give(struct blm_update *u, struct batch *batch,
 		int (*to)(struct blm_update *u, const struct blm_key *keys, size_t count))
 {
 	int r = to(u, batch->keys, batch->count);
-	char why[MESSAGE];
+	char reason[MESSAGE];
 
 	for (size_t i = 0; r == -EINVAL && i < batch->count; i++)
 		if (to(u, &batch->keys[i], 1) < 0) {
-			snprintf(why, sizeof(why), "is refused: %s",
+			snprintf(reason, sizeof(reason), "is refused: %s",
 				 own_terms(blm_error_message()));
-			return batch_refuse(batch, i, why);
+			return batch_refuse(batch, i, reason);
 		}
 	return r < 0 ? fail(r) : DONE;
 }

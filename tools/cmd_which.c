@@ -60,12 +60,12 @@ static int ask(struct batch *batch, void *context)
 
 	for (size_t i = 0; i < batch->count; i++) {
 		int64_t r = ask_one(job, &batch->keys[i]);
-		char why[MESSAGE];
+		char reason[MESSAGE];
 
 		if (r == -EINVAL) {
-			snprintf(why, sizeof(why), "is refused: %s",
+			snprintf(reason, sizeof(reason), "is refused: %s",
 				 own_terms(blm_error_message()));
-			return batch_refuse(batch, i, why);
+			return batch_refuse(batch, i, reason);
 		}
 		if (r < 0)
 			return fail(r);

@@ -75,17 +75,17 @@ static int tell_if_lost(struct blm_filter *f)
 int sync_now(struct blm_filter *f)
 {
 	struct blm_info info = BLM_INFO;
-	char why[sizeof(lost)];
+	char reason[sizeof(lost)];
 	int r = blm_sync(f);
 
 	if (r < 0)
-		snprintf(why, sizeof(why), "%s", own_terms(blm_error_message()));
+		snprintf(reason, sizeof(reason), "%s", own_terms(blm_error_message()));
 	if (r == -EUCLEAN && blm_info(f, &info) == 0 && info.lost_blocks) {
 		if (!*lost)
-			strcpy(lost, why);
+			strcpy(lost, reason);
 		r = 0;
 	}
-	return r < 0 ? broken("%s", why) : tell_if_lost(f);
+	return r < 0 ? broken("%s", reason) : tell_if_lost(f);
 }
 
 /* One that fails says so at once, for the input may pause; no more keys are taken then. */

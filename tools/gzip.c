@@ -53,11 +53,11 @@ static const char *next_member(struct state *s, struct bytes *in)
 static const char *unpack(void *state, struct bytes *in, struct bytes *out)
 {
 	struct state *s = state;
-	const char *why = s->between ? next_member(s, in) : NULL;
+	const char *reason = s->between ? next_member(s, in) : NULL;
 	int r;
 
-	if (why || s->between)
-		return why;
+	if (reason || s->between)
+		return reason;
 	s->z.next_in = in->at;
 	s->z.avail_in = (uInt)in->count;
 	s->z.next_out = out->at;

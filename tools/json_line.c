@@ -35,7 +35,7 @@ const char *json_need(void)
 {
 	static const char *const files[] = { JSON_MODULES }, *const names[] = {
 		"bloomery_json_new", "bloomery_json_free", "bloomery_json_parse" };
-	static _Thread_local char why[256];
+	static _Thread_local char reason[256];
 	static bool ready;
 	void *handle = NULL;
 
@@ -44,9 +44,9 @@ const char *json_need(void)
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !handle; i++)
 		handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);	/* it stays open */
 	if (!handle) {
-		snprintf(why, sizeof(why), "%s; build it with 'ninja -C build', or install "
+		snprintf(reason, sizeof(reason), "%s; build it with 'ninja -C build', or install "
 			 "libsimdjson", dlerror());
-		return why;
+		return reason;
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		address call = dlsym(handle, names[i]);

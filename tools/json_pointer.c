@@ -146,9 +146,9 @@ const char *json_reader_error(const struct json_reader *r)
 	return r->error;
 }
 
-static int refuse(struct json_reader *r, const char *why)
+static int refuse(struct json_reader *r, const char *reason)
 {
-	snprintf(r->error, sizeof(r->error), "%s", why);
+	snprintf(r->error, sizeof(r->error), "%s", reason);
 	return -1;
 }
 

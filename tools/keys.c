@@ -319,17 +319,17 @@ static bool parse_value(uint64_t *ret, const char *text)
 		    : isdigit((unsigned char)*digits) != 0) && !*end && !errno;
 }
 
-static const char *no_value(char why[WHY], const struct blm_key *field)
+static const char *no_value(char reason[WHY], const struct blm_key *field)
 {
 	static const char wanted[] = "a whole number from 0 to 2^64 - 1, decimal or 0x...";
 	int shown = field->len < 40 ? (int)field->len : 40;
 
 	if (field->len)
-		snprintf(why, WHY, "has \"%.*s\"%s where its value is to be: %s", shown,
+		snprintf(reason, WHY, "has \"%.*s\"%s where its value is to be: %s", shown,
 			 (const char *)field->bytes, field->len > 40 ? "..." : "", wanted);
 	else
-		snprintf(why, WHY, "has no value: %s", wanted);
-	return why;
+		snprintf(reason, WHY, "has no value: %s", wanted);
+	return reason;
 }
 
 static const char *value_in(uint64_t *ret, const struct blm_key *field, char buffer[WHY])
@@ -351,17 +351,17 @@ const char *value_of(uint64_t *ret, const struct blm_key *line, char buffer[WHY]
 {
 	struct blm_key field = *line;
 	uint8_t *unquoted = malloc(line->len + 1);
-	const char *why;
+	const char *reason;
 
 	if (!unquoted)
 		return "is too long for the memory there is";
 	if (o.crlf && field.len && ((const char *)field.bytes)[field.len - 1] == '\r')
 		field.len--;
-	why = field_of(&field, o.value_field ? o.value_field : 2, unquoted);
-	if (!why)
-		why = value_in(ret, &field, buffer);
+	reason = field_of(&field, o.value_field ? o.value_field : 2, unquoted);
+	if (!reason)
+		reason = value_in(ret, &field, buffer);
 	free(unquoted);
-	return why;
+	return reason;
 }
 
 static const char *from_hex(struct blm_key *key, uint8_t *buffer)
@@ -376,22 +376,22 @@ static const char *from_hex(struct blm_key *key, uint8_t *buffer)
 static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *buffer)
 {
 	struct blm_key column = *ret;
-	const char *why = field_of(&column, o.partition, buffer);
+	const char *reason = field_of(&column, o.partition, buffer);
 	uint8_t *behind;
 
-	if (why)
-		return why;
+	if (reason)
+		return reason;
 	if (column.len && memchr(column.bytes, '\t', column.len))
 		return "has a tab in the column that divides the keys; write it without one";
 	if (column.len)
 		memmove(buffer, column.bytes, column.len);
 	behind = buffer + column.len + 1;
 	behind[-1] = '\t';
-	why = field_of(ret, field, behind);
-	if (!why && o.hex)
-		why = from_hex(ret, behind);
-	if (why)
-		return why;
+	reason = field_of(ret, field, behind);
+	if (!reason && o.hex)
+		reason = from_hex(ret, behind);
+	if (reason)
+		return reason;
 	if (ret->len)
 		memmove(behind, ret->bytes, ret->len);
 	*ret = (struct blm_key){ buffer, column.len + 1 + ret->len };
@@ -401,15 +401,15 @@ static const char *divided_key_in(struct blm_key *ret, uint64_t field, uint8_t *
 static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field,
 			  uint8_t *buffer)
 {
-	const char *why;
+	const char *reason;
 
 	*ret = *line;
 	if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
 		ret->len--;
 	if (field && o.partition)
 		return divided_key_in(ret, field, buffer);
-	if (field && (why = field_of(ret, field, buffer)))
-		return why;
+	if (field && (reason = field_of(ret, field, buffer)))
+		return reason;
 	return o.hex ? from_hex(ret, buffer) : NULL;
 }
 
@@ -458,11 +458,11 @@ static bool is_quoted(const char *at, const char *end)
 static const char *range_in(struct blm_key *ret, uint64_t n, uint8_t *buffer)
 {
 	const char *at = ret->bytes, *end = at + ret->len, *behind, *last;
-	const char *why = field_of(ret, n, buffer);
+	const char *reason = field_of(ret, n, buffer);
 	struct blm_key ignored;
 
-	if (why)
-		return why;
+	if (reason)
+		return reason;
 	for (uint64_t i = 1; i < n; i++)
 		at = column(&ignored, at, end, NULL) + 1;
 	behind = column(&ignored, at, end, NULL);

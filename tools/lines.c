@@ -82,9 +82,9 @@ static size_t lines_before(const struct batch *b, size_t i)
 	return n;
 }
 
-int batch_refuse(struct batch *b, size_t good, const char *why)
+int batch_refuse(struct batch *b, size_t good, const char *reason)
 {
-	snprintf(b->message, sizeof(b->message), "%s", why);
+	snprintf(b->message, sizeof(b->message), "%s", reason);
 	b->wrong = b->message;
 	b->skipped = lines_before(b, good) - good;
 	b->count = b->read = good;
@@ -234,11 +234,11 @@ static const char *find_key(struct batch *b, size_t i, struct blm_key *ret)
 	return b->given ? given_key_of(ret, line, buffer) : key_of(ret, line, buffer, &b->reader);
 }
 
-static void skip(struct batch *b, size_t i, const char *why)
+static void skip(struct batch *b, size_t i, const char *reason)
 {
 	if (!b->skipped++) {
 		b->first_skipped = i;
-		snprintf(b->why_skipped, sizeof(b->why_skipped), "%s", why);
+		snprintf(b->why_skipped, sizeof(b->why_skipped), "%s", reason);
 	}
 }
 

@@ -82,7 +82,7 @@ int batch_read(struct batch *batch, const struct batch *before, struct source *s
  * Work ahead: only the first `good` of its lines are good, and why. It is reported in turn, with
  * the line's number. Return: DONE.
  */
-int batch_refuse(struct batch *batch, size_t good, const char *why);
+int batch_refuse(struct batch *batch, size_t good, const char *reason);
 
 /*
  * The keys of the command line, each with the end of a line behind it, as if it had been read.

@@ -37,7 +37,7 @@ static int bad_value(const struct putting *p, const struct batch *batch, size_t 
 int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 {
 	int code = make_space(p, batch->count);
-	const char *why = NULL;
+	const char *reason = NULL;
 	char buffer[WHY], where[WHERE];
 	size_t good = 0;
 	int64_t r;
@@ -45,7 +45,8 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 	*ret_changed = 0;
 	if (code != DONE)
 		return code;
-	while (good < batch->count && !(why = batch_value(&p->values[good], batch, good, buffer)))
+	while (good < batch->count
+	       && !(reason = batch_value(&p->values[good], batch, good, buffer)))
 		good++;
 	r = blm_put_many(p->f, batch->keys, p->values, good, NULL);
 	if (r == -ERANGE)
@@ -53,7 +54,7 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 	if (r < 0)
 		return fail(r);
 	*ret_changed = (uint64_t)r;
-	return why ? broken("%s %s", batch_where(where, batch, good), why) : DONE;
+	return reason ? broken("%s %s", batch_where(where, batch, good), reason) : DONE;
 }
 
 void putting_end(struct putting *p)

@@ -42,7 +42,7 @@ void range_of(struct blm_key *first, struct blm_key *last, const struct blm_key 
 static int64_t refuse_line(const struct blm_filter *f, struct batch *batch,
 			   const struct blm_key *first, const struct blm_key *last)
 {
-	char why[MESSAGE];
+	char reason[MESSAGE];
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < batch->count; i++) {
@@ -50,9 +50,9 @@ static int64_t refuse_line(const struct blm_filter *f, struct batch *batch,
 					   last[i].len);
 
 		if (r < 0) {
-			snprintf(why, sizeof(why), "is refused: %s",
+			snprintf(reason, sizeof(reason), "is refused: %s",
 				 own_terms(blm_error_message()));
-			batch_refuse(batch, i, why);
+			batch_refuse(batch, i, reason);
 			return yes;
 		}
 		if (i % 64 == 0)

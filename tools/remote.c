@@ -39,12 +39,12 @@ static int name_shards(struct remote *r, const char *name)
 int remote_open(struct remote **ret, const char *url, const char *name, unsigned shards)
 {
 	struct remote *r = calloc(1, sizeof(*r));
-	const char *why = blm_need(BLM_ZLIB);	/* its CRC-32 */
+	const char *reason = blm_need(BLM_ZLIB);	/* its CRC-32 */
 	int code;
 
 	if (r)
 		r->shards = shards;
-	code = why ? broken("--redis: %s", why) : !r ? broken("out of memory")
+	code = reason ? broken("--redis: %s", reason) : !r ? broken("out of memory")
 		: name_shards(r, name);
 	if (code == DONE)
 		code = nodes_open(&r->nodes, url);

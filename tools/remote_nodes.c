@@ -300,13 +300,13 @@ static int connect_first(struct nodes *all)
 int nodes_open(struct nodes **ret, const char *url)
 {
 	struct nodes *all = calloc(1, sizeof(*all));
-	const char *why = need();
+	const char *reason = need();
 	sigset_t signals;
 	int code;
 
 	if (all)
 		*all = (struct nodes){ .url = without_login(url), .text = strdup(url) };
-	code = why ? broken("--redis: %s", why)
+	code = reason ? broken("--redis: %s", reason)
 		: !all || !all->url || !all->text ? broken("out of memory") : DONE;
 	signals = hold_sigpipe();
 	if (code == DONE)
@@ -375,10 +375,10 @@ static enum answer judge(struct nodes *all, struct order *o, const char *words)
 }
 
 /* Many orders may fail alike: the first one gets a message. */
-static void tell_once(struct nodes *all, const struct order *o, const char *why)
+static void tell_once(struct nodes *all, const struct order *o, const char *reason)
 {
 	if (!all->told)
-		say("%s: %s: %s", all->url, o->words[1], why);
+		say("%s: %s: %s", all->url, o->words[1], reason);
 	all->told = true;
 }
 

@@ -97,7 +97,7 @@ int tell_if_cut(int code)
 
 int fail(int64_t err)
 {
-	const char *why = blm_error_message();
+	const char *reason = blm_error_message();
 
-	return broken("%s", *why ? own_terms(why) : blm_strerror((int)err));
+	return broken("%s", *reason ? own_terms(reason) : blm_strerror((int)err));
 }

@@ -90,7 +90,7 @@ const char *packed_with(const uint8_t *begin, size_t bytes)
 static int begin(struct source *s)
 {
 	const struct packing *packing;
-	const char *why;
+	const char *reason;
 	bool sure;
 
 	s->in.at = s->block;
@@ -105,9 +105,9 @@ static int begin(struct source *s)
 	if (!packing || !sure)
 		return DONE;
 	s->packing = packing;
-	why = packing->need();
-	if (why)
-		return broken("%s: it is packed with %s: %s", s->name, packing->name, why);
+	reason = packing->need();
+	if (reason)
+		return broken("%s: it is packed with %s: %s", s->name, packing->name, reason);
 	s->state = packing->start();
 	return s->state ? DONE : broken("%s: out of memory", s->name);
 }
@@ -127,11 +127,11 @@ static bool is_plain(const char *name)
  */
 static int no_file(const char *name, const char *option)
 {
-	const char *why = errno == ENOENT ? "no such file" : strerror(errno);
+	const char *reason = errno == ENOENT ? "no such file" : strerror(errno);
 
 	if (!option || (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG))
 		return broken("%s: %s", name, strerror(errno));
-	return broken("%s: %s; to give it as a key: %s %s", name, why, option,
+	return broken("%s: %s; to give it as a key: %s %s", name, reason, option,
 		      is_plain(name) ? name : "KEY");
 }
 
@@ -223,14 +223,14 @@ static ssize_t read_packed(struct source *s, void *buffer, size_t bytes)
 
 	for (;;) {
 		size_t left = s->in.count;
-		const char *why = s->packing->unpack(s->state, &s->in, &out);
+		const char *reason = s->packing->unpack(s->state, &s->in, &out);
 
-		if (!why && out.count == bytes && left && s->in.count == left)
-			why = "damaged";
-		if (!why && out.count == bytes && s->ended && !s->packing->whole(s->state))
-			why = "cut short";
-		if (why) {
-			say("%s: as %s it is not right: %s", s->name, s->packing->name, why);
+		if (!reason && out.count == bytes && left && s->in.count == left)
+			reason = "damaged";
+		if (!reason && out.count == bytes && s->ended && !s->packing->whole(s->state))
+			reason = "cut short";
+		if (reason) {
+			say("%s: as %s it is not right: %s", s->name, s->packing->name, reason);
 			return -1;
 		}
 		if (out.count < bytes || s->ended || stopping())

@@ -197,12 +197,12 @@ static int delete(struct repair *r, int folder, const char *path)
 
 enum { DISCARDED = 1 };
 
-static int discard(struct repair *r, const char *path, const char *why)
+static int discard(struct repair *r, const char *path, const char *reason)
 {
 	int err = r->repair ? delete(r, r->filters, path) : 0;
 
 	blm_found(r->to, path, r->repair && err == 0,
-		  "left behind by a process that died: it was %s", why);
+		  "left behind by a process that died: it was %s", reason);
 	return err < 0 ? err : DISCARDED;
 }
 

@@ -48,7 +48,7 @@ static int mend_entry(struct blm_entry *entry, void *context)
  * that is damaged, or whose file is not there, or is another filter's, makes the catalog one that
  * is not whole, and waits for its end.
  */
-static int mend_record(struct repair *r, const char *name, const char *why)
+static int mend_record(struct repair *r, const char *name, const char *reason)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_view *view;
@@ -61,7 +61,7 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 		close(fd);
 		blm_found(r->to, name, false, "%s", r->repair ? "the file of its name is another "
 			  "filter's, and its own is not in filters/: put a copy of that there, or "
-			  "drop the name" : why);
+			  "drop the name" : reason);
 	} else if (err == 0 && blm_view_make(&view, fd, name, false) == 0) {
 		struct mending m = { .by = entry, .done = !r->repair };
 
@@ -70,7 +70,7 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 		if (r->repair)
 			err = blm_catalog_change(r->store->catalog, name, mend_entry, &m);
 		if (err < 0 || m.done)
-			blm_found(r->to, name, r->repair && err == 0, "%s", why);
+			blm_found(r->to, name, r->repair && err == 0, "%s", reason);
 		blm_view_free(view);
 	}
 	free(entry);
@@ -209,14 +209,14 @@ int blm_repair_record(void *context, const struct blm_info *info, int err)
 	if (err == -ENOENT)
 		return 0;	/* dropped in the meantime */
 	if (err < 0) {
-		char why[1024];
+		char reason[1024];
 
-		snprintf(why, sizeof(why), "%s", blm_error_message());
+		snprintf(reason, sizeof(reason), "%s", blm_error_message());
 		if (blm_is_damage(err))
 			keep_name(r, info);
 		if (err == -ENOKEY && blm_store_may_look(r->store, info->key_id))
-			blm_found(r->to, info->name, false, "%s", why);
-		return err == -EUCLEAN ? mend_record(r, info->name, why) : 0;
+			blm_found(r->to, info->name, false, "%s", reason);
+		return err == -EUCLEAN ? mend_record(r, info->name, reason) : 0;
 	}
 	if (r->repair && state_of(load_acquire(&live_of(current_view(f))->state.word)) != BLM_LIVE)
 		settle_state(r, info->name);

@@ -122,7 +122,7 @@ static int make_anew(const char *catalog, const struct repair *r)
 }
 
 /* Everybody else waits, or gives up, while the catalog is made anew. */
-static int without_catalog(struct repair *r, const char *why)
+static int without_catalog(struct repair *r, const char *reason)
 {
 	struct blm_catalog_lock lock = { .fd = -1, .queue = -1 };
 	char *catalog = NULL, *filters = NULL;
@@ -148,7 +148,7 @@ static int without_catalog(struct repair *r, const char *why)
 	if (err == 0 && r->repair)
 		err = make_anew(catalog, r);
 	if (err == 0)
-		blm_found(r->to, catalog, r->repair, "%s%s", why, r->repair
+		blm_found(r->to, catalog, r->repair, "%s%s", reason, r->repair
 			  ? " - made anew from the filters' files, without lists of false "
 			  "positives (blm_allowlist_add()), which only it had" : "");
 	if (lock.fd >= 0)
@@ -205,11 +205,11 @@ static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_f
 		blm_store_close(r.store);
 	}
 	if (lost) {
-		char why[1024];
+		char reason[1024];
 
-		snprintf(why, sizeof(why), "%s", blm_error_message());
+		snprintf(reason, sizeof(reason), "%s", blm_error_message());
 		r.store = NULL;
-		err = without_catalog(&r, why);
+		err = without_catalog(&r, reason);
 	}
 	free(r.entries);
 	free(r.broken);

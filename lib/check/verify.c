@@ -34,11 +34,11 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 
 void blm_found_broken(struct blm_findings *to, const char *file)
 {
-	const char *why = blm_error_message();
+	const char *reason = blm_error_message();
 	size_t bytes = strlen(file);
 
-	blm_found(to, file, false, "%s", strncmp(why, file, bytes)
-		  || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);
+	blm_found(to, file, false, "%s", strncmp(reason, file, bytes)
+		  || strncmp(reason + bytes, ": ", 2) ? reason : reason + bytes + 2);
 }
 
 bool blm_is_damage(int err)

@@ -136,11 +136,11 @@ static int choose(const struct blm_view *view, struct blm_outline *left,
 
 	for (unsigned i = 0; i < left->candidates; i++) {
 		const struct blm_family *family = left->candidate[i].family;
-		const char *why = family->need ? family->need() : NULL;
+		const char *reason = family->need ? family->need() : NULL;
 
-		if (why)
+		if (reason)
 			return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name,
-					why);
+					reason);
 		if (holds_all(view, family, how))
 			left->candidate[count++] = left->candidate[i];
 	}

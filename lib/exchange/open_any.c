@@ -14,13 +14,13 @@ static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool w
 {
 	struct blm_filter *f;
 	struct blm_view *view;
-	char why[512];
+	char reason[512];
 	int r;
 
-	snprintf(why, sizeof(why), "%s", blm_error_message());
+	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	r = blm_foreign_view(&view, place, write, how);
 	if (r != 0)
-		return r == 1 ? blm_fail(err, "%s", why) : r;
+		return r == 1 ? blm_fail(err, "%s", reason) : r;
 	f = blm_handle_new(place, write);
 	r = f ? blm_handle_keep_secret(f, secret) : blm_fail(-ENOMEM, "out of memory");
 	if (r < 0) {

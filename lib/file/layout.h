@@ -122,8 +122,8 @@ static_assert(sizeof(struct blm_constant) == BLM_PAGE, "format-spec.md, Page 0: 
 
 struct blm_part_entry {
 	/*
-	 * in the file: a multiple of 64, of 2 MiB where bytes is larger than that; its guard ends
-	 * there
+	 * in the file: a multiple of 64, of 2 MiB where bytes is larger than that; its block
+	 * records and marks end there
 	 */
 	uint64_t offset;
 	uint64_t bytes;			/* a multiple of 64 */
@@ -143,7 +143,7 @@ struct blm_part_entry {
 static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 2: part table");
 
 /*
- * The guard of a part, which ends where the part begins: a record for each block of 64 KiB of the
+ * What stands before a part, and ends where it begins: a record for each block of 64 KiB of the
  * part (the last one may be shorter), then a mark for each block, one byte, then up to 63 bytes
  * that make it a multiple of 64.
  *
@@ -377,7 +377,7 @@ static inline uint64_t blocks_of_part(uint64_t bytes)
 	return bytes / BLM_BLOCK + (bytes % BLM_BLOCK != 0);
 }
 
-/* The bytes of the guard before a part of `bytes` bytes. */
+/* The bytes of the records and marks before a part of `bytes` bytes. */
 static inline uint64_t blocksum_bytes(uint64_t bytes)
 {
 	return round_up(blocks_of_part(bytes) * (sizeof(struct blm_block_record) + 1),
@@ -420,7 +420,7 @@ static inline struct blm_checkpoint_layout checkpoint_layout(uint64_t part_offse
 	return at;
 }
 
-/* Where a part may begin that comes after what ends there, with its guard before it. */
+/* Where a part may begin that comes after what ends there, with its records before it. */
 static inline uint64_t blm_part_at(uint64_t end, uint64_t bytes)
 {
 	return round_up(end + blocksum_bytes(bytes),

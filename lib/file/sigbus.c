@@ -9,14 +9,13 @@
  *
  * Other threads work in the same map meanwhile, so two things hold:
  *
- *   The map is struck before the page is there. A writer into the page checks for that only
- *   afterwards, behind a full fence (blm_change_end()), so no change that went nowhere is
+ *   The map is marked as hit before the page is there. A writer into the page looks at the mark
+ *   only afterwards, behind a full fence (blm_change_end()), so no change that went nowhere is
  *   called done.
  *
- *   The page is of ones in the moment in which it is there: it comes whole, in the one step of a
- *   mmap(2) or mremap(2). If two threads fault at once, the second puts its page over the first
- *   one's. That loses only stores in between, by changes that fail, as the map was struck before
- *   them.
+ *   The page has ones from the first moment on: one mmap(2) or mremap(2) puts all of it there.
+ *   If two threads fault at once, the second puts its page over the first one's. That loses only
+ *   the stores in between, and their changes fail, because the map was marked before them.
  *
  * LMDB reads its map with trust, and any other page than the file's could lead it anywhere. So a
  * fault in it ends the step that it was in.
@@ -51,7 +50,7 @@ static char first_path[PATH];
  */
 static struct table {
 	_Atomic uintptr_t begin[MAPS], end[MAPS];
-	_Atomic bool struck[MAPS];
+	_Atomic bool hit[MAPS];
 	char path[MAPS][PATH];
 	struct table *_Atomic next;
 } first;
@@ -88,7 +87,7 @@ int blm_sigbus_note(const void *map, uint64_t bytes, const char *path)
 		for (int i = 0; i < MAPS; i++) {
 			if (!take(t, i))
 				continue;
-			atomic_store(&t->struck[i], false);
+			atomic_store(&t->hit[i], false);
 			snprintf(t->path[i], PATH, "%s", path);
 			atomic_store(&t->end[i], (uintptr_t)map + bytes);
 			atomic_store(&t->begin[i], (uintptr_t)map);
@@ -122,7 +121,7 @@ bool blm_sigbus_find_hit(const void *map)
 {
 	struct slot s = slot_of_map(map);
 
-	return s.t && atomic_load(&s.t->struck[s.i]);
+	return s.t && atomic_load(&s.t->hit[s.i]);
 }
 
 static struct slot slot_of_address(uintptr_t at)
@@ -220,7 +219,7 @@ static void strike(struct slot s)
 {
 	bool none = false;
 
-	atomic_store(&s.t->struck[s.i], true);
+	atomic_store(&s.t->hit[s.i], true);
 	if (__atomic_compare_exchange_n(&blm_any_sigbus_hit, &none, true, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_SEQ_CST))
 		memcpy(first_path, s.t->path[s.i], sizeof(first_path));

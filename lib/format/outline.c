@@ -11,7 +11,7 @@ static int check(const struct blm_array *a, const struct blm_format *format,
 {
 	const struct blm_family *family = a->family ? blm_family_by_name(a->family) : NULL;
 	uint64_t order_xor;
-	const char *why;
+	const char *reason;
 
 	if (a->cells < 1 || a->cells > BLM_CELLS_MAX)
 		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, not 1 to 2^47", display,
@@ -23,10 +23,12 @@ static int check(const struct blm_array *a, const struct blm_format *format,
 	if (!blm_order_xor(format->bit_order, a->cells, &order_xor))
 		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2",
 				display, (unsigned long long)a->cells);
-	why = family ? blm_scheme_misfit(scheme, family, a->cells, (uint32_t)a->probes) : NULL;
-	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: "
-			      "%s", display, (unsigned long long)a->cells,
-			      (unsigned long long)a->probes, family->name, why) : 0;
+	reason = family ? blm_scheme_misfit(scheme, family, a->cells, (uint32_t)a->probes) : NULL;
+	if (!reason)
+		return 0;
+	return blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: %s",
+			display, (unsigned long long)a->cells, (unsigned long long)a->probes,
+			family->name, reason);
 }
 
 int blm_outline_set(struct blm_outline *ret, const struct blm_format *format,

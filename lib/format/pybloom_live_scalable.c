@@ -239,20 +239,20 @@ static uint64_t bytes_of(const struct blm_shape *s)
 	return (s->probes * range_of(s) + 7) / 8;
 }
 
-static void make_head(uint8_t *head, const struct blm_outline *o, const struct blm_part *whole)
+static void make_head(uint8_t *head, const struct blm_outline *o, const struct blm_part *root)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	double ratio = blm_double_of(le64toh(t->args[SCALABLE_TIGHTENING]));
 
 	blm_put_little(head + GROWTH, le64toh(t->args[SCALABLE_GROWTH]), 4);
 	blm_put_little(head + RATIO, blm_bits_of(ratio), 8);
-	blm_put_little(head + CAPACITY, whole->sub[0].shape.capacity, 8);
-	blm_put_little(head + ERROR, blm_bits_of(whole->sub[0].shape.rate / ratio), 8);
+	blm_put_little(head + CAPACITY, root->sub[0].shape.capacity, 8);
+	blm_put_little(head + ERROR, blm_bits_of(root->sub[0].shape.rate / ratio), 8);
 	if (o->memo_bytes >= HEAD)
 		memcpy(head, o->memo, FILTERS);
-	blm_put_little(head + FILTERS, whole->subs, 4);
-	for (unsigned i = 0; i < whole->subs; i++)
-		blm_put_little(head + HEAD + SIZE * i, STAGE_HEAD + bytes_of(&whole->sub[i].shape),
+	blm_put_little(head + FILTERS, root->subs, 4);
+	for (unsigned i = 0; i < root->subs; i++)
+		blm_put_little(head + HEAD + SIZE * i, STAGE_HEAD + bytes_of(&root->sub[i].shape),
 			       SIZE);
 }
 
@@ -274,16 +274,16 @@ struct heads {
  * The imported values are kept where they are still true, and where that is not known; else all
  * stages but the last are full.
  */
-static void make_heads(struct heads *h, const struct blm_outline *o, const struct blm_part *whole)
+static void make_heads(struct heads *h, const struct blm_outline *o, const struct blm_part *root)
 {
 	unsigned came = o->memo_bytes > HEAD ? (unsigned)((o->memo_bytes - HEAD) / STAGE_HEAD)
 		: 0, kept = 0;
 	uint64_t keys = 0, left = o->keys;
 
 	memset(h, 0, sizeof(*h));
-	make_head(h->file, o, whole);
-	for (unsigned i = 0; i < whole->subs; i++) {
-		const struct blm_shape *s = &whole->sub[i].shape;
+	make_head(h->file, o, root);
+	for (unsigned i = 0; i < root->subs; i++) {
+		const struct blm_shape *s = &root->sub[i].shape;
 		const uint8_t *old = o->memo + HEAD + i * STAGE_HEAD;
 
 		make_stage(h->stage[i], s);
@@ -294,10 +294,10 @@ static void make_heads(struct heads *h, const struct blm_outline *o, const struc
 		}
 		keys += blm_get_little(h->stage[i] + STAGE_KEYS, 8);
 	}
-	if (kept == whole->subs && (keys == o->keys || o->keys_estimated))
+	if (kept == root->subs && (keys == o->keys || o->keys_estimated))
 		return;
-	for (unsigned i = 0; i < whole->subs; i++) {
-		uint64_t capacity = whole->sub[i].shape.capacity, here = i + 1 < whole->subs
+	for (unsigned i = 0; i < root->subs; i++) {
+		uint64_t capacity = root->sub[i].shape.capacity, here = i + 1 < root->subs
 			&& capacity < left ? capacity : left;
 
 		blm_put_little(h->stage[i] + STAGE_KEYS, here, 8);
@@ -305,34 +305,34 @@ static void make_heads(struct heads *h, const struct blm_outline *o, const struc
 	}
 }
 
-static int check_ranges(const struct blm_part *whole, const char *display)
+static int check_ranges(const struct blm_part *root, const char *display)
 {
-	for (unsigned i = 0; i < whole->subs; i++)
-		if (whole->sub[i].shape.cells % whole->sub[i].shape.probes)
+	for (unsigned i = 0; i < root->subs; i++)
+		if (root->sub[i].shape.cells % root->sub[i].shape.probes)
 			return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; in pybloom_live m is "
 					"a multiple of k", display,
-					(unsigned long long)whole->sub[i].shape.cells,
-					whole->sub[i].shape.probes);
+					(unsigned long long)root->sub[i].shape.cells,
+					root->sub[i].shape.probes);
 	return 0;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *whole,
+static int write_file(const struct blm_outline *o, const struct blm_part *root,
 		      struct blm_writer *to, const char *display)
 {
 	struct heads *h;
-	int r = check_ranges(whole, display);
+	int r = check_ranges(root, display);
 
 	if (r < 0)
 		return r;
 	h = malloc(sizeof(*h));
 	if (!h)
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
-	make_heads(h, o, whole);
-	r = to->write(to, h->file, HEAD + SIZE * whole->subs);
-	for (unsigned i = 0; r == 0 && i < whole->subs; i++) {
+	make_heads(h, o, root);
+	r = to->write(to, h->file, HEAD + SIZE * root->subs);
+	for (unsigned i = 0; r == 0 && i < root->subs; i++) {
 		r = to->write(to, h->stage[i], STAGE_HEAD);
 		if (r == 0)
-			r = to->write(to, whole->sub[i].bytes, bytes_of(&whole->sub[i].shape));
+			r = to->write(to, root->sub[i].bytes, bytes_of(&root->sub[i].shape));
 	}
 	free(h);
 	return r;

@@ -68,10 +68,10 @@ static uint64_t crc64(const uint8_t *bytes, size_t count)
 
 /* ---- Pieces ---- */
 
-static uint64_t fail(struct dump *d, const char *why)
+static uint64_t fail(struct dump *d, const char *reason)
 {
 	if (!d->failed)
-		d->failed = blm_fail(-EBADMSG, "%s: as a dump of Redis, %s", d->display, why);
+		d->failed = blm_fail(-EBADMSG, "%s: as a dump of Redis, %s", d->display, reason);
 	d->left = 0;
 	return 0;
 }

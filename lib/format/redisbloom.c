@@ -312,7 +312,7 @@ int blm_redis_chunk(struct blm_writer *to, const char *command, const char *key,
 	return r == 0 && key ? to->write(to, "\r\n", 2) : r;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *whole,
+static int write_file(const struct blm_outline *o, const struct blm_part *root,
 		      struct blm_writer *to, const char *display)
 {
 	struct chain *c = malloc(sizeof(*c));
@@ -321,8 +321,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *whole,
 
 	if (!c)
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
-	c->part = whole->subs ? whole->sub : whole;
-	c->links = whole->subs ? whole->subs : 1;
+	c->part = root->subs ? root->sub : root;
+	c->links = root->subs ? root->subs : 1;
 	for (unsigned i = 0; r == 0 && i < c->links; i++)
 		if (c->part[i].shape.cells % 8)
 			r = blm_fail(-EOPNOTSUPP, "%s: m is %llu; in RedisBloom it is a multiple "

@@ -23,10 +23,10 @@ void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint
 	t->end = at + bytes;
 }
 
-static uint64_t fail(struct blm_thrift *t, int r, const char *why)
+static uint64_t fail(struct blm_thrift *t, int r, const char *reason)
 {
 	if (!t->failed)
-		t->failed = blm_fail(r, "%s: its Thrift %s", t->display, why);
+		t->failed = blm_fail(r, "%s: its Thrift %s", t->display, reason);
 	t->left = 0;
 	t->at = t->end;
 	return 0;

@@ -239,16 +239,16 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
  */
 static int tell_unopened(struct blm_filter *f, int fd)
 {
-	char why[512];
+	char reason[512];
 	int standing;
 
-	snprintf(why, sizeof(why), "%s", blm_error_message());
+	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	standing = blm_check_standing(f);
 	if (standing == -ENOENT)
 		return blm_fail(-ESTALE, "%s: the file was deleted or moved before this forked "
 				"process synced it; sync it in the process that opened it",
 				f->place.display);
-	return standing == -ESTALE ? standing : blm_fail(fd, "%s", why);
+	return standing == -ESTALE ? standing : blm_fail(fd, "%s", reason);
 }
 
 static int tell_catalog(const struct sync *s)

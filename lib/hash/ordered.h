@@ -23,9 +23,9 @@ static inline struct blm_hash ordered_place(const struct blm_hasher *by, uint64_
 	return (struct blm_hash){ .lo = by->seeds[0] << 7 | level, .hi = place };
 }
 
-static inline struct blm_hash ordered_none(const struct blm_hasher *by, uint64_t why)
+static inline struct blm_hash ordered_none(const struct blm_hasher *by, uint64_t reason)
 {
-	return (struct blm_hash){ .lo = by->seeds[0] << 7 | ORDERED_NONE, .hi = why };
+	return (struct blm_hash){ .lo = by->seeds[0] << 7 | ORDERED_NONE, .hi = reason };
 }
 
 static inline bool ordered_is_none(const struct blm_hash *hash)

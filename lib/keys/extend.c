@@ -64,12 +64,12 @@ static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, c
 
 static int plan_next(struct blm_component *ret, const struct blm_view *view, const char *display)
 {
-	const struct blm_part *whole = &view->root;
+	const struct blm_part *root = &view->root;
 	const struct blm_family *family = view->hasher.family;
 	const struct blm_scheme *scheme = view->hasher.scheme;
 	uint64_t cells;
 
-	if (view->parts == BLM_PARTS_MAX || !whole->kind->next(whole, ret)
+	if (view->parts == BLM_PARTS_MAX || !root->kind->next(root, ret)
 	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
 		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", display,
 				view->parts);

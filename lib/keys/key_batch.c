@@ -90,7 +90,7 @@ static int none(const struct blm_batch *batch, uint64_t *ret_bits, int r)
 static int work(struct blm_view *view, const struct blm_batch *batch, const struct blm_input *in,
 		size_t at, enum blm_what what, uint64_t *ret_bits)
 {
-	struct blm_part *whole = &view->root;
+	struct blm_part *root = &view->root;
 
 	if (view->checks_keys && batch->count) {
 		int r = blm_check_owned(view, batch->hashes, batch->count);
@@ -99,21 +99,21 @@ static int work(struct blm_view *view, const struct blm_batch *batch, const stru
 			return none(batch, ret_bits, r);
 	}
 	switch (what) {
-	case BLM_ADD:    return blm_part_add(whole, batch, ret_bits);
-	case BLM_CLAIM:  return blm_part_claim(whole, batch, ret_bits);
-	case BLM_REMOVE: return blm_part_remove(whole, batch, ret_bits);
-	case BLM_PUT:    return blm_part_put(whole, batch, in->values + at, ret_bits);
-	case BLM_GET:    return blm_part_get(whole, batch, in->ret_values + at, ret_bits);
+	case BLM_ADD:    return blm_part_add(root, batch, ret_bits);
+	case BLM_CLAIM:  return blm_part_claim(root, batch, ret_bits);
+	case BLM_REMOVE: return blm_part_remove(root, batch, ret_bits);
+	case BLM_PUT:    return blm_part_put(root, batch, in->values + at, ret_bits);
+	case BLM_GET:    return blm_part_get(root, batch, in->ret_values + at, ret_bits);
 	case BLM_ASK:    break;
 	}
-	blm_part_contains(whole, batch, ret_bits);
+	blm_part_contains(root, batch, ret_bits);
 	return 0;
 }
 
 /* A lone key, for which a batch is not worth it. */
 static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_what what)
 {
-	struct blm_part *whole = &view->root;
+	struct blm_part *root = &view->root;
 	struct blm_key one;
 	const struct blm_key key = in->hashes ? (struct blm_key){ NULL, 0 }
 		: *blm_input_keys(in, 0, 1, &one);
@@ -130,14 +130,14 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 			return r;
 	}
 	switch (what) {
-	case BLM_ADD:    return whole->kind->add(whole, &hashed);
-	case BLM_CLAIM:  return whole->kind->claim(whole, &hashed);
-	case BLM_REMOVE: return whole->kind->remove(whole, &hashed);
-	case BLM_PUT:    return whole->kind->put(whole, &hashed, *in->values);
-	case BLM_GET:    return whole->kind->get(whole, &hashed, in->ret_values);
+	case BLM_ADD:    return root->kind->add(root, &hashed);
+	case BLM_CLAIM:  return root->kind->claim(root, &hashed);
+	case BLM_REMOVE: return root->kind->remove(root, &hashed);
+	case BLM_PUT:    return root->kind->put(root, &hashed, *in->values);
+	case BLM_GET:    return root->kind->get(root, &hashed, in->ret_values);
 	case BLM_ASK:    break;
 	}
-	return whole->kind->contains(whole, &hashed);
+	return root->kind->contains(root, &hashed);
 }
 
 /* Where the filter is not in memory, have the pages of the next keys read, all at once. */

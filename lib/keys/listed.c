@@ -18,7 +18,7 @@ struct giving {
 static int give(void *context, size_t i)
 {
 	struct giving *g = context;
-	struct blm_part *whole = &g->view->root;
+	struct blm_part *root = &g->view->root;
 	struct blm_hashed hashed = { .key = &g->keys[i], .by = &g->view->hasher, .when = g->when };
 	int r;
 
@@ -26,7 +26,7 @@ static int give(void *context, size_t i)
 		return 0;
 	if (!wants_keys(&g->view->hasher))
 		g->view->hasher.family->hash(&g->view->hasher, hashed.key, &hashed.hash);
-	r = whole->kind->add(whole, &hashed);
+	r = root->kind->add(root, &hashed);
 	if (r < 0 && r != -EAGAIN && r != -EKEYREVOKED)
 		return blm_change_word(g->f, g->view, r);
 	g->given[i / 64] |= UINT64_C(1) << i % 64;

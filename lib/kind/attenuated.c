@@ -17,17 +17,17 @@
 enum { DEPTH };
 enum { ROLE_LEVEL = 1 };	/* of level i: this + i */
 
-static unsigned parts(const struct blm_shape *whole)
+static unsigned parts(const struct blm_shape *root)
 {
-	return (unsigned)whole->args[DEPTH];
+	return (unsigned)root->args[DEPTH];
 }
 
-static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
+static bool compose(const struct blm_shape *root, unsigned i, struct blm_component *ret)
 {
-	return i < parts(whole) && blm_component_plan(ret, "classic", ROLE_LEVEL + i,
-						      &(struct blm_params){
-		.cells = whole->cells, .probes = whole->probes, .capacity = whole->capacity,
-		.rate = whole->rate }) == 0;
+	return i < parts(root) && blm_component_plan(ret, "classic", ROLE_LEVEL + i,
+						     &(struct blm_params){
+		.cells = root->cells, .probes = root->probes, .capacity = root->capacity,
+		.rate = root->rate }) == 0;
 }
 
 /* The capacity is that of each level, the rate that of a question, which asks them all. */
@@ -69,29 +69,29 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 						      (double)s->args[DEPTH]) : 1;
 }
 
-static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
+static bool contains(const struct blm_part *root, const struct blm_hashed *key)
 {
-	return blm_in_any(whole->sub, whole->subs, key);
+	return blm_in_any(root->sub, root->subs, key);
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+static void contains_many(const struct blm_part *root, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
-	blm_any_contains(whole->sub, whole->subs, batch, ret_bits);
+	blm_any_contains(root->sub, root->subs, batch, ret_bits);
 }
 
-static int put(struct blm_part *whole, const struct blm_hashed *key, uint64_t level)
+static int put(struct blm_part *root, const struct blm_hashed *key, uint64_t level)
 {
-	if (level >= whole->subs)
+	if (level >= root->subs)
 		return blm_fail(-ERANGE, "level %llu: this filter has the levels 0 to %u",
-				(unsigned long long)level, whole->subs - 1);
-	return whole->sub[level].kind->add(&whole->sub[level], key);
+				(unsigned long long)level, root->subs - 1);
+	return root->sub[level].kind->add(&root->sub[level], key);
 }
 
-static int get(const struct blm_part *whole, const struct blm_hashed *key, uint64_t *ret)
+static int get(const struct blm_part *root, const struct blm_hashed *key, uint64_t *ret)
 {
-	for (unsigned i = 0; i < whole->subs; i++)
-		if (whole->sub[i].kind->contains(&whole->sub[i], key)) {
+	for (unsigned i = 0; i < root->subs; i++)
+		if (root->sub[i].kind->contains(&root->sub[i], key)) {
 			*ret = i;
 			return 1;
 		}
@@ -99,35 +99,35 @@ static int get(const struct blm_part *whole, const struct blm_hashed *key, uint6
 }
 
 /* Here. */
-static int add(struct blm_part *whole, const struct blm_hashed *key)
+static int add(struct blm_part *root, const struct blm_hashed *key)
 {
-	return whole->sub[0].kind->add(&whole->sub[0], key);
+	return root->sub[0].kind->add(&root->sub[0], key);
 }
 
-static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static int add_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits)
 {
-	return blm_part_add(&whole->sub[0], batch, ret_bits);
+	return blm_part_add(&root->sub[0], batch, ret_bits);
 }
 
-static bool advance(const struct blm_part *whole, unsigned i, unsigned *ret_to)
+static bool advance(const struct blm_part *root, unsigned i, unsigned *ret_to)
 {
 	*ret_to = i + 1;
-	return i + 1 < whole->subs;
+	return i + 1 < root->subs;
 }
 
-static int counts(const struct blm_part *whole, unsigned i)
+static int counts(const struct blm_part *root, unsigned i)
 {
 	return 1;
 }
 
-static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
+static bool describe(const struct blm_part *root, unsigned i, struct blm_fact *ret)
 {
 	static const char *const names[] = NUMBERED("level");
 	double keys, rate;
 
-	if (i >= whole->subs)
+	if (i >= root->subs)
 		return false;
-	keys = blm_keys_in(&whole->sub[i], &rate);
+	keys = blm_keys_in(&root->sub[i], &rate);
 	*ret = (struct blm_fact){ .name = names[i], .value = keys };
 	snprintf(ret->text, sizeof(ret->text), "about %.0f keys, false positives at a rate of %.3g",
 		 keys, rate);

@@ -204,7 +204,7 @@ bool blm_exact_open_layer(const struct blm_part *part, uint64_t *at, struct exac
 	return true;
 }
 
-static bool whole(const struct blm_part *part)
+static bool intact(const struct blm_part *part)
 {
 	struct exact_layer l;
 	uint64_t at = 0;
@@ -373,7 +373,7 @@ const struct blm_kind blm_kind_exact = {
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = blm_exact_rate_at,
 	.rate_in = blm_exact_rate_in,
 	.fit = blm_exact_fit, .build = blm_exact_build, .count_others = count_others,
-	.revised = blm_exact_revised, .revise = blm_exact_revise, .whole = whole,
+	.revised = blm_exact_revised, .revise = blm_exact_revise, .intact = intact,
 	.describe = blm_exact_describe, .foretell = blm_exact_foretell,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
 };

@@ -77,7 +77,7 @@ struct worker {
 	struct cursor keys;		/* these are walked along, in the order of the others */
 	struct blm_hash hash[SIEVE_BLOCK];
 	int failed;
-	char why[512];
+	char reason[512];
 };
 
 static size_t block_count(const struct sieve *s, uint64_t block)
@@ -148,7 +148,7 @@ static void *run(void *context)
 		r = sieve_block(w, b);
 	w->failed = r;
 	if (r < 0)
-		snprintf(w->why, sizeof(w->why), "%s", blm_error_message());
+		snprintf(w->reason, sizeof(w->reason), "%s", blm_error_message());
 	return NULL;
 }
 
@@ -177,7 +177,7 @@ static int work_together(struct sieve *s, const struct blm_part *level, unsigned
 		if (started[i])
 			pthread_join(w[i].thread, NULL);
 		if (w[i].failed < 0 && r == 0)
-			r = blm_fail(w[i].failed, "%s", w[i].why);
+			r = blm_fail(w[i].failed, "%s", w[i].reason);
 		s->both += w[i].both;
 	}
 	free(started);

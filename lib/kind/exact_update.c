@@ -135,7 +135,7 @@ int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from, uint
 
 	if (!v)
 		return blm_fail(-ENOMEM, "out of memory");
-	if (!from->kind->whole(from)) {
+	if (!from->kind->intact(from)) {
 		free(v);
 		return blm_fail(-EUCLEAN, "its layers do not end where its data end: build it "
 				"anew");

@@ -238,7 +238,7 @@ struct blm_kind {
 	int (*revise)(struct blm_part *part, const struct blm_part *from,
 		      const struct blm_sorted *keys);
 	/* Can all data of such a filter be read, and is nothing stored behind them? */
-	bool (*whole)(const struct blm_part *part);
+	bool (*intact)(const struct blm_part *part);
 	/*
 	 * Makes one filter of others of the same template and of some keys, without all keys.
 	 * merged(): its shape, from the first one's, and how many keys it has; fails with a
@@ -346,14 +346,14 @@ struct blm_kind {
 	 * and have those that compose() said then, on that machine. counts(): the keys in part i
 	 * are in the filter (1), are not (-1), or the part has no say just now (0).
 	 */
-	bool (*compose)(const struct blm_shape *whole, unsigned i, struct blm_component *ret);
-	unsigned (*parts)(const struct blm_shape *whole);
-	int (*counts)(const struct blm_part *whole, unsigned i);
+	bool (*compose)(const struct blm_shape *root, unsigned i, struct blm_component *ret);
+	unsigned (*parts)(const struct blm_shape *root);
+	int (*counts)(const struct blm_part *root, unsigned i);
 	/*
 	 * Parts that are levels: the level into which part i goes with all else that is a step
 	 * farther away; false: out of reach.
 	 */
-	bool (*advance)(const struct blm_part *whole, unsigned i, unsigned *ret_to);
+	bool (*advance)(const struct blm_part *root, unsigned i, unsigned *ret_to);
 	/*
 	 * Kinds that are made ready for more keys now and then (extend.c, under a lock).
 	 * space(): how many keys may come before that; 0: none; UINT64_MAX: time decides that.
@@ -364,11 +364,11 @@ struct blm_kind {
 	 * part that will be the next slot, and says which it is; when that is on the disk, turn()
 	 * makes it the newest.
 	 */
-	uint64_t (*space)(const struct blm_part *whole, uint64_t keys);
-	bool (*next)(const struct blm_part *whole, struct blm_component *ret);
-	uint64_t (*fits)(const struct blm_part *whole, unsigned i);
-	unsigned (*begin_slot)(struct blm_part *whole);
-	void (*turn)(struct blm_part *whole, uint64_t keys);
+	uint64_t (*space)(const struct blm_part *root, uint64_t keys);
+	bool (*next)(const struct blm_part *root, struct blm_component *ret);
+	uint64_t (*fits)(const struct blm_part *root, unsigned i);
+	unsigned (*begin_slot)(struct blm_part *root);
+	void (*turn)(struct blm_part *root, uint64_t keys);
 
 	/* ======== Speed and reports: worth having, never needed ======== */
 

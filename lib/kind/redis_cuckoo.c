@@ -128,7 +128,7 @@ static uint64_t count_still(const struct blm_part *part, uint64_t h, uint64_t en
 }
 
 /*
- * Without the cell in limbo: a writer that died in the middle of a move left a fingerprint in two
+ * Without the cell in flight: a writer that died in the middle of a move left a fingerprint in two
  * cells. It must be the same cell before and after the count, else a writer went on to clear the
  * other one. If there are changes all the time, a fingerprint that is there twice counts twice.
  */
@@ -136,10 +136,10 @@ static uint64_t count_settled(const struct blm_part *part, uint64_t h)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t moves = load_acquire(own_word(part, MOVES)),
-			limbo = load_acquire(own_word(part, LIMBO));
-		uint64_t found = count(part, h, UINT64_MAX, limbo - 1);
+			in_flight = load_acquire(own_word(part, IN_FLIGHT));
+		uint64_t found = count(part, h, UINT64_MAX, in_flight - 1);
 
-		if (load_acquire(own_word(part, LIMBO)) == limbo
+		if (load_acquire(own_word(part, IN_FLIGHT)) == in_flight
 		    && load_acquire(own_word(part, MOVES)) == moves)
 			return found;
 	}
@@ -152,8 +152,8 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * One that is in limbo alone, of who died when adding or removing it, contains() says to be there:
- * so it counts, as long as it is.
+ * A writer that died while it added or removed a fingerprint left that in the cell in flight alone.
+ * contains() finds it there, so it counts until the next writer clears the cell.
  */
 static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
 {

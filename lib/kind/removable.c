@@ -15,14 +15,14 @@
 
 enum { ADDED, REMOVED, PARTS };		/* their roles are these + 1 */
 
-static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
+static bool compose(const struct blm_shape *root, unsigned i, struct blm_component *ret)
 {
 	return i < PARTS && blm_component_plan(ret, "blocked", i + 1, &(struct blm_params){
-		.cells = whole->cells, .probes = whole->probes, .capacity = whole->capacity,
-		.rate = whole->rate }) == 0;
+		.cells = root->cells, .probes = root->probes, .capacity = root->capacity,
+		.rate = root->rate }) == 0;
 }
 
-static unsigned parts(const struct blm_shape *whole)
+static unsigned parts(const struct blm_shape *root)
 {
 	return PARTS;
 }
@@ -54,75 +54,75 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 	return compose(s, ADDED, &part) ? part.kind->rate_at(&part.shape, keys) : 1;
 }
 
-static bool has(const struct blm_part *whole, unsigned i, const struct blm_hashed *key)
+static bool has(const struct blm_part *root, unsigned i, const struct blm_hashed *key)
 {
-	return whole->sub[i].kind->contains(&whole->sub[i], key);
+	return root->sub[i].kind->contains(&root->sub[i], key);
 }
 
-static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
+static bool contains(const struct blm_part *root, const struct blm_hashed *key)
 {
-	return has(whole, ADDED, key) && !has(whole, REMOVED, key);
+	return has(root, ADDED, key) && !has(root, REMOVED, key);
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+static void contains_many(const struct blm_part *root, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
 	uint64_t removed[BLM_BATCH_WORDS];
 
-	blm_part_contains(&whole->sub[ADDED], batch, ret_bits);
-	blm_part_contains(&whole->sub[REMOVED], batch, removed);
+	blm_part_contains(&root->sub[ADDED], batch, ret_bits);
+	blm_part_contains(&root->sub[REMOVED], batch, removed);
 	for (size_t i = 0; i < (batch->count + 63) / 64; i++)
 		ret_bits[i] &= ~removed[i];
 }
 
-static int add(struct blm_part *whole, const struct blm_hashed *key)
+static int add(struct blm_part *root, const struct blm_hashed *key)
 {
-	return has(whole, REMOVED, key) ? -EKEYREVOKED
-		: whole->sub[ADDED].kind->add(&whole->sub[ADDED], key);
+	return has(root, REMOVED, key) ? -EKEYREVOKED
+		: root->sub[ADDED].kind->add(&root->sub[ADDED], key);
 }
 
 /* The keys that may be added are, whatever the others are. */
-static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static int add_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits)
 {
 	uint64_t removed[BLM_BATCH_WORDS], answers[BLM_BATCH_WORDS];
 	struct blm_picked others;
 	int r;
 
-	blm_part_contains(&whole->sub[REMOVED], batch, removed);
+	blm_part_contains(&root->sub[REMOVED], batch, removed);
 	blm_pick(&others, batch, removed, false);
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
-	r = blm_part_add(&whole->sub[ADDED], &others.batch, answers);
+	r = blm_part_add(&root->sub[ADDED], &others.batch, answers);
 	if (r == 0)
 		blm_put_back(&others, answers, ret_bits);
 	return r == 0 && others.batch.count < batch->count ? -EKEYREVOKED : r;
 }
 
 /* A key that was removed had been there before, so no claim of it is the first. */
-static int claim(struct blm_part *whole, const struct blm_hashed *key)
+static int claim(struct blm_part *root, const struct blm_hashed *key)
 {
-	return has(whole, REMOVED, key) ? 0
-		: whole->sub[ADDED].kind->claim(&whole->sub[ADDED], key);
+	return has(root, REMOVED, key) ? 0
+		: root->sub[ADDED].kind->claim(&root->sub[ADDED], key);
 }
 
 /* If several callers remove a key at the same time, one gets the answer that it did. */
-static int remove_key(struct blm_part *whole, const struct blm_hashed *key)
+static int remove_key(struct blm_part *root, const struct blm_hashed *key)
 {
-	return has(whole, ADDED, key) ? whole->sub[REMOVED].kind->claim(&whole->sub[REMOVED], key)
+	return has(root, ADDED, key) ? root->sub[REMOVED].kind->claim(&root->sub[REMOVED], key)
 		: 0;
 }
 
-static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
+static void prefetch(const struct blm_part *root, const struct blm_hashed *key)
 {
 	for (unsigned i = 0; i < PARTS; i++)
-		whole->sub[i].kind->prefetch(&whole->sub[i], key);
+		root->sub[i].kind->prefetch(&root->sub[i], key);
 }
 
-static int counts(const struct blm_part *whole, unsigned i)
+static int counts(const struct blm_part *root, unsigned i)
 {
 	return i == ADDED ? 1 : -1;
 }
 
-static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
+static bool describe(const struct blm_part *root, unsigned i, struct blm_fact *ret)
 {
 	static const char *const names[PARTS] = { "added", "removed" };
 	struct blm_tally tally = { 0 };
@@ -131,7 +131,7 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 
 	if (i >= PARTS)
 		return false;
-	part = &whole->sub[i];
+	part = &root->sub[i];
 	part->kind->tally(part, part->bytes, part->shape.bytes, &tally);
 	rate = part->kind->rate_of(&part->shape, &tally);
 	*ret = (struct blm_fact){ .name = names[i], .value = rate };

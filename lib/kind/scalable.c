@@ -51,16 +51,16 @@ static double rate_of_stage(const struct blm_shape *s, unsigned i)
 	return s->rate * (1 - tightening(s)) * pow(tightening(s), i);
 }
 
-static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
+static bool compose(const struct blm_shape *root, unsigned i, struct blm_component *ret)
 {
-	struct blm_params stage = { .capacity = capacity_of(whole, i),
-				    .rate = rate_of_stage(whole, i) };
+	struct blm_params stage = { .capacity = capacity_of(root, i),
+				    .rate = rate_of_stage(root, i) };
 
 	if (!stage.capacity || !(stage.rate >= 1e-300))
 		return false;
 	if (i == 0) {
-		stage.cells = whole->cells;
-		stage.probes = whole->probes;
+		stage.cells = root->cells;
+		stage.probes = root->probes;
 	}
 	return blm_component_plan(ret, "classic", ROLE_STAGE, &stage) == 0;
 }
@@ -69,21 +69,21 @@ static bool compose(const struct blm_shape *whole, unsigned i, struct blm_compon
  * What it says, but at most twice the keys that no cells do better than at its rate: twice, since
  * programs round what they make.
  */
-static uint64_t fits(const struct blm_part *whole, unsigned i)
+static uint64_t fits(const struct blm_part *root, unsigned i)
 {
-	const struct blm_shape *s = &whole->sub[i].shape;
+	const struct blm_shape *s = &root->sub[i].shape;
 	double keys = ceil((double)s->cells * M_LN2 * M_LN2
-			   / -log(rate_of_stage(&whole->shape, i)));
+			   / -log(rate_of_stage(&root->shape, i)));
 	uint64_t most = 2 * (uint64_t)fmin(keys, (double)BLM_CAPACITY_MAX);
 
 	return s->capacity < most ? s->capacity : most;
 }
 
-static bool next(const struct blm_part *whole, struct blm_component *ret)
+static bool next(const struct blm_part *root, struct blm_component *ret)
 {
-	uint64_t keys = fits(whole, whole->subs - 1), growth = whole->shape.args[GROWTH];
+	uint64_t keys = fits(root, root->subs - 1), growth = root->shape.args[GROWTH];
 
-	if (!compose(&whole->shape, whole->subs, ret))
+	if (!compose(&root->shape, root->subs, ret))
 		return false;
 	keys = keys ? keys : 1;
 	if (ret->shape.capacity / growth <= keys)
@@ -92,7 +92,7 @@ static bool next(const struct blm_part *whole, struct blm_component *ret)
 		* growth, .rate = ret->shape.rate }) == 0;
 }
 
-static unsigned parts(const struct blm_shape *whole)
+static unsigned parts(const struct blm_shape *root)
 {
 	return 1;
 }
@@ -155,103 +155,103 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 }
 
 /* The newest stage has most of the keys. */
-static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
+static bool contains(const struct blm_part *root, const struct blm_hashed *key)
 {
-	for (unsigned i = whole->subs; i--; )
-		if (whole->sub[i].kind->contains(&whole->sub[i], key))
+	for (unsigned i = root->subs; i--; )
+		if (root->sub[i].kind->contains(&root->sub[i], key))
 			return true;
 	return false;
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+static void contains_many(const struct blm_part *root, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
-	blm_any_contains(whole->sub, whole->subs, batch, ret_bits);
+	blm_any_contains(root->sub, root->subs, batch, ret_bits);
 }
 
-static struct blm_part *last(struct blm_part *whole)
+static struct blm_part *last(struct blm_part *root)
 {
-	return &whole->sub[whole->subs - 1];
+	return &root->sub[root->subs - 1];
 }
 
-static int add(struct blm_part *whole, const struct blm_hashed *key)
+static int add(struct blm_part *root, const struct blm_hashed *key)
 {
-	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0
-		: last(whole)->kind->add(last(whole), key);
+	return blm_in_any(root->sub, root->subs - 1, key) ? 0
+		: last(root)->kind->add(last(root), key);
 }
 
 /*
  * A claimer holds off the next stage (keys.c). So all claimers of a key claim it in one stage, and
  * see the keys that were claimed in an earlier one.
  */
-static int claim(struct blm_part *whole, const struct blm_hashed *key)
+static int claim(struct blm_part *root, const struct blm_hashed *key)
 {
-	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0
-		: last(whole)->kind->claim(last(whole), key);
+	return blm_in_any(root->sub, root->subs - 1, key) ? 0
+		: last(root)->kind->claim(last(root), key);
 }
 
-static int change_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits,
+static int change_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits,
 		       int (*change)(struct blm_part *, const struct blm_batch *, uint64_t *))
 {
 	struct blm_picked absent;
 	uint64_t answers[BLM_BATCH_WORDS];
 	int r;
 
-	if (whole->subs == 1)
-		return change(last(whole), batch, ret_bits);
-	blm_any_contains(whole->sub, whole->subs - 1, batch, ret_bits);
+	if (root->subs == 1)
+		return change(last(root), batch, ret_bits);
+	blm_any_contains(root->sub, root->subs - 1, batch, ret_bits);
 	blm_pick(&absent, batch, ret_bits, false);
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
-	r = change(last(whole), &absent.batch, answers);
+	r = change(last(root), &absent.batch, answers);
 	if (r == 0)
 		blm_put_back(&absent, answers, ret_bits);
 	return r;
 }
 
-static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static int add_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits)
 {
-	return change_many(whole, batch, ret_bits, blm_part_add);
+	return change_many(root, batch, ret_bits, blm_part_add);
 }
 
-static int claim_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static int claim_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits)
 {
-	return change_many(whole, batch, ret_bits, blm_part_claim);
+	return change_many(root, batch, ret_bits, blm_part_claim);
 }
 
-static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
+static void prefetch(const struct blm_part *root, const struct blm_hashed *key)
 {
-	const struct blm_part *newest = &whole->sub[whole->subs - 1];
+	const struct blm_part *newest = &root->sub[root->subs - 1];
 
 	newest->kind->prefetch(newest, key);
 }
 
-static uint64_t space(const struct blm_part *whole, uint64_t keys)
+static uint64_t space(const struct blm_part *root, uint64_t keys)
 {
 	uint64_t capacity = 0;
 
-	for (unsigned i = 0; i < whole->subs; i++)
-		capacity += whole->sub[i].shape.capacity;
+	for (unsigned i = 0; i < root->subs; i++)
+		capacity += root->sub[i].shape.capacity;
 	return keys < capacity ? capacity - keys : 0;
 }
 
-static int counts(const struct blm_part *whole, unsigned i)
+static int counts(const struct blm_part *root, unsigned i)
 {
 	return 1;
 }
 
-static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
+static bool describe(const struct blm_part *root, unsigned i, struct blm_fact *ret)
 {
 	static const char *const names[] = NUMBERED("stage");
 	const struct blm_shape *s;
 
 	if (i == 0) {
-		*ret = (struct blm_fact){ .name = "stages", .value = whole->subs };
-		snprintf(ret->text, sizeof(ret->text), "%u", whole->subs);
+		*ret = (struct blm_fact){ .name = "stages", .value = root->subs };
+		snprintf(ret->text, sizeof(ret->text), "%u", root->subs);
 		return true;
 	}
-	if (i > whole->subs)
+	if (i > root->subs)
 		return false;
-	s = &whole->sub[i - 1].shape;
+	s = &root->sub[i - 1].shape;
 	*ret = (struct blm_fact){ .name = names[i], .value = (double)s->capacity };
 	snprintf(ret->text, sizeof(ret->text), "for %llu keys at a rate of %.3g, m %llu, k %u",
 		 (unsigned long long)s->capacity, s->rate,

@@ -67,9 +67,9 @@ static uint64_t slots(const struct blm_shape *s)
 	return s->args[SLOTS];
 }
 
-static unsigned parts(const struct blm_shape *whole)
+static unsigned parts(const struct blm_shape *root)
 {
-	return (unsigned)slots(whole) + 2;
+	return (unsigned)slots(root) + 2;
 }
 
 static uint64_t keys_a_slot(const struct blm_shape *s, uint64_t keys)
@@ -77,12 +77,12 @@ static uint64_t keys_a_slot(const struct blm_shape *s, uint64_t keys)
 	return keys / slots(s) + (keys % slots(s) != 0);
 }
 
-static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
+static bool compose(const struct blm_shape *root, unsigned i, struct blm_component *ret)
 {
-	return i < parts(whole) && blm_component_plan(ret, "blocked", ROLE_SLOT,
-						      &(struct blm_params){
-		.cells = whole->cells, .probes = whole->probes,
-		.capacity = keys_a_slot(whole, whole->capacity), .rate = whole->rate }) == 0;
+	return i < parts(root) && blm_component_plan(ret, "blocked", ROLE_SLOT,
+						     &(struct blm_params){
+		.cells = root->cells, .probes = root->probes,
+		.capacity = keys_a_slot(root, root->capacity), .rate = root->rate }) == 0;
 }
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
@@ -133,26 +133,26 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 
 /* ---- The ring ---- */
 
-static uint64_t newest_word(const struct blm_part *whole)
+static uint64_t newest_word(const struct blm_part *root)
 {
-	return whole->own ? load_acquire(own_word(whole, NEWEST)) : 0;
+	return root->own ? load_acquire(own_word(root, NEWEST)) : 0;
 }
 
 /* The count of keys when the newest slot began. */
-static uint64_t counted_word(const struct blm_part *whole)
+static uint64_t counted_word(const struct blm_part *root)
 {
 	uint64_t alone, beside;
 
-	if (!whole->own)
+	if (!root->own)
 		return 0;
-	alone = load_acquire(own_word(whole, COUNTED));
-	beside = load_acquire(own_word(whole, NEWEST) + 1);
+	alone = load_acquire(own_word(root, COUNTED));
+	beside = load_acquire(own_word(root, NEWEST) + 1);
 	return alone > beside ? alone : beside;
 }
 
-static unsigned part_of(const struct blm_part *whole, uint64_t word)
+static unsigned part_of(const struct blm_part *root, uint64_t word)
 {
-	return (unsigned)(word & PART_BITS) % whole->subs;
+	return (unsigned)(word & PART_BITS) % root->subs;
 }
 
 static uint64_t began(uint64_t word)
@@ -161,37 +161,37 @@ static uint64_t began(uint64_t word)
 }
 
 /* How many slots should have begun since; 0 where they are counted in keys. */
-static uint64_t overdue(const struct blm_part *whole, uint64_t word)
+static uint64_t overdue(const struct blm_part *root, uint64_t word)
 {
-	uint64_t span = whole->shape.args[SPAN] / slots(&whole->shape), now = span
+	uint64_t span = root->shape.args[SPAN] / slots(&root->shape), now = span
 		&& word ? blm_clock() : 0;
 
 	return now > began(word) ? (now - began(word)) / span : 0;
 }
 
 /* How many slots are asked: the newest, and those before it. */
-static unsigned in_window(const struct blm_part *whole, uint64_t word)
+static unsigned in_window(const struct blm_part *root, uint64_t word)
 {
-	uint64_t late = overdue(whole, word), most = slots(&whole->shape) + 1;
+	uint64_t late = overdue(root, word), most = slots(&root->shape) + 1;
 
 	return late < most ? (unsigned)(most - late) : 0;
 }
 
 /* The part of the n-th slot before the newest. */
-static struct blm_part *before(const struct blm_part *whole, uint64_t word, unsigned n)
+static struct blm_part *before(const struct blm_part *root, uint64_t word, unsigned n)
 {
-	return &whole->sub[(part_of(whole, word) + whole->subs - n) % whole->subs];
+	return &root->sub[(part_of(root, word) + root->subs - n) % root->subs];
 }
 
 /* ---- Asking and adding ---- */
 
-static bool in_earlier(const struct blm_part *whole, uint64_t word, unsigned from,
+static bool in_earlier(const struct blm_part *root, uint64_t word, unsigned from,
 		       const struct blm_hashed *key)
 {
-	unsigned end = in_window(whole, word);
+	unsigned end = in_window(root, word);
 
 	for (unsigned n = from; n < end; n++) {
-		const struct blm_part *slot = before(whole, word, n);
+		const struct blm_part *slot = before(root, word, n);
 
 		if (slot->kind->contains(slot, key))
 			return true;
@@ -199,45 +199,45 @@ static bool in_earlier(const struct blm_part *whole, uint64_t word, unsigned fro
 	return false;
 }
 
-static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
+static bool contains(const struct blm_part *root, const struct blm_hashed *key)
 {
-	return in_earlier(whole, newest_word(whole), 0, key);
+	return in_earlier(root, newest_word(root), 0, key);
 }
 
 /*
  * Every slot is asked for all keys: a block of a key that was found already is looked at sooner
  * than the others are sorted out.
  */
-static void contains_from(const struct blm_part *whole, uint64_t word, unsigned from,
+static void contains_from(const struct blm_part *root, uint64_t word, unsigned from,
 			  const struct blm_batch *batch, uint64_t *ret_bits)
 {
-	unsigned end = in_window(whole, word);
+	unsigned end = in_window(root, word);
 	size_t words = (batch->count + 63) / 64;
 	uint64_t answers[BLM_BATCH_WORDS];
 
 	memset(ret_bits, 0, words * sizeof(*ret_bits));
 	for (unsigned n = from; n < end; n++) {
-		blm_part_contains(before(whole, word, n), batch, answers);
+		blm_part_contains(before(root, word, n), batch, answers);
 		for (size_t i = 0; i < words; i++)
 			ret_bits[i] |= answers[i];
 	}
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+static void contains_many(const struct blm_part *root, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
-	contains_from(whole, newest_word(whole), 0, batch, ret_bits);
+	contains_from(root, newest_word(root), 0, batch, ret_bits);
 }
 
 /* Was the slot the newest all the while? */
-static bool is_newest_still(const struct blm_part *whole, uint64_t word)
+static bool is_newest_still(const struct blm_part *root, uint64_t word)
 {
 	full_fence();
-	return newest_word(whole) == word;
+	return newest_word(root) == word;
 }
 
 /* -EAGAIN: the next slot is already due, so the key would not be found for the whole window. */
-static int add(struct blm_part *whole, const struct blm_hashed *key)
+static int add(struct blm_part *root, const struct blm_hashed *key)
 {
 	struct blm_part *slot;
 	bool changed = false;
@@ -245,70 +245,70 @@ static int add(struct blm_part *whole, const struct blm_hashed *key)
 	int r;
 
 	do {
-		word = newest_word(whole);
-		slot = before(whole, word, 0);
+		word = newest_word(root);
+		slot = before(root, word, 0);
 		r = slot->kind->add(slot, key);
 		changed |= r > 0;
-	} while (r >= 0 && !is_newest_still(whole, word));
-	return r < 0 ? r : overdue(whole, word) ? -EAGAIN : changed;
+	} while (r >= 0 && !is_newest_still(root, word));
+	return r < 0 ? r : overdue(root, word) ? -EAGAIN : changed;
 }
 
-static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static int add_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits)
 {
 	uint64_t answers[BLM_BATCH_WORDS] = { 0 }, word;
 	int r;
 
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
 	do {
-		word = newest_word(whole);
-		r = blm_part_add(before(whole, word, 0), batch, answers);
+		word = newest_word(root);
+		r = blm_part_add(before(root, word, 0), batch, answers);
 		for (size_t i = 0; r == 0 && i < (batch->count + 63) / 64; i++)
 			ret_bits[i] |= answers[i];
-	} while (r == 0 && !is_newest_still(whole, word));
-	return r == 0 && overdue(whole, word) ? -EAGAIN : r;
+	} while (r == 0 && !is_newest_still(root, word));
+	return r == 0 && overdue(root, word) ? -EAGAIN : r;
 }
 
-static int claim(struct blm_part *whole, const struct blm_hashed *key)
+static int claim(struct blm_part *root, const struct blm_hashed *key)
 {
-	uint64_t word = newest_word(whole);
-	struct blm_part *slot = before(whole, word, 0);
+	uint64_t word = newest_word(root);
+	struct blm_part *slot = before(root, word, 0);
 
-	return in_earlier(whole, word, 1, key) ? 0 : slot->kind->claim(slot, key);
+	return in_earlier(root, word, 1, key) ? 0 : slot->kind->claim(slot, key);
 }
 
-static int claim_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static int claim_many(struct blm_part *root, const struct blm_batch *batch, uint64_t *ret_bits)
 {
-	uint64_t answers[BLM_BATCH_WORDS], word = newest_word(whole);
+	uint64_t answers[BLM_BATCH_WORDS], word = newest_word(root);
 	struct blm_picked absent;
 	int r;
 
-	contains_from(whole, word, 1, batch, ret_bits);
+	contains_from(root, word, 1, batch, ret_bits);
 	blm_pick(&absent, batch, ret_bits, false);
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
-	r = blm_part_claim(before(whole, word, 0), &absent.batch, answers);
+	r = blm_part_claim(before(root, word, 0), &absent.batch, answers);
 	if (r == 0)
 		blm_put_back(&absent, answers, ret_bits);
 	return r;
 }
 
-static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
+static void prefetch(const struct blm_part *root, const struct blm_hashed *key)
 {
-	const struct blm_part *slot = before(whole, newest_word(whole), 0);
+	const struct blm_part *slot = before(root, newest_word(root), 0);
 
 	slot->kind->prefetch(slot, key);
 }
 
 /* ---- Turning ---- */
 
-static uint64_t space(const struct blm_part *whole, uint64_t keys)
+static uint64_t space(const struct blm_part *root, uint64_t keys)
 {
-	uint64_t word = newest_word(whole), counted = counted_word(whole);
-	uint64_t most = keys_a_slot(&whole->shape, whole->shape.capacity), used = keys > counted
+	uint64_t word = newest_word(root), counted = counted_word(root);
+	uint64_t most = keys_a_slot(&root->shape, root->shape.capacity), used = keys > counted
 		? keys - counted : 0;
 
-	if (!word || overdue(whole, word))
+	if (!word || overdue(root, word))
 		return 0;
-	if (whole->shape.args[SPAN])
+	if (root->shape.args[SPAN])
 		return UINT64_MAX;
 	return used < most ? most - used : 0;
 }
@@ -332,14 +332,14 @@ static void clear(const struct blm_part *slot)
 }
 
 /* The first slot of all is clear since the file was made. */
-static unsigned begin_slot(struct blm_part *whole)
+static unsigned begin_slot(struct blm_part *root)
 {
-	uint64_t word = newest_word(whole);
-	unsigned next = (part_of(whole, word) + 1) % whole->subs;
+	uint64_t word = newest_word(root);
+	unsigned next = (part_of(root, word) + 1) % root->subs;
 
 	if (!word)
 		return 0;
-	clear(&whole->sub[next]);
+	clear(&root->sub[next]);
 	return next;
 }
 
@@ -348,54 +348,54 @@ static unsigned begin_slot(struct blm_part *whole)
  * that all will be empty, those that would be empty anyway are passed over. A slot that a caller
  * asked for before its time begins now.
  */
-static void turn(struct blm_part *whole, uint64_t keys)
+static void turn(struct blm_part *root, uint64_t keys)
 {
-	uint64_t word = newest_word(whole), late = overdue(whole, word),
-		span = whole->shape.args[SPAN] / slots(&whole->shape);
-	uint64_t at = blm_clock(), part = word ? (part_of(whole, word) + 1) % whole->subs : 0;
+	uint64_t word = newest_word(root), late = overdue(root, word),
+		span = root->shape.args[SPAN] / slots(&root->shape);
+	uint64_t at = blm_clock(), part = word ? (part_of(root, word) + 1) % root->subs : 0;
 
 	if (late)
-		at = began(word) + span * (late > whole->subs ? late - whole->subs + 1 : 1);
+		at = began(word) + span * (late > root->subs ? late - root->subs + 1 : 1);
 	if (at <= began(word))
 		at = began(word) + 1;
 	/* by a damaged word: it must not come round to 0, and all slots be too old */
 	if (at > began(UINT64_MAX))
 		at = began(UINT64_MAX);
-	store_release(own_word(whole, COUNTED), keys);
-	store_release(own_word(whole, NEWEST) + 1, keys);
-	store_release(own_word(whole, NEWEST), round_up(at, PART_BITS + 1) | part);
+	store_release(own_word(root, COUNTED), keys);
+	store_release(own_word(root, NEWEST) + 1, keys);
+	store_release(own_word(root, NEWEST), round_up(at, PART_BITS + 1) | part);
 }
 
 /* ---- What there is to know ---- */
 
-static int counts(const struct blm_part *whole, unsigned i)
+static int counts(const struct blm_part *root, unsigned i)
 {
-	uint64_t word = newest_word(whole);
+	uint64_t word = newest_word(root);
 
-	return (part_of(whole, word) + whole->subs - i) % whole->subs < in_window(whole, word);
+	return (part_of(root, word) + root->subs - i) % root->subs < in_window(root, word);
 }
 
 /* The n-th slot before the newest. */
-static void describe_slot(const struct blm_part *whole, uint64_t word, unsigned n,
+static void describe_slot(const struct blm_part *root, uint64_t word, unsigned n,
 			  struct blm_fact *ret)
 {
 	static const char *const names[] = NUMBERED("slot");
 	double keys, rate;
 
-	keys = blm_keys_in(before(whole, word, n), &rate);
+	keys = blm_keys_in(before(root, word, n), &rate);
 	*ret = (struct blm_fact){ .name = names[n], .value = keys };
 	snprintf(ret->text, sizeof(ret->text), "about %.0f keys%s", keys, n ? "" : ", the newest");
 }
 
-static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
+static bool describe(const struct blm_part *root, unsigned i, struct blm_fact *ret)
 {
-	uint64_t word = newest_word(whole), now = blm_clock(),
-		span = whole->shape.args[SPAN] / slots(&whole->shape);
+	uint64_t word = newest_word(root), now = blm_clock(),
+		span = root->shape.args[SPAN] / slots(&root->shape);
 
 	if (i > 0) {
-		if (!word || i > in_window(whole, word))
+		if (!word || i > in_window(root, word))
 			return false;
-		describe_slot(whole, word, i - 1, ret);
+		describe_slot(root, word, i - 1, ret);
 		return true;
 	}
 	*ret = (struct blm_fact){ .name = "newest slot", .value = now > began(word)
@@ -408,7 +408,7 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 	else
 		snprintf(ret->text, sizeof(ret->text),
 			 "began %.0f s ago, and each is for %llu keys", ret->value,
-			 (unsigned long long)keys_a_slot(&whole->shape, whole->shape.capacity));
+			 (unsigned long long)keys_a_slot(&root->shape, root->shape.capacity));
 	return true;
 }
 

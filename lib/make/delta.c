@@ -67,7 +67,7 @@ static int check_pair(const struct blm_view *const *view, const struct blm_filte
 		if (blm_blocksum_intact(view[i], 0, 0, view[i]->root.shape.bytes,
 					f[i]->place.display) < 0)
 			return -EUCLEAN;
-		if (!view[i]->root.kind->whole(&view[i]->root))
+		if (!view[i]->root.kind->intact(&view[i]->root))
 			return damaged(f[i]->place.display);
 	}
 	if (old->shape.bytes > new->shape.bytes || view[0]->hash_id != view[1]->hash_id
@@ -201,7 +201,7 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 	r = blm_blocksum_intact(old, 0, 0, from->shape.bytes, a->place.display);
 	if (r < 0)
 		return r;
-	if (!from->kind->whole(from))
+	if (!from->kind->intact(from))
 		return damaged(a->place.display);
 	a->had = is_state(old, a->head.new_hash)
 		&& (a->head.added_bytes || has_numbers(a, old));
@@ -229,7 +229,7 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	memcpy(new->root.bytes, old->root.bytes, base);
 	memcpy(new->root.bytes + base, a->added, le64toh(a->head.added_bytes));
 	mark_range(&new->root, new->root.bytes, new->root.shape.bytes);
-	if (!is_state(new, a->head.new_hash) || !new->root.kind->whole(&new->root))
+	if (!is_state(new, a->head.new_hash) || !new->root.kind->intact(&new->root))
 		return no_delta("is damaged");
 	blm_count_keys(new, le64toh(a->head.keys));
 	return 0;

@@ -79,7 +79,7 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 
 static int set_constant(struct blm_constant *c, const struct blm_spec *spec, const char *display)
 {
-	const struct blm_shape *whole = &spec->root;
+	const struct blm_shape *root = &spec->root;
 	/* a filter that takes no keys never changes */
 	bool sealed = spec->sealed || !kind_takes_keys(spec->of);
 	int r = blm_constant_begin(c, display);
@@ -98,11 +98,11 @@ static int set_constant(struct blm_constant *c, const struct blm_spec *spec, con
 	}
 	c->template = spec->template;
 	c->template.kind = htole32(spec->of->id);
-	c->template.cells = htole64(whole->cells);
-	c->template.probes = htole32(whole->probes);
-	c->template.cell_bits = htole32(whole->cell_bits);
+	c->template.cells = htole64(root->cells);
+	c->template.probes = htole32(root->probes);
+	c->template.cell_bits = htole32(root->cell_bits);
 	for (int i = 0; i < BLM_ARGS; i++)
-		c->template.args[i] = htole64(whole->args[i]);
+		c->template.args[i] = htole64(root->args[i]);
 	c->origin = htole32(spec->origin);
 	c->origin_bytes = htole32(spec->origin_bytes);
 	memcpy(c->origin_head, spec->origin_head, sizeof(c->origin_head));
@@ -346,13 +346,13 @@ int blm_check_keys(const struct blm_batch *batch, const struct blm_kind *kind)
 	for (size_t i = 0; family->refuse && i < batch->count; i++) {
 		const struct blm_key *key = batch->keys ? &batch->keys[i]
 			: &(struct blm_key){ "a key", 5 };
-		const char *why = family->refuse(&batch->hashes[i]);
+		const char *reason = family->refuse(&batch->hashes[i]);
 
-		if (why)
+		if (reason)
 			return blm_fail(-EINVAL, "\"%.*s\" is %s: %s filters%s%s take no other "
 					"keys", key->len < 40 ? (int)key->len : 40,
-					key->len ? (const char *)key->bytes : "", why, kind->name,
-					family->ordered ? " with the hash " : "",
+					key->len ? (const char *)key->bytes : "", reason,
+					kind->name, family->ordered ? " with the hash " : "",
 					family->ordered ? family->name : "");
 	}
 	return 0;

@@ -60,7 +60,7 @@ static const char *families_for(const struct blm_choice *choice, const struct bl
 static int check_rule(const struct blm_choice *choice, const struct blm_shape *shape)
 {
 	const struct blm_scheme *scheme = choice->scheme;
-	const char *why, *others;
+	const char *reason, *others;
 	char names[512];
 
 	if (!choice->kind->every_scheme && !choice->kind->some_schemes)
@@ -68,13 +68,13 @@ static int check_rule(const struct blm_choice *choice, const struct blm_shape *s
 						  "a %s filter has no scheme but its own; %s "
 						  "filters can have any", choice->kind->name,
 						BLM_EXACT_KIND);
-	why = kind_misfit(choice->kind, scheme, 0, choice->family, shape->cells, shape->probes);
-	if (!why)
+	reason = kind_misfit(choice->kind, scheme, 0, choice->family, shape->cells, shape->probes);
+	if (!reason)
 		return 0;
 	others = families_for(choice, shape, names, sizeof(names));
 	return blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: "
 			"%s%s%s", scheme->name, (unsigned long long)shape->cells,
-			shape->probes, choice->family->name, why, *others
+			shape->probes, choice->family->name, reason, *others
 			? "; these hashes go with them: " : "", others);
 }
 
@@ -244,16 +244,16 @@ static int plan_from(const struct blm_params *params, struct blm_choice *ret_cho
 }
 
 static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params *p,
-			   const struct blm_shape *whole)
+			   const struct blm_shape *root)
 {
-	struct blm_component part = { .shape = *whole };
+	struct blm_component part = { .shape = *root };
 	uint64_t end = BLM_HEADER_BYTES;
 
-	for (unsigned i = 0; i < (kind->parts ? kind->parts(whole) : 1); i++)
-		if (!kind->compose || kind->compose(whole, i, &part))
+	for (unsigned i = 0; i < (kind->parts ? kind->parts(root) : 1); i++)
+		if (!kind->compose || kind->compose(root, i, &part))
 			end = blm_part_at(end, part.shape.bytes) + part.shape.bytes;
 	return kind_has_checkpoint(kind) && !p->no_checkpoint
-		? checkpoint_layout(end - whole->bytes, whole->bytes).end : end;
+		? checkpoint_layout(end - root->bytes, root->bytes).end : end;
 }
 
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params)

@@ -213,14 +213,14 @@ static void forget(const struct blm_place *place, const struct blm_view *old,
  */
 static bool was_replaced(const struct blm_place *place, const struct blm_view *old)
 {
-	char why[512];
+	char reason[512];
 	int r;
 
 	if (place->store)
 		return false;
-	snprintf(why, sizeof(why), "%s", blm_error_message());
+	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	r = blm_place_is(place, old->image.device, old->image.inode, old->constant.uuid);
-	blm_fail(0, "%s", why);
+	blm_fail(0, "%s", reason);
 	return r == 0;
 }
 

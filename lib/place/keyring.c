@@ -195,16 +195,16 @@ int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8]
 
 void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8])
 {
-	char why[512];
+	char reason[512];
 
 	if (place->store)
 		blm_store_lose_secret(place->store, key_id);
 	if (place->memory || place->store)
 		return;
-	snprintf(why, sizeof(why), "%s", blm_error_message());	/* of what came to nothing */
+	snprintf(reason, sizeof(reason), "%s", blm_error_message());	/* of the failed call */
 	blm_lose_beside(place, key_id);
 	blm_wipe_stack();
-	blm_fail(0, "%s", why);
+	blm_fail(0, "%s", reason);
 }
 
 int blm_place_hold_secrets(const struct blm_place *place, int *ret_fd)

@@ -134,18 +134,18 @@ static bool any_needs(const struct blm_store *s, const uint8_t key_id[8])
 void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 {
 	static const uint8_t none[8];
-	char name[17], why[512];
+	char name[17], reason[512];
 	int fd;
 
 	if (!memcmp(key_id, none, 8))
 		return;
 	/* of what came to nothing, if that is what it is lost for */
-	snprintf(why, sizeof(why), "%s", blm_error_message());
+	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	if (blm_lock_keys(s, LOCK_EX, &fd) == 0 && fd >= 0) {
 		sodium_bin2hex(name, sizeof(name), key_id, 8);
 		if (!any_needs(s, key_id) && unlinkat(fd, name, 0) == 0)
 			fsync(fd);
 		close(fd);
 	}
-	blm_fail(0, "%s", why);
+	blm_fail(0, "%s", reason);
 }

@@ -173,7 +173,7 @@ static void make_space(struct blm_sort *s)
 	pthread_mutex_lock(&s->mutex);
 	if (r < 0) {
 		s->failed = r;
-		snprintf(s->why, sizeof(s->why), "%s", blm_error_message());
+		snprintf(s->reason, sizeof(s->reason), "%s", blm_error_message());
 	}
 	s->emptying = false;
 	pthread_cond_broadcast(&s->changed);
@@ -217,7 +217,7 @@ int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64
 		size_t taken = take(s, count, &to);
 
 		if (!taken)
-			return blm_fail(s->failed, "%s", s->why);
+			return blm_fail(s->failed, "%s", s->reason);
 		for (size_t i = 0; i < taken; i++) {
 			to[i * s->words] = hashes[i].lo;
 			to[i * s->words + 1] = hashes[i].hi;
@@ -305,7 +305,7 @@ int blm_sort_finish(struct blm_sort *s)
 	int r = s->failed;
 
 	if (r < 0)
-		return blm_fail(r, "%s", s->why);
+		return blm_fail(r, "%s", s->reason);
 	begin_phase(s, "sorting", s->used);
 	if (s->has_runs)
 		r = empty(s);

@@ -40,7 +40,7 @@ struct blm_sort {
 	/* a thread waits for the writers to leave, or empties the memory */
 	bool emptying;
 	int failed;			/* nothing more can be added */
-	char why[1024];
+	char reason[1024];
 	pthread_mutex_t telling;	/* of what follows */
 	const char *phase;
 	uint64_t done, total;

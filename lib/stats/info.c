@@ -203,12 +203,12 @@ static struct words words_of(const struct blm_filter *f, struct blm_view *view)
 }
 
 /* The catalog does not have what these rates depend on. */
-static void look_at_rates(struct blm_info *to, const struct blm_part *whole)
+static void look_at_rates(struct blm_info *to, const struct blm_part *root)
 {
-	if (!whole->kind->rate_in)
+	if (!root->kind->rate_in)
 		return;
-	to->rate_at_capacity = whole->kind->rate_in(whole, to->capacity);
-	to->rate_at_keys = whole->kind->rate_in(whole, to->keys);
+	to->rate_at_capacity = root->kind->rate_in(root, to->capacity);
+	to->rate_at_keys = root->kind->rate_in(root, to->keys);
 }
 
 static int fill(const struct blm_filter *f, struct blm_info *ret)

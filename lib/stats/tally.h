@@ -29,7 +29,7 @@ void blm_tally_narrow(const struct blm_view *view, struct blm_tally *tally, unsi
 /* The rate of a filter whose parts have these: a question asks every part. */
 double blm_rate_of_parts(const struct blm_view *view, const struct blm_tally *tally);
 
-/* What one census says of the number of keys. */
+/* What one tally says of the number of keys. */
 struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm_tally *tally,
 				   bool *ret_saturated);
 

@@ -27,10 +27,10 @@ static void leave(const z_stream *z, struct blm_in *in, struct blm_out *out)
 
 static int start_decoding(void *state, int level)
 {
-	const char *why = blm_need(BLM_ZLIB);
+	const char *reason = blm_need(BLM_ZLIB);
 
-	if (why)
-		return blm_fail(-ELIBACC, "zlib: %s", why);
+	if (reason)
+		return blm_fail(-ELIBACC, "zlib: %s", reason);
 	return blm_zlib.inflateInit_(state, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0
 		: blm_fail(-ENOMEM, "zlib: out of memory");
 }
@@ -83,10 +83,10 @@ struct gunzip {
 
 static int start_gunzip(void *state, int level)
 {
-	const char *why = blm_need(BLM_ZLIB);
+	const char *reason = blm_need(BLM_ZLIB);
 
-	if (why)
-		return blm_fail(-ELIBACC, "zlib: %s", why);
+	if (reason)
+		return blm_fail(-ELIBACC, "zlib: %s", reason);
 	return blm_zlib.inflateInit2_(state, 15 + 16, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK
 		? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
 }
@@ -133,10 +133,10 @@ static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last
 
 static int start_encoding(void *state, int level)
 {
-	const char *why = blm_need(BLM_ZLIB);
+	const char *reason = blm_need(BLM_ZLIB);
 
-	if (why)
-		return blm_fail(-ELIBACC, "zlib: %s", why);
+	if (reason)
+		return blm_fail(-ELIBACC, "zlib: %s", reason);
 	switch (blm_zlib.deflateInit_(state, level, ZLIB_VERSION, (int)sizeof(z_stream))) {
 	case Z_OK:
 		return 0;

@@ -18,11 +18,11 @@ struct decoder {
 
 static int start_decoding(void *state, int level)
 {
-	const char *why = blm_need(BLM_ZSTD);
+	const char *reason = blm_need(BLM_ZSTD);
 	struct decoder *d = state;
 
-	if (why)
-		return blm_fail(-ELIBACC, "zstd: %s", why);
+	if (reason)
+		return blm_fail(-ELIBACC, "zstd: %s", reason);
 	d->ctx = blm_zstd.ZSTD_createDCtx();
 	if (!d->ctx)
 		return blm_fail(-ENOMEM, "zstd: out of memory");
@@ -114,11 +114,11 @@ static bool set(ZSTD_CCtx *ctx, ZSTD_cParameter parameter, int value)
 
 static int start_encoding(void *state, int level)
 {
-	const char *why = blm_need(BLM_ZSTD);
+	const char *reason = blm_need(BLM_ZSTD);
 	struct encoder *e = state;
 
-	if (why)
-		return blm_fail(-ELIBACC, "zstd: %s", why);
+	if (reason)
+		return blm_fail(-ELIBACC, "zstd: %s", reason);
 	if (level < blm_zstd.ZSTD_minCLevel() || level > blm_zstd.ZSTD_maxCLevel())
 		return blm_fail(-EINVAL, "zstd has no level %d, only up to %d", level,
 				blm_zstd.ZSTD_maxCLevel());

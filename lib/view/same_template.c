@@ -100,12 +100,12 @@ static bool difference(const struct blm_template_fields *a, const struct blm_tem
 int blm_check_parameters(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
 			 const char *shown_b)
 {
-	char why[192];
+	char reason[192];
 
-	if (difference(&a->constant.template, &b->constant.template, why, sizeof(why)))
+	if (difference(&a->constant.template, &b->constant.template, reason, sizeof(reason)))
 		return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they differ in %s; %s",
 				shown_a,
-				shown_b, why, kind_takes_keys(a->root.kind)
+				shown_b, reason, kind_takes_keys(a->root.kind)
 				? "blm_template() makes filters that combine"
 				: "build filters that are to be merged with one capacity, rate, "
 				"options and seed");

@@ -112,7 +112,7 @@ struct run {
 	uint64_t zeros;			/* of holes, so far */
 	/* the first failure, and its message, which is stored in the thread that had it */
 	int failed;
-	char why[1024];
+	char reason[1024];
 };
 
 struct thread {
@@ -156,7 +156,7 @@ static void fail(struct run *run, int err)
 {
 	pthread_mutex_lock(&run->mutex);
 	if (!run->failed) {
-		strncpy(run->why, blm_error_message(), sizeof(run->why) - 1);
+		strncpy(run->reason, blm_error_message(), sizeof(run->reason) - 1);
 		run->failed = err;
 	}
 	pthread_mutex_unlock(&run->mutex);
@@ -256,5 +256,5 @@ int blm_scan(const struct blm_scan *scan, struct blm_tally *to)
 	count_zeros(scan, run.zeros, to);
 	if (!run.failed)
 		blm_phase_at(run.before + run.bytes);
-	return run.failed ? blm_fail(run.failed, "%s", run.why) : 0;
+	return run.failed ? blm_fail(run.failed, "%s", run.reason) : 0;
 }

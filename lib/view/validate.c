@@ -9,20 +9,20 @@
 static int check_parts(struct blm_view *view, const struct blm_contents *contents,
 		       const char *display)
 {
-	struct blm_part *whole = &view->root;
-	unsigned first = whole->kind->parts(&whole->shape);
+	struct blm_part *root = &view->root;
+	unsigned first = root->kind->parts(&root->shape);
 
 	if (view->parts < first)
 		return blm_fail(-EBADMSG, "%s: %u parts; such a %s filter has %u", display,
-				view->parts, whole->kind->name, first);
+				view->parts, root->kind->name, first);
 	for (unsigned i = 0; i < view->parts; i++) {
 		struct blm_part *part = &view->part[i];
 		struct blm_component c;
 
-		if (!whole->kind->compose(&whole->shape, i, &c) || c.kind != part->kind
+		if (!root->kind->compose(&root->shape, i, &c) || c.kind != part->kind
 		    || c.role != le32toh(contents->part[i].role))
 			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has none of this "
-					"kind and role", display, i, whole->kind->name);
+					"kind and role", display, i, root->kind->name);
 		if (i < first && (c.shape.cells != part->shape.cells
 				  || c.shape.probes != part->shape.probes
 				  || c.shape.cell_bits != part->shape.cell_bits
@@ -31,9 +31,9 @@ static int check_parts(struct blm_view *view, const struct blm_contents *content
 					"the size of part %u", display, i);
 		memcpy(part->shape.args, c.shape.args, sizeof(part->shape.args));
 	}
-	whole->sub = view->part;
-	whole->subs = view->parts;
-	whole->bytes = whole->marks = NULL;
+	root->sub = view->part;
+	root->subs = view->parts;
+	root->bytes = root->marks = NULL;
 	return 0;
 }
 
@@ -75,40 +75,40 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 int blm_view_check_template(const struct blm_view *view, const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
-	const struct blm_part *whole = &view->root;
+	const struct blm_part *root = &view->root;
 	const struct blm_family *family = view->hasher.family;
 	/* known: the hasher was made of it */
 	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const char *misfit;
 
-	if (view->part[0].kind->id != le32toh(t->kind) && !whole->kind->compose)
+	if (view->part[0].kind->id != le32toh(t->kind) && !root->kind->compose)
 		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the "
 				"kind", display);
-	if (whole->shape.cells != le64toh(t->cells) || whole->shape.probes != le32toh(t->probes)
-	    || whole->shape.cell_bits != le32toh(t->cell_bits))
+	if (root->shape.cells != le64toh(t->cells) || root->shape.probes != le32toh(t->probes)
+	    || root->shape.cell_bits != le32toh(t->cell_bits))
 		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, "
 				"m, k or cell width", display);
-	if (!blm_options_valid(whole->kind, whole->shape.args))
+	if (!blm_options_valid(root->kind, root->shape.args))
 		return blm_fail(-EBADMSG, "%s: the options of a %s filter are out of their range",
-				display, whole->kind->name);
+				display, root->kind->name);
 	for (unsigned i = 0; i < view->parts; i++)
 		if (family->bits < 64 && view->part[i].shape.cells > UINT64_C(1) << family->bits)
 			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu",
 					display, family->name, family->bits,
 					(unsigned long long)view->part[i].shape.cells);
-	misfit = kind_misfit(whole->kind, scheme, le32toh(t->bit_order), family, whole->shape.cells,
-			     whole->shape.probes);
+	misfit = kind_misfit(root->kind, scheme, le32toh(t->bit_order), family, root->shape.cells,
+			     root->shape.probes);
 	if (misfit)
 		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: "
-				"%s", display, whole->kind->name, scheme->name,
+				"%s", display, root->kind->name, scheme->name,
 				le32toh(t->bit_order), family->name, misfit);
-	if (!kind_takes(whole->kind, family))
+	if (!kind_takes(root->kind, family))
 		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", display,
-				whole->kind->name, family->name);
-	if (view->hasher.seed_count != family_seeds(family, whole->shape.probes))
+				root->kind->name, family->name);
+	if (view->hasher.seed_count != family_seeds(family, root->shape.probes))
 		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", display,
 				view->hasher.seed_count, family->name,
-				family_seeds(family, whole->shape.probes));
+				family_seeds(family, root->shape.probes));
 	for (uint32_t i = 0; i < view->hasher.seed_count; i++)
 		if (view->seeds[i] > family_seed_max(family))
 			return blm_fail(-EBADMSG, "%s: seed %llu has more than the %u bits of %s",

@@ -115,7 +115,7 @@ static inline bool is_foreign(const struct blm_view *view)
 	return (const uint8_t *)view->image.header != view->image.map;
 }
 
-/* The guard of a part of one of our own files (format.h): its records, its marks. */
+/* The block records of a part of one of our own files, and its marks (file/layout.h). */
 static inline struct blm_block_record *records_of(const struct blm_part *part)
 {
 	return (struct blm_block_record *)(part->bytes - blocksum_bytes(part->shape.bytes));

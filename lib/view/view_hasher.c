@@ -11,7 +11,7 @@ static int set_scheme(struct blm_hasher *by, const struct blm_template_fields *t
 		      const char *display)
 {
 	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
-	const char *why;
+	const char *reason;
 	uint64_t order_xor;
 
 	if (!scheme)
@@ -26,8 +26,8 @@ static int set_scheme(struct blm_hasher *by, const struct blm_template_fields *t
 		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display,
 				(unsigned long long)le64toh(t->cells),
 				blm_order_name(le32toh(t->bit_order)));
-	if (scheme->need && (why = scheme->need()))
-		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, why);
+	if (scheme->need && (reason = scheme->need()))
+		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, reason);
 	blm_hasher_use_scheme(by, scheme, order_xor);
 	return 0;
 }
@@ -36,14 +36,14 @@ int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_tem
 		   const uint8_t *secret, const char *display)
 {
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
-	const char *why;
+	const char *reason;
 
 	if (!family)
 		return blm_fail(-EPROTONOSUPPORT,
 				"%s: hash family %u, which this program does not know; "
 				"a later version may", display, le32toh(t->family));
-	if (family->need && (why = family->need()))
-		return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name, why);
+	if (family->need && (reason = family->need()))
+		return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name, reason);
 	*ret = (struct blm_hasher){
 		.family = family, .seeds = seeds, .seed_count = le32toh(t->seed_count),
 		.tweak = le64toh(t->tweak), .secret = secret,

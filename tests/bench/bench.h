@@ -247,7 +247,7 @@ struct result {
 	double cpu, wall;	/* seconds, of all pieces */
 	double value, peak;	/* of a work with a clock of its own, in its unit; MiB */
 	struct site facts;	/* after MAKE and CHECK */
-	char why[256];
+	char reason[256];
 };
 
 enum { PEERS = SETS_MAX, PROGRAMS, SECOND, WORKERS };	/* after those of the sets: who does what */
@@ -326,7 +326,7 @@ struct goal {
 	struct limit limit;
 	double wanted;		/* the ratio; 0: told to compare with, and no more */
 	bool single;		/* of calls with one key */
-	const char *why;	/* it is not reached; or NULL */
+	const char *reason;	/* it is not reached; or NULL */
 };
 
 enum { GOALS_MAX = 80 };

@@ -40,17 +40,17 @@ static const char three_counts[] =
  * c) * times / per; the ratio is that over the row's value.
  */
 static const struct {
-	const char *what, *against, *row, *a, *b, *c, *times, *per, *why;
+	const char *what, *against, *row, *a, *b, *c, *times, *per, *reason;
 	double factor, wanted;
 	bool single;
 } table[] = {
-#define QUESTIONS(set, word, least, reason) \
+#define QUESTIONS(set, word, least, text) \
 	{ "batched contains, blocked, " word, \
 	  "random line", \
 	  "blocked @ contains_many absent " set, \
 	  "blocked @ read", \
 	  .wanted = least, \
-	  .why = reason }, \
+	  .reason = text }, \
 		{ "batched contains, blocked, " word, "random line into the first cache", \
 		  "blocked @ contains_many absent " set, "blocked @ read, into the first cache" }, \
 	{ \
@@ -65,21 +65,21 @@ static const struct {
 	  "blocked @ contains_hashes absent $", "blocked @ read" },
 	{ "batched contains, blocked, in cache", "hash + cached line",
 	  "blocked ~ contains_many absent $", "blocked ~ hash_many $", "blocked ~ read",
-	  .wanted = 0.9, .why = in_cache },
+	  .wanted = 0.9, .reason = in_cache },
 	{ "batched contains, classic, absent", "random line", "classic @ contains_many absent $",
-	  "classic @ read", .wanted = 0.40, .why = two_lines },
+	  "classic @ read", .wanted = 0.40, .reason = two_lines },
 	{ "batched contains, classic, absent", "hash + 2 random lines",
 	  "classic @ contains_many absent $", "classic @ hash_many $", "classic @ read",
 	  "classic @ read" },
 	{ "batched contains, classic, present", "k random lines",
 	  "classic @ contains_many present $", "classic @ read", .factor = PER_PROBE, .wanted = 0.9,
-	  .why = "its key is hashed too, and each cell takes a multiplication" },
+	  .reason = "its key is hashed too, and each cell takes a multiplication" },
 	{ "batched add, blocked, new", "atomic OR, random line", "blocked @ add_many new $",
 	  "blocked @ atomic OR", .wanted = 0.5 },
 	{ "batched add, blocked, present", "batched contains", "blocked @ add_many present $",
 	  "blocked @ contains_many present $", .wanted = 0.85 },
 	{ "exclusive build, blocked, one thread", "random line", "blocked @ build",
-	  "blocked @ read", .wanted = 0.9, .why = passes },
+	  "blocked @ read", .wanted = 0.9, .reason = passes },
 	{ "exclusive build, blocked, one thread", "random line into the first cache",
 	  "blocked @ build", "blocked @ read, into the first cache" },
 	{ "exclusive build, blocked, one thread", "hash + random line", "blocked @ build",
@@ -113,7 +113,7 @@ static const struct {
 	  .times = "blocked @ read", .per = "rocksdb-bloom @ read", .wanted = 1 },
 	{ "batched contains, blocked", "Lang et al., published: 0.74 of random line",
 	  "blocked @ contains_many absent $", "blocked @ read", .factor = 1 / 0.74, .wanted = 1,
-	  .why = slow_lines },
+	  .reason = slow_lines },
 	{ "batched contains, blocked", "... of random line into the first cache",
 	  "blocked @ contains_many absent $", "blocked @ read, into the first cache",
 	  .factor = 1 / 0.74 },
@@ -121,7 +121,7 @@ static const struct {
 	  "blocked @ contains_many absent $", "blocked @ read", .factor = 1 / 0.24, .wanted = 1 },
 	{ "union of two into a third", "vector OR over memory",
 	  "union & union into a third, mapped", "union & loop: OR of two into a third",
-	  .wanted = 0.85, .why = shared },
+	  .wanted = 0.85, .reason = shared },
 	{ "union of two into a third", "atomic OR over memory",
 	  "union & union into a third, mapped", "union & loop: atomic OR of two into a third" },
 	{ "union of two into a third, by threads", "vector OR over memory, by one",
@@ -139,21 +139,21 @@ static const struct {
 	{ "estimate from all bits", "reading memory", "union & estimate, all bits",
 	  "union & loop: read", .wanted = 0.85 },
 	{ "comparison of two", "reading memory of both", "union & compare",
-	  "union & loop: read of two", .wanted = 0.85, .why = three_counts },
+	  "union & loop: read of two", .wanted = 0.85, .reason = three_counts },
 	{ "batched contains, a tenth", "libbloom", "blocked # contains_many absent $",
-	  "libbloom # contains absent", .wanted = 10, .why = near },
+	  "libbloom # contains absent", .wanted = 10, .reason = near },
 	{ "batched contains", "libbloom", "blocked @ contains_many absent $",
 	  "libbloom @ contains absent", .wanted = 10 },
 	{ "single contains, a tenth", "libbloom", "blocked # contains absent",
-	  "libbloom # contains absent", .wanted = 3, .why = ahead },
+	  "libbloom # contains absent", .wanted = 3, .reason = ahead },
 	{ "single contains", "libbloom", "blocked @ contains absent", "libbloom @ contains absent",
-	  .wanted = 3, .why = ahead },
+	  .wanted = 3, .reason = ahead },
 	{ "single contains", "a line that waits for the last", "blocked @ contains absent",
 	  "blocked @ chained read" },
 	{ "single contains, absent, in cache", "Boost.Bloom", "blocked ~ contains absent",
-	  "boost-bloom ~ contains absent", .wanted = 1 / 1.5, .why = hash_128, .single = true },
+	  "boost-bloom ~ contains absent", .wanted = 1 / 1.5, .reason = hash_128, .single = true },
 	{ "single contains, present, in cache", "Boost.Bloom", "blocked ~ contains present",
-	  "boost-bloom ~ contains present", .wanted = 1 / 1.5, .why = hash_128, .single = true },
+	  "boost-bloom ~ contains present", .wanted = 1 / 1.5, .reason = hash_128, .single = true },
 	{ "single contains, absent, in cache", "RocksDB", "blocked ~ contains absent",
 	  "rocksdb-bloom ~ contains absent", .wanted = 2, .single = true },
 	{ "single contains, present, in cache", "RocksDB", "blocked ~ contains present",
@@ -163,10 +163,11 @@ static const struct {
 	{ "single contains", "Boost.Bloom", "blocked @ contains absent",
 	  "boost-bloom @ contains absent", .wanted = 1 / 1.3, .single = true },
 	{ "single add, new, shared, in cache", "Boost.Bloom, which is for one writer",
-	  "blocked ~ add new", "boost-bloom ~ insert new", .wanted = 0.25, .why = atomics,
+	  "blocked ~ add new", "boost-bloom ~ insert new", .wanted = 0.25, .reason = atomics,
 	  .single = true },
 	{ "single add, new, shared, in cache", "libbloom, which is for one writer",
-	  "blocked ~ add new", "libbloom ~ add new", .wanted = 2, .why = atomics, .single = true },
+	  "blocked ~ add new", "libbloom ~ add new", .wanted = 2, .reason = atomics,
+	  .single = true },
 	{ "single add, new, by the only handle, in cache", "Boost.Bloom",
 	  "blocked ~ add by the only handle", "boost-bloom ~ insert new", .wanted = 1 / 1.5,
 	  .single = true },
@@ -181,15 +182,16 @@ static const struct {
 	  .wanted = 1, .single = true },
 	{ "keys of one width, absent, in the second cache", "quickbloom",
 	  "blocked % contains_fixed absent $", "quickbloom % contains_bulk absent",
-	  .wanted = 1 / 1.3, .why = hash_128, .single = true },
+	  .wanted = 1 / 1.3, .reason = hash_128, .single = true },
 	{ "keys of one width, absent, in cache", "quickbloom", "blocked ~ contains_fixed absent $",
-	  "quickbloom ~ contains_bulk absent", .wanted = 1 / 1.3, .why = hash_128, .single = true },
+	  "quickbloom ~ contains_bulk absent", .wanted = 1 / 1.3, .reason = hash_128,
+	  .single = true },
 	{ "batched add, shared, a tenth", "libbloom", "blocked # add_many new $",
-	  "libbloom # add new", .wanted = 4, .why = near },
+	  "libbloom # add new", .wanted = 4, .reason = near },
 	{ "batched add, shared", "libbloom", "blocked @ add_many new $", "libbloom @ add new",
 	  .wanted = 4 },
 	{ "exclusive build, a tenth", "libbloom", "blocked # build", "libbloom # add new",
-	  .wanted = 10, .why = near },
+	  .wanted = 10, .reason = near },
 	{ "exclusive build", "libbloom", "blocked @ build", "libbloom @ add new", .wanted = 10 },
 	{ "open, one question, close", "DCSO bloom check",
 	  "one question & bloomery test, one question",
@@ -201,13 +203,13 @@ static const struct {
 	{ "private memory of one question", "2 MiB", "one question & bloomery test, private memory",
 	  .factor = 2, .wanted = 1 },
 	{ "claim, whole process", "read, split, hash", "text & bloomery claim",
-	  "text & read, split, hash alone", .wanted = 0.6, .why = handing },
+	  "text & read, split, hash alone", .wanted = 0.6, .reason = handing },
 	{ "claim -j 1, whole process", "read, split, hash", "text & bloomery claim -j 1",
 	  "text & read, split, hash alone" },
 	{ "test, whole process", "read, split, hash", "text & bloomery test",
 	  "text & read, split, hash alone", .wanted = 0.6 },
 	{ "claim, whole process", "sort -u", "text & bloomery claim", "text & sort -u",
-	  .wanted = 10, .why = handing },
+	  .wanted = 10, .reason = handing },
 	{ "memory of claim", "memory of sort -u", "text & bloomery claim, memory",
 	  "text & sort -u, memory", .wanted = 20 },
 	{ "claim, whole process", "DCSO bloom create, insert", "text & bloomery claim",
@@ -271,7 +273,7 @@ size_t goals_list(const struct plan *plan, struct goal *ret)
 			.limit = { find(plan, table[i].a), find(plan, table[i].b),
 				   find(plan, table[i].c), find(plan, table[i].times),
 				   find(plan, table[i].per), factor },
-			.why = table[i].why,
+			.reason = table[i].reason,
 		};
 		snprintf(g->what, sizeof(g->what), "%s", table[i].what);
 		snprintf(g->against, sizeof(g->against), "%s", table[i].against);

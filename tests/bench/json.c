@@ -125,9 +125,9 @@ static void goals(const struct plan *plan, FILE *to)
 			!ratio.count || !all[i].wanted	? "null"
 			: ratio.median >= all[i].wanted ? "true"
 							: "false");
-		if (all[i].why) {
+		if (all[i].reason) {
 			name(to, ", ", "why");
-			string(to, all[i].why);
+			string(to, all[i].reason);
 		}
 		fputc('}', to);
 	}

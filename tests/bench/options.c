@@ -43,9 +43,9 @@ static const char usage[] =
 	"Exit: 0 done, 1 a filter gave a wrong answer, 2 failed, 64 misused. Numbers take k, m, "
 	"g.\n";
 
-static int misused(const char *why, const char *value)
+static int misused(const char *reason, const char *value)
 {
-	fprintf(stderr, "bench: %s%s; see bench --help\n", why, value);
+	fprintf(stderr, "bench: %s%s; see bench --help\n", reason, value);
 	return MISUSED;
 }
 

@@ -23,8 +23,8 @@ static int timed(const char *const *argv, const char *input, int most_code, stru
 	int r = run_program(argv, input, &run);
 
 	if (r < 0 || run.code < 0 || run.code > most_code) {
-		snprintf(ret->why, sizeof(ret->why), "%s %s: %s", argv[0], argv[1] ? argv[1] : "",
-			 r < 0 ? strerror(-r) : "failed");
+		snprintf(ret->reason, sizeof(ret->reason), "%s %s: %s", argv[0],
+			 argv[1] ? argv[1] : "", r < 0 ? strerror(-r) : "failed");
 		return r < 0 ? r : -EIO;
 	}
 	ret->value += run.ms;

@@ -110,8 +110,8 @@ static void report_some_goals(const struct plan *plan, bool single, FILE *to)
 				!ratio.count ? "not measured"
 				: met	     ? "met"
 					     : "not met",
-				ratio.count && !met && goals[i].why ? ": " : "",
-				ratio.count && !met && goals[i].why ? goals[i].why : "");
+				ratio.count && !met && goals[i].reason ? ": " : "",
+				ratio.count && !met && goals[i].reason ? goals[i].reason : "");
 	}
 }
 

@@ -54,13 +54,13 @@ static int make_sites(struct plan *plan)
 
 		r = site_wanted(plan, s) ? worker_hear(s->made_by, result) : 1;
 		if (r == 0 && result->yes < 0)
-			plan_miss(plan, "%s %s: %s\n", s->name, s->label, result->why);
+			plan_miss(plan, "%s %s: %s\n", s->name, s->label, result->reason);
 		else if (r == 0)
 			take_facts(s, &result->facts);
 		if (r == 0 && result->yes < 0
 		    && (s->engine == &ours || s->engine == &algebra
 			|| s->engine == &likeness_of_bits)) {
-			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result->why);
+			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result->reason);
 			r = (int)result->yes;
 		}
 		r = r == 1 ? 0 : r;
@@ -106,7 +106,7 @@ static double value_of(const struct plan *plan, const struct row *row, const str
 
 static int failed(const struct row *row, const struct result *result)
 {
-	fprintf(stderr, "bench: %s: %s\n", row->name, result->why);
+	fprintf(stderr, "bench: %s: %s\n", row->name, result->reason);
 	return (int)result->yes;
 }
 
@@ -198,7 +198,7 @@ static int check_sites(struct plan *plan)
 		if (r == 0)
 			r = worker_hear(s->worker, &result);
 		if (r == 0 && result.yes < 0) {
-			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result.why);
+			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result.reason);
 			r = (int)result.yes;
 		}
 		if (r < 0)

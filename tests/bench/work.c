@@ -242,8 +242,8 @@ void work_do(struct plan *plan, const struct job *job, struct result *ret)
 		ret->yes = job->order == MAKE  ? make(s, job)
 			 : job->order == CHECK ? verify(s, job)
 					       : run(s, job, ret);
-	if (ret->yes < 0 && !*ret->why)
-		snprintf(ret->why, sizeof(ret->why), "%s",
+	if (ret->yes < 0 && !*ret->reason)
+		snprintf(ret->reason, sizeof(ret->reason), "%s",
 			 ret->yes == -EUCLEAN ? "a wrong answer"
 			 : s->engine == &ours || s->engine == &algebra
 					 || s->engine == &likeness_of_bits

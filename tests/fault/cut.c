@@ -117,12 +117,12 @@ static void cut_recovery(struct disk *disk, const char *folder, uint64_t *random
 static const char *last_words(void)
 {
 	static char words[500];
-	FILE *why = fopen(WHY, "r");
+	FILE *reason = fopen(WHY, "r");
 
-	if (!why || !fgets(words, sizeof(words), why))
+	if (!reason || !fgets(words, sizeof(words), reason))
 		strcpy(words, "without words");
-	if (why)
-		fclose(why);
+	if (reason)
+		fclose(reason);
 	words[strcspn(words, "\n")] = '\0';
 	return words;
 }
@@ -236,10 +236,10 @@ int main(int argc, char **argv)
 {
 	unsigned long cuts = number_of(argc, argv, "--cuts", 40),
 		      seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
-	const char *why = disks_begin();
+	const char *reason = disks_begin();
 
-	if (why)
-		return tap_skip(why);
+	if (reason)
+		return tap_skip(reason);
 	work_power_goes = work_shared(sizeof(*work_power_goes));
 	if (!work_power_goes)
 		return EXIT_FAILURE;
@@ -247,9 +247,9 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct disk disk;
 
-		why = disk_make(&disk, types[i]);
-		if (why) {
-			printf("ok %u - %s # SKIP %s\n", ++tap_count, types[i], why);
+		reason = disk_make(&disk, types[i]);
+		if (reason) {
+			printf("ok %u - %s # SKIP %s\n", ++tap_count, types[i], reason);
 			continue;
 		}
 		for (unsigned work = 0; work < WORKS; work++)

@@ -106,7 +106,7 @@ const char *disks_begin(void)
 
 const char *disk_make(struct disk *ret, const char *type)
 {
-	static char why[96];
+	static char reason[96];
 	static unsigned count;
 	bool xfs = !strcmp(type, "xfs");
 	char path[32];
@@ -121,15 +121,15 @@ const char *disk_make(struct disk *ret, const char *type)
 	snprintf(disk.mount, sizeof(disk.mount), "/mnt/disk-%u", count++);
 	must(mkdir(disk.mount, 0700) == 0, disk.mount);
 	if (!run(xfs ? xfs_argv : ext4_argv)) {
-		snprintf(why, sizeof(why), "mkfs.%s does not run here", type);
+		snprintf(reason, sizeof(reason), "mkfs.%s does not run here", type);
 		close(disk.image);
-		return why;
+		return reason;
 	}
 	fcntl(disk.image, F_SETFD, FD_CLOEXEC);
 	if (!disk_try_mount(&disk)) {
-		snprintf(why, sizeof(why), "%s cannot be mounted here", type);
+		snprintf(reason, sizeof(reason), "%s cannot be mounted here", type);
 		close(disk.image);
-		return why;
+		return reason;
 	}
 	disk_unmount(&disk);
 	*ret = disk;

@@ -32,9 +32,9 @@ static inline int tap_end(void)
 	return tap_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static inline int tap_skip(const char *why)
+static inline int tap_skip(const char *reason)
 {
-	printf("1..0 # SKIP %s\n", why);
+	printf("1..0 # SKIP %s\n", reason);
 	return EXIT_SUCCESS;
 }
 

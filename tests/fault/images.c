@@ -149,16 +149,16 @@ static const char *record(struct logdisk *l, const char *type, enum work work, u
 			  char *folder, size_t capacity, int *ret_base, size_t *ret_begun)
 {
 	struct disk made;
-	const char *why = disk_make(&made, type);
+	const char *reason = disk_make(&made, type);
 	int status;
 	pid_t pid;
 
-	if (why)
-		return why;
+	if (reason)
+		return reason;
 	*ret_base = copy_of(made.image);
-	why = logdisk_begin(l, &made);
-	if (why)
-		return why;
+	reason = logdisk_begin(l, &made);
+	if (reason)
+		return reason;
 	logdisk_mount(l);
 	disk_folder(&l->disk, folder, capacity);
 	*ret_begun = bytes_of(l->log);
@@ -286,10 +286,10 @@ static const char *record_and_cut(const char *type, enum work work, unsigned lon
 	char folder[400];
 	size_t begun;
 	int base;
-	const char *why = record(&l, type, work, seed, folder, sizeof(folder), &base, &begun);
+	const char *reason = record(&l, type, work, seed, folder, sizeof(folder), &base, &begun);
 
-	if (why)
-		return why;
+	if (reason)
+		return reason;
 	read_log(&r, l.log, begun);
 	to->records += r.count;
 	cut_often(&r, &l.disk, base, false, work, folder, images, mixed(seed), to->good, &to->lost);
@@ -315,12 +315,12 @@ static void run(const char *type, enum work work, unsigned long images, uint64_t
 	to.forgetful->quiet = true;
 	for (unsigned long done = 0, these; done < images && t->wrong < 5 && t->cuts == done;
 	     done += these) {
-		const char *why;
+		const char *reason;
 
 		these = images - done < 100 ? images - done : 100;
-		why = record_and_cut(type, work, these, mixed(seed + done), &to);
-		if (why) {
-			printf("ok %u - %s # SKIP %s\n", ++tap_count, type, why);
+		reason = record_and_cut(type, work, these, mixed(seed + done), &to);
+		if (reason) {
+			printf("ok %u - %s # SKIP %s\n", ++tap_count, type, reason);
 			return;
 		}
 	}
@@ -340,10 +340,10 @@ int main(int argc, char **argv)
 {
 	unsigned long images = number_of(argc, argv, "--images", 24),
 		      seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
-	const char *why = disks_begin();
+	const char *reason = disks_begin();
 
-	if (why)
-		return tap_skip(why);
+	if (reason)
+		return tap_skip(reason);
 	printf("# seed %lu\n", seed);
 	for (unsigned i = 0; i < 2; i++) {
 		run(types[i], WORK_NAMES, (images + 5) / 6, mixed(seed + 3 * i));

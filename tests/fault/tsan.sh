@@ -9,7 +9,7 @@
 # compiled with it, and threads of one process only: what processes do to each other is the same code on the same words.
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=${BUILD:-build-tsan}
-programs='test-writers test-claim test-single test-inside test-memory test-build test-kind-counting test-kind-hash_compact test-kind-approximator test-kind-cuckoo
+programs='test-writers test-claim test-single test-reclaim test-memory test-build test-kind-counting test-kind-hash_compact test-kind-approximator test-kind-cuckoo
 	store/test-allow test-file-writer_word test-kind-threads'
 # shellcheck disable=SC2086
 programs=$(printf 'tests/%s\n' $programs)

@@ -474,7 +474,7 @@ void work_recover(const char *folder)
 
 struct looking {
 	struct tally *to;
-	char why[400];
+	char reason[400];
 	const struct report *under_way;		/* NULL: none */
 	const struct model *model;		/* without it */
 	unsigned findings, wrong;
@@ -485,7 +485,7 @@ static __attribute__((format(printf, 2, 3))) bool no(struct looking *l, const ch
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(l->why, sizeof(l->why), format, ap);
+	vsnprintf(l->reason, sizeof(l->reason), format, ap);
 	va_end(ap);
 	return false;
 }
@@ -614,20 +614,20 @@ static bool names_are_so(struct looking *l, struct blm_store *store, const struc
 {
 	uint64_t lost = l->to->lost;
 	struct model after = *m;
-	char why[sizeof(l->why)];
+	char reason[sizeof(l->reason)];
 
 	if (are_so(l, store, m))
 		return true;
 	if (!l->under_way || l->under_way->op == OP_ADD)
 		return false;
-	memcpy(why, l->why, sizeof(why));
+	memcpy(reason, l->reason, sizeof(reason));
 	apply(&after, l->under_way);
 	if (are_so(l, store, &after)) {
 		l->to->lost = lost;
 		return true;
 	}
-	printf("# neither as it was before: %s\n# nor as it is after %u: %s\n", why,
-	       l->under_way->op, l->why);
+	printf("# neither as it was before: %s\n# nor as it is after %u: %s\n", reason,
+	       l->under_way->op, l->reason);
 	return false;
 }
 
@@ -872,7 +872,7 @@ int work_check(enum work work, const char *folder, const struct report *reports,
 		l.model = &s.model;
 		if (check(work, &l, folder, &s))
 			_exit(EXIT_SUCCESS);
-		printf("# %s\n", l.why);
+		printf("# %s\n", l.reason);
 		show_last(reports, count);
 		fflush(stdout);
 		_exit(EXIT_FAILURE);

@@ -237,12 +237,12 @@ static void run(const char *type, unsigned long rounds)
 {
 	struct disk made;
 	struct logdisk l;
-	const char *why = disk_make(&made, type);
+	const char *reason = disk_make(&made, type);
 
-	if (!why)
-		why = logdisk_begin(&l, &made);
-	if (why) {
-		printf("ok %u - %s # SKIP %s\n", ++tap_count, type, why);
+	if (!reason)
+		reason = logdisk_begin(&l, &made);
+	if (reason) {
+		printf("ok %u - %s # SKIP %s\n", ++tap_count, type, reason);
 		return;
 	}
 	for (unsigned s = 0; s < SHAPES; s++) {
@@ -272,10 +272,10 @@ static void run(const char *type, unsigned long rounds)
 int main(int argc, char **argv)
 {
 	unsigned long rounds = number_of(argc, argv, "--rounds", 2);
-	const char *why = disks_begin();
+	const char *reason = disks_begin();
 
-	if (why)
-		return tap_skip(why);
+	if (reason)
+		return tap_skip(reason);
 	run("ext4", rounds);
 	run("xfs", rounds);
 	return tap_end();

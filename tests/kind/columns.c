@@ -333,7 +333,7 @@ START_TEST(whatever_the_data_of_parts_say_nothing_outside_of_them_is_read)
 		}
 		for (unsigned i = 0; i < 7; i++)
 			part->kind->describe(part, i, &(struct blm_fact){ 0 });
-		part->kind->whole(part);
+		part->kind->intact(part);
 		part->kind->rate_in(part, 1);
 	}
 	part->bytes = good;

@@ -449,7 +449,7 @@ START_TEST(an_update_and_a_delta_need_layers_that_end_where_the_data_end)
 
 	memcpy(bytes, part.bytes, part.shape.bytes);
 	part.bytes = bytes;
-	ck_assert(part.kind->whole(&part));
+	ck_assert(part.kind->intact(&part));
 	for (int i = 0; i < 2; i++) {
 		struct blm_shape shape = part.shape;
 

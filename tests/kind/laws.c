@@ -368,7 +368,7 @@ static int try_intersection(struct blm_filter *f)
 
 START_TEST(what_a_kind_cannot_do_it_refuses)
 {
-	/* composite kinds leave the census to their parts */
+	/* composite kinds leave the tally to their parts */
 	size_t counting = kind_of(_i)->counts ? offsetof(struct blm_kind, counts)
 					      : offsetof(struct blm_kind, tally);
 

@@ -228,12 +228,12 @@ static struct blm_filter *make_shaped(const struct blm_kind *kind, const struct 
 static void refused(const struct blm_filter *a, const struct blm_filter *b, int r,
 		    const struct difference *d)
 {
-	const char *why = blm_error_message();
+	const char *reason = blm_error_message();
 
 	ck_assert_int_eq(r, -EMEDIUMTYPE);
-	why = strstr(why, d->field);
-	ck_assert_msg(why && strstr(why, d->a) && strstr(why, d->b), "%s %s %s is not in: %s",
-		      d->field, d->a, d->b, blm_error_message());
+	reason = strstr(reason, d->field);
+	ck_assert_msg(reason && strstr(reason, d->a) && strstr(reason, d->b),
+		      "%s %s %s is not in: %s", d->field, d->a, d->b, blm_error_message());
 }
 
 START_TEST(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_named)

@@ -187,11 +187,11 @@ START_TEST(chains_of_more_cells_than_a_filter_can_have_are_none)
 END_TEST
 
 /*
- * ---- Power cuts and kills are the affair of limbo.h and shadow.c, as for cuckoo: here that this
- * kind is of their sort ----
+ * ---- Power cuts and kills are the affair of relocation.h and checkpoint.c, as for cuckoo: here
+ * only that this kind uses them ----
  */
 
-START_TEST(what_a_dead_writer_left_in_limbo_is_cleared_by_the_next)
+START_TEST(a_cell_that_a_dead_writer_left_in_flight_is_cleared_by_the_next)
 {
 	struct blm_filter *f = make(1000, 0.9, 2, 1);
 	struct blm_part *part = &current_view(f)->root;
@@ -211,7 +211,7 @@ START_TEST(what_a_dead_writer_left_in_limbo_is_cleared_by_the_next)
 }
 END_TEST
 
-START_TEST(a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more)
+START_TEST(a_cell_in_flight_that_no_writer_filled_is_empty)
 {
 	struct blm_filter *f = make(1000, 0.9, 2, 1);
 	struct blm_part *part = &current_view(f)->root;
@@ -261,7 +261,7 @@ START_TEST(a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_
 	size_t bytes;
 
 	part->bytes[BLOOM_THERE] = BLOOM;
-	/* from the new cell in limbo to the old one */
+	/* from the new cell in flight to the old one */
 	for (int gone_on = 0; gone_on < 2; gone_on++) {
 		int there = gone_on ? BLOOM_THERE : BLOOM_HERE;
 
@@ -296,7 +296,7 @@ START_TEST(a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_i
 }
 END_TEST
 
-/* What lay in limbo when the power failed is no matter of the second image, which is older. */
+/* The cell that was in flight when the power failed is not in the second image, which is older. */
 START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
 {
 	struct blm_filter *f = make_of_bloom(), *reader;
@@ -335,8 +335,8 @@ int main(void)
 	tcase_add_test(tc, sizes_that_are_no_power_of_2_of_buckets_are_refused);
 	tcase_add_test(tc, a_large_one_tells_its_load);
 	tcase_add_test(tc, chains_of_more_cells_than_a_filter_can_have_are_none);
-	tcase_add_test(tc, what_a_dead_writer_left_in_limbo_is_cleared_by_the_next);
-	tcase_add_test(tc, a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more);
+	tcase_add_test(tc, a_cell_that_a_dead_writer_left_in_flight_is_cleared_by_the_next);
+	tcase_add_test(tc, a_cell_in_flight_that_no_writer_filled_is_empty);
 	tcase_add_test(tc,
 		       a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_of_it);
 	tcase_add_test(

@@ -613,7 +613,7 @@ START_TEST(seeds_that_a_family_does_not_take_are_refused_and_why)
 	static const struct {
 		const char *hash;
 		uint32_t probes, count;
-		const char *why;
+		const char *reason;
 	} cases[] = {
 		{ "xxh3", 0, 2, "2 seeds given; the hash xxh3 takes 1" },
 		{ "md5", 3, 2, "2 seeds given; the hash md5 takes 3, one for each probe" },
@@ -628,7 +628,7 @@ START_TEST(seeds_that_a_family_does_not_take_are_refused_and_why)
 						      .seeds = seeds, .seed_count = cases[i].count);
 
 		ck_assert_int_eq(blm_plan(&(struct blm_plan){ 0 }, &params), -EINVAL);
-		ck_assert_str_eq(blm_error_message(), cases[i].why);
+		ck_assert_str_eq(blm_error_message(), cases[i].reason);
 	}
 }
 END_TEST

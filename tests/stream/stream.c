@@ -291,16 +291,16 @@ START_TEST(a_failure_stays_with_its_words)
 	struct blm_buffer there = encoded(&stacks[_i], 6, bytes, 300, MI);
 	struct pieces p = { there.bytes, there.count / 8 * 4 + 1, 100 };
 	struct blm_reader *top = reader_of(&stacks[_i], &p);
-	char why[200];
+	char reason[200];
 	unsigned calls;
 
 	ck_assert_int_eq(blm_read_full(top, buffer, 400), -EBADMSG);
-	snprintf(why, sizeof(why), "%s", blm_error_message());
+	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	calls = p.calls;
 	for (unsigned i = 0; i < 3; i++) {
 		blm_fail(-EINVAL, "something else");
 		ck_assert_int_eq(top->read(top, buffer, 1), -EBADMSG);
-		ck_assert_str_eq(blm_error_message(), why);
+		ck_assert_str_eq(blm_error_message(), reason);
 	}
 	ck_assert_uint_eq(p.calls, calls);
 	blm_reader_close(top);

@@ -53,15 +53,15 @@ const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_
 	return key_of(ret, line, buffer, NULL);
 }
 
-const char *value_of(uint64_t *ret, const struct blm_key *line, char why[WHY])
+const char *value_of(uint64_t *ret, const struct blm_key *line, char reason[WHY])
 {
-	(void)ret, (void)line, (void)why;
+	(void)ret, (void)line, (void)reason;
 	return "has none";
 }
 
-const char *given_value_of(uint64_t *ret, const struct given_key *key, char why[WHY])
+const char *given_value_of(uint64_t *ret, const struct given_key *key, char reason[WHY])
 {
-	(void)why;
+	(void)reason;
 	*ret = strlen(key->value);
 	return NULL;
 }
@@ -329,7 +329,7 @@ START_TEST(given_keys_keep_the_ends_of_lines_in_them)
 				    { .text = text } };
 	const struct given given = { .option = "--key", .keys = keys, .count = 4 };
 	struct batch b = { 0 };
-	char where[WHERE], why[WHY];
+	char where[WHERE], reason[WHY];
 	uint64_t value = 0;
 
 	memset(text, 'x', sizeof(text));
@@ -343,7 +343,7 @@ START_TEST(given_keys_keep_the_ends_of_lines_in_them)
 		ck_assert_mem_eq(b.lines[i].bytes, keys[i].text, b.lines[i].len);
 	}
 	ck_assert_str_eq(batch_where(where, &b, 0), "--key a\nb");
-	ck_assert_ptr_null(batch_value(&value, &b, 2, why));
+	ck_assert_ptr_null(batch_value(&value, &b, 2, reason));
 	ck_assert_uint_eq(value, 2);
 	b.bits[0] = 5;
 	gather_lines(&b, true);

@@ -28,7 +28,7 @@ char *beside(const char *name, const char *suffix)
 
 static int start(struct result *r, const char *packing)
 {
-	const char *why;
+	const char *reason;
 
 	r->bytes = malloc(BUFFER_BYTES);
 	r->packer = find_packer(packing);
@@ -36,9 +36,9 @@ static int start(struct result *r, const char *packing)
 		return broken("out of memory");
 	if (!r->name)
 		return DONE;
-	why = r->packer ? r->packer->need() : NULL;
-	if (why)
-		return broken("%s: to be packed with %s: %s", r->name, packing, why);
+	reason = r->packer ? r->packer->need() : NULL;
+	if (reason)
+		return broken("%s: to be packed with %s: %s", r->name, packing, reason);
 	r->part = beside(r->name, "part");
 	r->packed = malloc(BUFFER_BYTES);
 	r->state = r->packer ? r->packer->start() : NULL;

@@ -284,18 +284,19 @@ static bool is_blank(const char *line, size_t length)
 static int cut_line(struct cutter *c, struct batch_of_documents *b, const char *line,
 		    size_t length, const char *name, uint64_t number)
 {
-	const char *pointer = corpus.by == BY_DOCUMENT ? corpus.key : corpus.text, *why;
+	const char *pointer = corpus.by == BY_DOCUMENT ? corpus.key : corpus.text, *reason;
 	struct json_value values[2];
 	char buffer[MESSAGE];
 
-	why = json_reader_find(c->reader, line, length, values) < 0 ? json_reader_error(c->reader)
+	reason = json_reader_find(c->reader, line, length, values) < 0
+		? json_reader_error(c->reader)
 		: value_of_document(line + strspn(line, " \t\r"), &values[0], pointer, buffer);
-	if (why && corpus.skip_bad) {
+	if (reason && corpus.skip_bad) {
 		b->bad++;
 		return DONE;
 	}
-	if (why)
-		return broken("%s: line %" PRIu64 ": %s", name, number, why);
+	if (reason)
+		return broken("%s: line %" PRIu64 ": %s", name, number, reason);
 	if (!SPACE_FOR(b, document, 1))
 		return broken("out of memory");
 	b->documents[b->document_count] = (struct document){ .line = line, .length = length };
@@ -338,14 +339,14 @@ static int take_pointer(struct cutter *c, const char *option, const char *text)
 
 int cutter_open(struct cutter *ret)
 {
-	const char *why = json_need();
-	int code = why ? broken("JSON cannot be read: %s", why) : DONE;
+	const char *reason = json_need();
+	int code = reason ? broken("JSON cannot be read: %s", reason) : DONE;
 
 	*ret = (struct cutter){ 0 };
-	why = code == DONE && (corpus.by != BY_DOCUMENT || corpus.min_tokens > 1) ? tokens_need()
+	reason = code == DONE && (corpus.by != BY_DOCUMENT || corpus.min_tokens > 1) ? tokens_need()
 		: NULL;
-	if (why)
-		code = broken("words cannot be found: %s", why);
+	if (reason)
+		code = broken("words cannot be found: %s", reason);
 	if (code == DONE)
 		code = corpus.by == BY_DOCUMENT ? take_pointer(ret, "--json-key", corpus.key)
 			: take_pointer(ret, "--text", corpus.text);

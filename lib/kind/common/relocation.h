@@ -2,18 +2,18 @@
  * relocation.h - what the kinds share that move fingerprints: cells which one writer changes, each
  * at once, while readers look
  *
- * One writer at a time; readers take no lock. Each change is of one cell, and own word LIMBO names
- * that cell, plus 1, as long as its contents do not count: a writer that dies leaves a cell that
- * the next writer clears (recover()). A fingerprint that moves is never out of the table:
+ * One writer at a time; readers take no lock. Each change is of one cell, and own word IN_FLIGHT
+ * names that cell, plus 1, as long as its contents do not count: a writer that dies leaves a cell
+ * that the next writer clears (recover()). A fingerprint that moves is never out of the table:
  *
- *   writer   LIMBO := the new cell; writes it; own word MOVES + 1; LIMBO := the old cell; clears
- *            that; LIMBO := 0.
+ *   writer   IN_FLIGHT := the new cell; writes it; own word MOVES + 1; IN_FLIGHT := the old cell;
+ *            clears that; IN_FLIGHT := 0.
  *   reader   loads MOVES; looks wherever it may be; loads MOVES again, and if it is another one
  *            looks again: a fingerprint may have gone from the place not yet looked at to the one
  *            that was.
  *
- * All stores release and all loads acquire, in this order. A cell may straddle two words; one that
- * is seen half-written is in limbo.
+ * All stores release and all loads acquire, in this order. A cell may straddle two words. If
+ * a reader sees half of a change, IN_FLIGHT names that cell.
  */
 #ifndef BLM_KIND_RELOCATION_H
 #define BLM_KIND_RELOCATION_H
@@ -21,7 +21,7 @@
 #include "kind/kind.h"
 
 /* own words */
-enum { MOVES, LIMBO };
+enum { MOVES, IN_FLIGHT };
 
 static inline uint64_t mask_of(const struct blm_part *part)
 {
@@ -57,37 +57,37 @@ static inline void set_cell(struct blm_part *part, uint64_t cell, uint64_t value
 	}
 }
 
-static inline void in_limbo(struct blm_part *part, uint64_t cell_plus_1)
+static inline void set_in_flight(struct blm_part *part, uint64_t cell_plus_1)
 {
-	store_release(own_word(part, LIMBO), cell_plus_1);
+	store_release(own_word(part, IN_FLIGHT), cell_plus_1);
 }
 
 static inline void recover(struct blm_part *part)
 {
-	uint64_t limbo = load_acquire(own_word(part, LIMBO));
+	uint64_t in_flight = load_acquire(own_word(part, IN_FLIGHT));
 
-	if (limbo - 1 < part->shape.cells && get_cell(part, limbo - 1))
-		set_cell(part, limbo - 1, 0);
-	if (limbo)
-		in_limbo(part, 0);
+	if (in_flight - 1 < part->shape.cells && get_cell(part, in_flight - 1))
+		set_cell(part, in_flight - 1, 0);
+	if (in_flight)
+		set_in_flight(part, 0);
 }
 
 static inline void place(struct blm_part *part, uint64_t cell, uint64_t print)
 {
-	in_limbo(part, cell + 1);
+	set_in_flight(part, cell + 1);
 	set_cell(part, cell, print);
-	in_limbo(part, 0);
+	set_in_flight(part, 0);
 }
 
 /* What is moved is `value` at the new cell. */
 static inline void move_as(struct blm_part *part, uint64_t from, uint64_t to, uint64_t value)
 {
-	in_limbo(part, to + 1);
+	set_in_flight(part, to + 1);
 	set_cell(part, to, value);
 	store_release(own_word(part, MOVES), load_relaxed(own_word(part, MOVES)) + 1);
-	in_limbo(part, from + 1);
+	set_in_flight(part, from + 1);
 	set_cell(part, from, 0);
-	in_limbo(part, 0);
+	set_in_flight(part, 0);
 }
 
 static inline void move(struct blm_part *part, uint64_t from, uint64_t to)

@@ -134,7 +134,7 @@ struct work {
 	pthread_mutex_t mutex;		/* of what follows */
 	uint64_t next, offset;		/* the shard that is to be made next, and where it goes */
 	int failed;
-	char why[512];
+	char reason[512];
 };
 
 struct worker {
@@ -150,7 +150,7 @@ static void fail(struct work *work, int err)
 {
 	pthread_mutex_lock(&work->mutex);
 	if (!work->failed)
-		snprintf(work->why, sizeof(work->why), "%s", blm_error_message());
+		snprintf(work->reason, sizeof(work->reason), "%s", blm_error_message());
 	work->failed = err;
 	pthread_mutex_unlock(&work->mutex);
 }
@@ -339,7 +339,7 @@ static int work_together(struct work *work, unsigned wanted, uint64_t most)
 		free_worker(&worker[i]);
 	}
 	free(worker);
-	return work->failed ? blm_fail(work->failed, "%s", work->why) : 0;
+	return work->failed ? blm_fail(work->failed, "%s", work->reason) : 0;
 }
 
 static uint64_t least_of(uint64_t a, uint64_t b)

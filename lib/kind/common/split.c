@@ -26,11 +26,11 @@ static uint64_t begin_of(uint64_t bytes, uint32_t part, uint32_t parts)
 	return at < bytes ? at : bytes;
 }
 
-struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint32_t parts)
+struct blm_split blm_split_of(const struct blm_part *root, uint32_t part, uint32_t parts)
 {
 	return (struct blm_split){ .part = part, .parts = parts,
-				   .from = begin_of(whole->shape.bytes, part, parts),
-				   .to = begin_of(whole->shape.bytes, part + 1, parts) };
+				   .from = begin_of(root->shape.bytes, part, parts),
+				   .to = begin_of(root->shape.bytes, part + 1, parts) };
 }
 
 uint64_t blm_split_share(uint64_t keys, uint32_t part, uint32_t parts)
@@ -40,12 +40,12 @@ uint64_t blm_split_share(uint64_t keys, uint32_t part, uint32_t parts)
 	return (uint64_t)(all * (part + 1) / parts - all * part / parts);
 }
 
-struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts)
+struct blm_owners blm_owners_of(const struct blm_part *root, uint32_t parts)
 {
-	uint64_t bytes = whole->shape.bytes, units = units_of(bytes, parts);
+	uint64_t bytes = root->shape.bytes, units = units_of(bytes, parts);
 
 	return (struct blm_owners){
-		.whole = whole, .parts = parts, .units = units,
+		.root = root, .parts = parts, .units = units,
 		.shift = (unsigned)__builtin_ctzll(blm_split_unit(bytes, parts)),
 		.inverse = units ? UINT64_MAX / units : 0,
 	};
@@ -71,15 +71,15 @@ void blm_owners_find(const struct blm_owners *owners, const struct blm_hash *has
 	for (size_t at = 0; at < count; at += BLM_BATCH) {
 		size_t some = count - at < BLM_BATCH ? count - at : BLM_BATCH;
 
-		o.whole->kind->place(o.whole, hashes + at, some, places);
+		o.root->kind->place(o.root, hashes + at, some, places);
 		for (size_t i = 0; i < some; i++)
 			ret[at + i] = owner_of_place(&o, places[i]);
 	}
 }
 
-uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash)
+uint32_t blm_split_owner(const struct blm_part *root, uint32_t parts, const struct blm_hash *hash)
 {
-	struct blm_owners owners = blm_owners_of(whole, parts);
+	struct blm_owners owners = blm_owners_of(root, parts);
 	uint32_t owner;
 
 	blm_owners_find(&owners, hash, 1, &owner);

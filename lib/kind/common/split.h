@@ -31,24 +31,24 @@ struct blm_split {
 uint64_t blm_split_unit(uint64_t bytes, uint32_t parts);
 
 /* The range of a part. */
-struct blm_split blm_split_of(const struct blm_part *whole, uint32_t part, uint32_t parts);
+struct blm_split blm_split_of(const struct blm_part *root, uint32_t part, uint32_t parts);
 
 /* A share of a count, where the keys of a part are not known; all shares together are the count. */
 uint64_t blm_split_share(uint64_t keys, uint32_t part, uint32_t parts);
 
 /* The part that owns each of many keys, of a kind with place(): what is the same for all keys. */
 struct blm_owners {
-	const struct blm_part *whole;
+	const struct blm_part *root;
 	uint32_t parts;
 	unsigned shift;			/* the bytes of a unit, as a power of 2 */
 	uint64_t units, inverse;	/* inverse: (2^64 - 1) / units */
 };
 
-struct blm_owners blm_owners_of(const struct blm_part *whole, uint32_t parts);
+struct blm_owners blm_owners_of(const struct blm_part *root, uint32_t parts);
 void blm_owners_find(const struct blm_owners *owners, const struct blm_hash *hashes, size_t count,
 		     uint32_t *ret);
 /* ... of one key */
-uint32_t blm_split_owner(const struct blm_part *whole, uint32_t parts, const struct blm_hash *hash);
+uint32_t blm_split_owner(const struct blm_part *root, uint32_t parts, const struct blm_hash *hash);
 
 /* Is this place the part's? */
 static inline bool split_owns(const struct blm_split *split, uint64_t place)

@@ -1,6 +1,6 @@
 /*
- * cold.c - filters that are not in memory: their pages are asked for many at once, and answers are
- * what they are anyway
+ * readahead.c - filters that are not in memory: their pages are asked for many at once, and answers
+ * are what they are anyway
  */
 #include "view/readahead.h"
 #include "handle/handle.h"
@@ -212,8 +212,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = begin_suite("cold");
-	TCase *tc = tcase_create("cold");
+	Suite *s = begin_suite("readahead");
+	TCase *tc = tcase_create("readahead");
 
 	tcase_add_loop_test(tc, many_questions_to_a_cold_filter_wait_for_few_pages, 0, 2);
 	tcase_add_loop_test(tc, a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages, 0,

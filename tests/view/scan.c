@@ -1,5 +1,5 @@
 /*
- * pass.c - what goes over whole filters gives the same with any number of threads, over data and
+ * scan.c - what goes over whole filters gives the same with any number of threads, over data and
  * holes, and says what failed
  */
 #include "handle/handle.h"
@@ -377,8 +377,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = (prefer_memory(), begin_suite("pass"));
-	TCase *tc = tcase_create("pass");
+	Suite *s = (prefer_memory(), begin_suite("scan"));
+	TCase *tc = tcase_create("scan");
 
 	if (chdir(test_dir) < 0)
 		return EXIT_FAILURE;

@@ -1,5 +1,5 @@
 /*
- * moment.c - operations on several filters take effect at one moment, also where a filter is
+ * views_at_once.c - operations on several filters take effect at one moment, also where a filter is
  * replaced while they wait
  */
 #include "handle/handle.h"
@@ -432,7 +432,7 @@ int main(void)
 	Suite *s;
 
 	prefer_memory();
-	s = begin_suite("moment");
+	s = begin_suite("views_at_once");
 	tcase_add_test(t, a_filter_that_is_dropped_after_it_was_replaced_is_stale);
 	tcase_add_test(t, a_filter_that_is_replaced_twice_is_the_last_one);
 	tcase_add_test(t, an_and_in_place_keeps_keys_of_a_source_replaced_meanwhile);

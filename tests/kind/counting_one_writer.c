@@ -1,6 +1,6 @@
 /*
- * lone.c - removals and claims of a counting filter, one thread at a time and without a lock, and
- * copies and syncs that see who adds to it
+ * counting_one_writer.c - removals and claims of a counting filter, one thread at a time and
+ * without a lock, and copies and syncs that see which threads add to it
  *
  * tests/schedule has the interleavings. Here the kernel has a part: locks of bytes, deaths.
  */
@@ -215,8 +215,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = begin_suite("kind/lone");
-	TCase *tc = tcase_create("lone");
+	Suite *s = begin_suite("kind/counting_one_writer");
+	TCase *tc = tcase_create("counting_one_writer");
 
 	tcase_add_test(tc, removals_after_the_first_change_take_no_lock);
 	tcase_add_loop_test(tc, a_remover_that_died_holds_up_nobody, 0, 3);

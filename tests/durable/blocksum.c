@@ -1,4 +1,7 @@
-/* guard.c - every way to change a block guards it, and what is only newer is no damage */
+/*
+ * blocksum.c - every way to change a block keeps its record right, and what is only newer is no
+ * damage
+ */
 #include "damage.h"
 
 #include <fcntl.h>
@@ -69,7 +72,7 @@ static void by_data(struct blm_filter **f, const struct blm_key *keys, size_t co
 	blm_close(other);
 }
 
-/* Those that make a new file guard it at once. */
+/* Those that make a new file record its blocks at once. */
 static void by_copy(struct blm_filter **f, const struct blm_key *keys, size_t count)
 {
 	struct blm_filter *other = twin(*f, keys, count);
@@ -301,8 +304,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("guard");
-	TCase *tc = tcase_create("guard");
+	Suite *s = suite_create("blocksum");
+	TCase *tc = tcase_create("blocksum");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);

@@ -1,5 +1,5 @@
 /*
- * inside.c - a handle on a filter that is replaced again and again: what it keeps, and what its
+ * reclaim.c - a handle on a filter that is replaced again and again: what it keeps, and what its
  * threads see
  */
 #include "suite.h"
@@ -837,8 +837,8 @@ int main(void)
 	TCase *tc, *threads;
 
 	prefer_memory();
-	s = begin_suite("inside");
-	tc = tcase_create("inside");
+	s = begin_suite("reclaim");
+	tc = tcase_create("reclaim");
 	threads = tcase_create("threads");
 	tcase_add_loop_test(tc, a_handle_keeps_only_the_last_of_the_files_that_were_replaced, 0, 2);
 	tcase_add_loop_test(tc, data_that_are_mapped_outlive_the_replacement_of_their_file, 0, 2);
