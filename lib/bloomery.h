@@ -1329,7 +1329,7 @@ struct blm_info {
 	 * of a second image of the data, for power cuts; 0: this kind needs none, or it does
 	 * without
 	 */
-	uint64_t shadow_bytes;
+	uint64_t checkpoint_bytes;
 	/*
 	 * what to know of this file, or of its file system; NULL: nothing; static
 	 */

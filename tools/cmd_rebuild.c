@@ -21,8 +21,8 @@ static const struct opt kept_options[] = {
 	  set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now, also if it was: adding fails on a "
 	  "full disk", set_flag, &params.sparse },
-	{ 0, "no-shadow", NULL, "no second image, also if it had one: a third of the space, but "
-	  "unusable after some power cuts", set_flag, &params.no_checkpoint },
+	{ 0, "no-checkpoint", NULL, "no second image, also if it had one: a third of the space, "
+	  "but unusable after some power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };
 

@@ -281,8 +281,8 @@ void describe(const struct description *d)
 		print_facts(d->filter);
 	label("size");
 	printf("%s, %s of it data", show_bytes(i->bytes), show_bytes(i->data_bytes));
-	if (i->shadow_bytes)
-		printf(", %s a second image for power cuts", show_bytes(i->shadow_bytes));
+	if (i->checkpoint_bytes)
+		printf(", %s a second image for power cuts", show_bytes(i->checkpoint_bytes));
 	printf("%s%s\n", i->sparse ? ", sparse" : "", i->sealed ? ", sealed" : "");
 	if (i->sealed && i->keys && !i->keys_estimated)
 		print_space(i);

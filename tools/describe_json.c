@@ -132,7 +132,7 @@ void describe_json(const struct description *d)
 	json_count("data_bytes", i->data_bytes);
 	if (i->sealed && i->keys && !i->keys_estimated)
 		json_real("bits_per_key", 8 * (double)i->data_bytes / (double)i->keys);
-	json_count("shadow_bytes", i->shadow_bytes);
+	json_count("checkpoint_bytes", i->checkpoint_bytes);
 	json_text("format", i->format);
 	json_text("origin", i->origin);
 	json_text("uuid", i->foreign ? NULL : show_uuid(i->uuid));

@@ -50,7 +50,7 @@ static const struct { const char *library, *program; } terms[] = {
 	{ "blm_params.hash", "--hash" },
 	{ "blm_params.kind", "--kind" },
 	{ "blm_params.mode", "--mode" },
-	{ "blm_params.no_checkpoint", "--no-shadow" },
+	{ "blm_params.no_checkpoint", "--no-checkpoint" },
 	{ "blm_params.options", "--with" },
 	{ "blm_params.probes", "-k" },
 	{ "blm_params.rate", "-p" },

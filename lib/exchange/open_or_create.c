@@ -127,8 +127,8 @@ static void compare_file(struct differences *d, const struct blm_params *p,
 
 	if (p->sparse && !i->sparse)
 		differs(d, "blm_params.sparse", "space", "allocated");
-	snprintf(value, sizeof(value), "%llu bytes", (unsigned long long)i->shadow_bytes);
-	if (p->no_checkpoint && i->shadow_bytes)
+	snprintf(value, sizeof(value), "%llu bytes", (unsigned long long)i->checkpoint_bytes);
+	if (p->no_checkpoint && i->checkpoint_bytes)
 		differs(d, "blm_params.no_checkpoint", "a second image of", value);
 	if (!p->mode || stat(i->path, &st) < 0 || (st.st_mode & 07777) == p->mode)
 		return;

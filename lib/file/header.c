@@ -132,7 +132,7 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 }
 
 /* What its only part has behind it. */
-static int check_shadow(const struct blm_contents *c, uint64_t file_bytes, const char *path)
+static int check_checkpoint(const struct blm_contents *c, uint64_t file_bytes, const char *path)
 {
 	const struct blm_part_entry *e = &c->part[0];
 	uint64_t bytes = le64toh(e->bytes);
@@ -182,7 +182,7 @@ static int check_parts(const struct blm_header *header, uint64_t file_bytes, con
 				return blm_fail(-EBADMSG, "%s: parts %u and %u overlap", path, j,
 						i);
 	}
-	return check_shadow(to, file_bytes, path);
+	return check_checkpoint(to, file_bytes, path);
 }
 
 int blm_header_check(const struct blm_header *header, uint64_t file_bytes, const char *path,

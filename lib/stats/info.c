@@ -114,7 +114,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		.keys = entry->keys, .keys_estimated = entry->keys_estimated,
 		.created = le64toh(c->created), .synced = entry->synced,
 		.bytes = entry->file_bytes, .data_bytes = entry->data_bytes,
-		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_CHECKPOINT ? entry->data_bytes : 0,
+		.checkpoint_bytes = le64toh(c->flags) & BLM_FLAG_CHECKPOINT ? entry->data_bytes : 0,
 		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE,
 		.sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
 		.split_part = le32toh(c->split_part), .split_parts = le32toh(c->split_parts),

@@ -1362,13 +1362,13 @@ START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
 	OK(blm_export_file(f, NULL, path));
 	OK(blm_open(&out, NULL, path, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found(out, 0, 400), 400);
-	ck_assert_uint_eq(info(out).shadow_bytes, 0);
+	ck_assert_uint_eq(info(out).checkpoint_bytes, 0);
 	ck_assert_int_eq(blm_add(out, "new", 3), 1);
 	OK(blm_sync(out));
 	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 0);
 	OK(blm_import_file(&back, NULL, a_path(), NULL, path));
 	ck_assert_uint_eq(found(back, 0, 400), 400);
-	ck_assert_uint_gt(info(back).shadow_bytes, 0);
+	ck_assert_uint_gt(info(back).checkpoint_bytes, 0);
 	blm_close(f), blm_close(out), blm_close(back);
 }
 END_TEST
@@ -1381,8 +1381,8 @@ START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_
 	OK(blm_create(&f, NULL, path,
 		      &BLM_PARAMS(.kind = "cuckoo", .capacity = 50000, .rate = 1e-6,
 				  .no_checkpoint = true)));
-	ck_assert_uint_eq(info(f).shadow_bytes, 0);
-	ck_assert_uint_eq(info(with).shadow_bytes, info(with).data_bytes);
+	ck_assert_uint_eq(info(f).checkpoint_bytes, 0);
+	ck_assert_uint_eq(info(with).checkpoint_bytes, info(with).data_bytes);
 	ck_assert_uint_gt(info(with).bytes, info(f).bytes + info(f).data_bytes);
 	OK(blm_add(f, "key", 3));
 	OK(blm_sync(f));
@@ -1427,10 +1427,10 @@ START_TEST(a_sealed_one_needs_no_second_image_and_its_copies_have_one_again)
 
 	OK(blm_add(f, "key", 3));
 	OK(blm_seal(f));
-	ck_assert_uint_eq(info(f).shadow_bytes, 0);
+	ck_assert_uint_eq(info(f).checkpoint_bytes, 0);
 	ck_assert(blm_contains(f, "key", 3));
 	OK(blm_copy(&copy, NULL, a_path(), f, 0));
-	ck_assert_uint_gt(info(copy).shadow_bytes, 0);
+	ck_assert_uint_gt(info(copy).checkpoint_bytes, 0);
 	OK(blm_add(copy, "another", 7));
 	blm_close(f), blm_close(copy);
 }

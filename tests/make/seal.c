@@ -427,10 +427,10 @@ START_TEST(a_rebuilt_filter_has_a_second_image_if_the_old_one_had)
 		OK(blm_seal(f));
 	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.kind = other ? "cuckoo" : NULL), fill,
 		       &(struct keys){ .key = fresh }));
-	ck_assert_int_eq(info_of(f).shadow_bytes > 0, !without || seal || other);
+	ck_assert_int_eq(info_of(f).checkpoint_bytes > 0, !without || seal || other);
 	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.no_checkpoint = true), fill,
 		       &(struct keys){ .key = fresh }));
-	ck_assert_int_eq(info_of(f).shadow_bytes, 0);
+	ck_assert_int_eq(info_of(f).checkpoint_bytes, 0);
 	blm_close(f);
 }
 END_TEST

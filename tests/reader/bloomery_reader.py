@@ -1628,7 +1628,7 @@ def check_entries(image):
 	return parts
 
 
-def check_shadow(image, c, parts):
+def check_checkpoint(image, c, parts):
 	if c.flags & SECOND_IMAGE:
 		page = lambda x: (x + 4095) // 4096 * 4096
 		demand(len(parts) == 1, 'EBADMSG', '%d parts, and a second image', len(parts))
@@ -1722,7 +1722,7 @@ class Filter:
 		self.image = image
 		self.constant = c = check_constant(image)
 		self.parts = check_entries(image)
-		check_shadow(image, c, self.parts)
+		check_checkpoint(image, c, self.parts)
 		check_kind(c, self.parts)
 		check_split(c)
 		family = FAMILIES[c.family]

@@ -287,8 +287,8 @@ def file_agrees(g):
 	same('rate', struct.unpack('<d', read_as_documented(image, 'Page 0: constant', 0, 'rate'))[0], float(said['rate']) or 2**-1022)
 	for field in ('version', 'created', 'capacity'):
 		same(field, constant(field), int(said[field]))
-	shadow = int(said['kind']) in GROUPS['moving kinds'] and said['sealed'] == '0' and g.name != 'iblt-xxh3'	# make.c leaves it out
-	same('flags', constant('flags'), int(said['sparse']) + 2 * int(said['sealed']) + 4 * shadow)
+	second = int(said['kind']) in GROUPS['moving kinds'] and said['sealed'] == '0' and g.name != 'iblt-xxh3'	# make.c leaves it out
+	same('flags', constant('flags'), int(said['sparse']) + 2 * int(said['sealed']) + 4 * second)
 	origins = {name: int(number) for number, name, _ in table('Other forms', 'number', 'format')}
 	same('origin', constant('origin'), origins[said['origin']] if 'origin' in said else 0)
 	same('origin head', any(read_as_documented(image, 'Page 0: constant', 0, 'origin_head')), 'origin' in said)
@@ -307,7 +307,7 @@ def file_agrees(g):
 	entries = [8192 + 64 * i for i in range(parts)]
 	same('part bytes', sum(number(image, 'Page 2: part table', at, 'bytes') for at in entries), int(said['data_bytes']))
 	end, behind = sum(number(image, 'Page 2: part table', entries[-1], field) for field in ('offset', 'bytes')), 0
-	if shadow:
+	if second:
 		end, behind = (end + 4095) // 4096 * 4096, 2 * (4096 + (int(said['data_bytes']) + 4095) // 4096 * 4096)
 	same('part end', end + behind, len(image))
 	same('one part', parts == 1, not composite)

@@ -91,7 +91,7 @@ class AServer(unittest.TestCase):
             self.assertEqual(claim(*words, keys=[1]).returncode, 64, words)
 
     def test_options_that_do_not_hold_at_a_server_are_refused(self):
-        for words in (['--hash', 'md5'], ['--untrusted'], ['-k', '5'], ['--seed', '5'], ['--mode', '600'], ['--sparse'], ['--no-shadow']):
+        for words in (['--hash', 'md5'], ['--untrusted'], ['-k', '5'], ['--seed', '5'], ['--mode', '600'], ['--sparse'], ['--no-checkpoint']):
             ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
             self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)
             self.assertIn(b'--redis takes', ran.stderr, words)

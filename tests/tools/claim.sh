@@ -79,17 +79,17 @@ create_says_nothing_of_options_that_hold() {
 
 options_of_the_file_are_obeyed_and_compared() {
 	echo a | bloomery claim ./f --create-same -n 1000 --kind cuckoo --mode 0640 --sparse > /dev/null
-	same "$(stat -c %a ./f)" 640; bloomery info ./f --json | holds 'j["sparse"] and j["shadow_bytes"] > 0'
+	same "$(stat -c %a ./f)" 640; bloomery info ./f --json | holds 'j["sparse"] and j["checkpoint_bytes"] > 0'
 	same "$(echo b | bloomery claim ./f --create-same -n 1000 --mode 0640 --sparse)" b
 	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --mode 0600
 	says './f: exists with mode 0640; --mode was not used, which --create-same refuses'
-	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --no-shadow
-	says './f: exists with a second image of'; says '--no-shadow was not used, which --create-same refuses'
-	same "$(echo c | bloomery claim ./f --create -n 1000 --mode 0600 --no-shadow 2> err)" c
-	grep -q 'mode 0640; --no-shadow, --mode were not used' err; same "$(stat -c %a ./f)" 640
-	echo a | bloomery claim ./g --create-same -n 1000 --kind cuckoo --no-shadow > /dev/null
-	bloomery info ./g --json | holds 'not j["sparse"] and j["shadow_bytes"] == 0'
-	same "$(echo b | bloomery claim ./g --create-same -n 1000 --no-shadow)" b
+	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --no-checkpoint
+	says './f: exists with a second image of'; says '--no-checkpoint was not used, which --create-same refuses'
+	same "$(echo c | bloomery claim ./f --create -n 1000 --mode 0600 --no-checkpoint 2> err)" c
+	grep -q 'mode 0640; --no-checkpoint, --mode were not used' err; same "$(stat -c %a ./f)" 640
+	echo a | bloomery claim ./g --create-same -n 1000 --kind cuckoo --no-checkpoint > /dev/null
+	bloomery info ./g --json | holds 'not j["sparse"] and j["checkpoint_bytes"] == 0'
+	same "$(echo b | bloomery claim ./g --create-same -n 1000 --no-checkpoint)" b
 	echo c | exits 2 bloomery claim ./g --create-same -n 1000 --sparse
 	says './g: exists with space allocated; --sparse was not used, which --create-same refuses'
 }

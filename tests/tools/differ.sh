@@ -64,7 +64,7 @@ two_small_tables_or_filters_with_counters_tell_how_large_one_has_to_be() {
 }
 
 counts_that_no_adds_made_are_refused_with_their_sum() {
-	bloomery create ./f -n 20 --kind iblt --no-shadow; bloomery template ./f ./g
+	bloomery create ./f -n 20 --kind iblt --no-checkpoint; bloomery template ./f ./g
 	for ((i = 0; i < 50; i++)); do printf '\377\377\377\377\377\177' | dd of=./f bs=1 seek=$((20544 + 256 + 96 * i)) conv=notrunc status=none; done
 	exits 2 bloomery diff --estimate ./f ./g; says 'is more than'; same "$(cat exits.out)" ''
 	exits 2 bloomery diff --tables ./f ./g; says 'keys differ'
@@ -104,7 +104,7 @@ a_table_for_few_keys_takes_many_without_a_warning() {
 
 the_manual_shows_what_is_printed() {
 	files; sed -n '/^\.Sh RECONCILE/,/^\.Sh COUNT/p' "$TOOLS/man/bloomery-examples.7" > recipe
-	bloomery build ./theirs.iblt -n 100 --kind iblt --with key-bytes=16 --no-shadow theirs
+	bloomery build ./theirs.iblt -n 100 --kind iblt --with key-bytes=16 --no-checkpoint theirs
 	bloomery diff ./theirs.iblt mine | sort -k 2n | sed -n 1,5p > out; wc -c < theirs >> out; wc -c < ./theirs.iblt >> out
 	while read -r line; do grep -qxF -- "$line" recipe || { echo "$line"; return 1; }; done < out
 }

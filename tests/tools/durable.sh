@@ -290,10 +290,10 @@ a_filter_is_made_anew_from_its_keys() {
 }
 
 a_rebuild_keeps_what_its_file_is() {
-	bloomery create ./f -n 1m --mode 600 --sparse; bloomery create ./c -n 1000 --kind cuckoo --no-shadow --mode 604
+	bloomery create ./f -n 1m --mode 600 --sparse; bloomery create ./c -n 1000 --kind cuckoo --no-checkpoint --mode 604
 	seq 9 > keys; bloomery rebuild ./f --from keys; bloomery rebuild ./c --from keys
 	same "$(stat -c %a f c | xargs)" "600 604"
-	info ./f | holds 'j["sparse"] and j["keys"] == 9'; info ./c | holds 'j["shadow_bytes"] == 0'
+	info ./f | holds 'j["sparse"] and j["keys"] == 9'; info ./c | holds 'j["checkpoint_bytes"] == 0'
 	bloomery rebuild ./c --from keys --mode 640; same "$(stat -c %a c)" 640
 }
 

@@ -48,7 +48,7 @@ class Info:
     created: int
     bytes: int
     data_bytes: int
-    shadow_bytes: int
+    checkpoint_bytes: int
     synced: int
     lost_blocks: int
     can: int

@@ -80,7 +80,8 @@ PyObject *info_dict(const struct blm_info *i)
 	TEXT(bit_order); TEXT(options); TEXT(caveat); TEXT(caution); TEXT(labels);
 	NUMBER(cells); NUMBER(probes); NUMBER(cell_bits); NUMBER(parts); NUMBER(version);
 	NUMBER(tweak); NUMBER(capacity); NUMBER(keys); NUMBER(created); NUMBER(bytes);
-	NUMBER(data_bytes); NUMBER(shadow_bytes); NUMBER(synced); NUMBER(lost_blocks); NUMBER(can);
+	NUMBER(data_bytes); NUMBER(checkpoint_bytes); NUMBER(synced); NUMBER(lost_blocks);
+	NUMBER(can);
 	REAL(rate); REAL(rate_at_capacity); REAL(rate_at_keys);
 	FLAG(keyed); FLAG(keys_estimated); FLAG(sparse); FLAG(sealed); FLAG(foreign); FLAG(dirty);
 	FLAG(older); FLAG(suspect); FLAG(from_catalog);
