@@ -89,9 +89,9 @@ int tell_if_cut(int code)
 		return code;
 	told = true;
 	return broken("%s: I/O error on the mapped file (truncated, unreadable, or disk full): "
-		      "answers are worth nothing, and new keys may be lost; if the disk is full "
-		      "make room and do it again, else put a copy in its place or make it anew "
-		      "from its keys",
+		      "do not trust the answers, and new keys may be lost; if the disk is full, "
+		      "free space and try again; else restore a copy, or make it anew from its "
+		      "keys",
 		      blm_truncated());
 }
 

@@ -263,9 +263,9 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (has_checkpoint(view))
 		blm_checkpoint_check(view, tell_image, &blocks);
 	if (kind_has_checkpoint(view->root.kind) && part_is_torn(&view->root))
-		blm_found(to, file, false, "is a copy that was made byte by byte while others "
-			  "changed it: it may lack keys that were moved at that moment, and gives "
-			  "none up; blm_rebuild() makes it anew from its keys");
+		blm_found(to, file, false, "is a copy that was made byte by byte during changes: "
+			  "it may lack keys that moved at that moment, and removes none; "
+			  "blm_rebuild() makes it anew from its keys");
 	if (blm_sigbus_hit(view->image.map))
 		blm_found(to, file, false, "was truncated, or could not be read, during the check: "
 			  "only a part of it was checked");

@@ -90,15 +90,14 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 	/* of kinds that hold each key a few times: there is room for other keys */
 	if (r == -EMLINK)
 		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; "
-			     "add keys that come again by claim", f->place.display,
+			     "use claim for keys that come again", f->place.display,
 			     view->root.kind->name);
 	if (r == -EMSGSIZE || r == -EREMOTE || (r == -EINVAL && view->hasher.family->column))
 		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
 	if (r == -EUCLEAN)
-		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was "
-			     "copied during changes, or a union into it was cut short, so some "
-			     "keys may be counted too low: it answers and takes keys, but gives "
-			     "none up until blm_rebuild() makes it anew from its keys",
+		r = blm_fail(r, "%s: removes no key, because a power cut, a copy during changes or "
+			     "an interrupted union may have left counts too low; it still answers "
+			     "and takes keys; blm_rebuild() makes it anew from its keys",
 			     f->place.display);
 	if (r == -EKEYREVOKED)
 		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was",
@@ -125,10 +124,9 @@ static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 {
 	if (!kind_has_checkpoint(view->root.kind) || !part_is_torn(&view->root))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may "
-			"lack keys that were moved at that moment: it answers and takes keys, but "
-			"gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew "
-			"from its keys",
+	return blm_fail(-EUCLEAN, "%s: removes no key, because it was copied byte by byte during "
+			"changes and may lack keys; it still answers and takes keys; copy it anew "
+			"by blm_copy(), or blm_rebuild() makes it anew from its keys",
 			f->place.display);
 }
 

@@ -239,9 +239,9 @@ static int fill(const struct blm_filter *f, struct blm_info *ret)
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
 		if (kind_has_checkpoint(view->root.kind) && part_is_torn(&view->root)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
-			ret->caution = "a copy that was made byte by byte while others changed it: "
-				"it may lack keys that were moved at that moment, and gives none "
-				"up; blm_rebuild() makes it anew from its keys";
+			ret->caution = "a copy that was made byte by byte during changes: it may "
+				"lack keys that moved at that moment, and removes none; "
+				"blm_rebuild() makes it anew from its keys";
 		}
 		if (ret->foreign) {
 			ret->format = ret->origin;
