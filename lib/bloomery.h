@@ -1132,11 +1132,11 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 /**
  * blm_combine_into() - the same into `into`, which is the first of the filters combined
  *
- * An OR goes into the mapped data by atomic operations, while any number of writers add keys,
- * which are not lost. An AND cannot: it makes a new file that replaces the old one, whole; what
- * others add in the meantime is carried over. An OR that ends in -EUCLEAN (see blm_copy()) leaves
- * what it has set by then. Into counting it keeps who removes, claims, copies or syncs waiting, and
- * who dies in the middle leaves a filter that takes no key out any more (blm_remove()).
+ * An OR goes into the mapped data by atomic operations, while any number of writers add keys, which
+ * are not lost. An AND makes a new file that replaces the old one in one step, with the keys that
+ * others add in the meantime. An OR that ends in -EUCLEAN (see blm_copy()) leaves the bits that it
+ * has set so far. An OR into a counting filter keeps removals, claims, copies and syncs waiting. If
+ * its process dies in the middle, the filter removes no key any more (blm_remove()).
  *
  * The call takes effect at one moment between its beginning and its end, also where other processes
  * replace or clear the filters. A key is in `into` after an AND if its adds to all the filters
@@ -1648,9 +1648,9 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
  * -ESTALE to changes
  *
  * A keyed filter's secret, keys/ID, goes with the last filter of the store that has it (also where
- * one with another secret takes its place): who exported the filter, or copied its file past the
- * library, needs a copy of that. A drop that is killed can leave it. One whose file is lost or
- * damaged is dropped, too.
+ * one with another secret takes its place). If you exported the filter, or copied its file past the
+ * library, you need a copy of the secret. A drop that is killed can leave it. One whose file is
+ * lost or damaged is dropped, too.
  * Return: 0, or a negative errno: -EUCLEAN where the record, or the catalog, is damaged, so that
  * the file that belongs to it is not known; repair the store first.
  */
@@ -1986,16 +1986,15 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
  *         filters that the catalog knows the name that their header says; fill damaged blocks as
  *         blm_verify() does. Then it looks again, and what it finds is left.
  *
- * A file that the catalog does not know is deleted only where it is certain that it was replaced,
- * dropped or never finished: where the catalog says so, or where the catalog is whole and the file
- * says that its creation was not acknowledged, or that it is empty. Every other one comes back
- * under its own name, or where another filter has that, NAME.recovered-UUID. One repair at a time:
- * -EBUSY after five seconds. A store that every user may write to is reported, and is not repaired:
- * -EPERM.
+ * A file that the catalog does not know is deleted only if it was certainly replaced, dropped or
+ * never finished: if the catalog says so, or if the catalog is good and the file says that its
+ * creation was not acknowledged, or that it is empty. Every other file gets its own name back, or
+ * NAME.recovered-UUID if another filter has that name. One repair at a time: -EBUSY after five
+ * seconds. A store that every user may write to is reported, and is not repaired: -EPERM.
  *
- * LMDB trusts its file, so the pages of the catalog are walked before it reads them. Should one
- * make it crash all the same, only another process can go on: the program `bloomery verify` calls
- * this in a process of its own, and again with BLM_VERIFY_DISTRUST if that crashed.
+ * LMDB trusts its file, so the pages of the catalog are checked before LMDB reads them. If a page
+ * makes LMDB crash nevertheless, only another process can go on: the program `bloomery verify`
+ * calls this function in a process of its own, and again with BLM_VERIFY_DISTRUST after a crash.
  */
 BLM_API int blm_store_verify(const char *dir, unsigned flags,
 			     void (*finding)(void *context, const struct blm_finding *found),

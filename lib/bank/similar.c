@@ -16,7 +16,7 @@
 struct measure {
 	const char *name;
 	double alpha, beta;		/* what counts what only the one, and only the other, has */
-	bool given;			/* by who asks, instead */
+	bool given;			/* by the caller, instead */
 };
 
 /* Tversky's index with these; the others are cases of it. */

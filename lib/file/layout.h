@@ -179,8 +179,8 @@ static inline bool is_written(const struct blm_block_record *r)
 }
 
 /*
- * state: who may be adding to this file, and whether it still is the filter. See replace.h for the
- * protocol.
+ * state: which processes may add to this file, and whether it still is the filter. See replace.h
+ * for the protocol.
  */
 enum blm_state {
 	BLM_LIVE = 0,
@@ -258,9 +258,9 @@ struct blm_slot_line {
  *            boot number knows that a power cut or a crash of the machine, not of a process, came
  *            between. All writers of one boot write the same value.
  *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under
- *            the sync lock, before any write-back, since one who is killed between the system's
- *            word and this one would be the only one that was told. While it is greater than the
- *            epoch of the last sync record the pages are suspect: the system may hold what it
+ *            the sync lock, before any write-back: the system reports an error once, and a process
+ *            that is killed before it wrote it down would take it along. While it is greater than
+ *            the epoch of the last sync record the pages are suspect: the system may hold what it
  *            failed to write for clean, so the next sync makes every page dirty again before it
  *            writes.
  *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1,

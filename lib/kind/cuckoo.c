@@ -163,8 +163,8 @@ static bool look_plainly(const struct blm_part *part, const struct blm_hash *has
 }
 
 /*
- * Moves are few, so the second look is the last but for one who is held up again and again by as
- * many as make it one of the moves.
+ * Moves are few, so two looks are nearly always enough. Each further look needs another move while
+ * the reader looks.
  */
 static bool contains_hash(const struct blm_part *part, const struct blm_hash *hash)
 {

@@ -12,8 +12,8 @@
  *
  *   NEWEST  when the newest slot began, in nanoseconds since 1970, its low 6 bits replaced by the
  *           number of its part. It only grows, so it never has one value twice. 0: nothing was
- *           added yet. Stored (release) only by who holds the locks of extend.c; loaded (acquire)
- *           by every call.
+ *           added yet. Stored (release) only under the locks of extend.c; loaded (acquire) by
+ *           every call.
  *   COUNTED the count of keys when that slot began; stored before NEWEST. One that is newer than
  *           NEWEST, since its writer died between the two, or greater than the count, since a crash
  *           took some of that, makes one slot take more keys than it is for. One that is older

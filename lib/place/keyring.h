@@ -38,8 +38,8 @@ int blm_keep_in_store(const struct blm_place *place, const uint8_t key_id[8],
  * A secret goes with the last file in filters/ that needs it, be it in the catalog or not. A
  * process that names a keyed filter holds keys/ shared, from before it finds the secret there until
  * its file is in filters/. So a process that looks through the files, and holds keys/ exclusively,
- * sees the file or is done before the secret is looked for. ret_fd: closing it unlocks; -1 for one
- * who may not look into keys/.
+ * sees the file or is done before the secret is looked for. ret_fd: closing it unlocks; -1 if the
+ * user may not look into keys/.
  */
 int blm_lock_keys(const struct blm_store *s, int how, int *ret_fd);
 

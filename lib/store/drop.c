@@ -42,7 +42,8 @@ static int drop_opened(struct blm_filter *f)
 }
 
 /*
- * To say that it is dropped to who has it open takes no secret. 1: it was replaced in the meantime.
+ * Tells the handles that have it open that it is dropped, which takes no secret. Return: 1: it was
+ * replaced in the meantime.
  */
 static int drop_locked_up(const struct blm_place *place)
 {

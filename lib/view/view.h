@@ -74,8 +74,8 @@ struct blm_view {
 	pthread_mutex_t syncing;
 	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, the same */
 	/*
-	 * a thread has that lock exclusively: for those who want to know, and not to wait; written
-	 * by who has it
+	 * a thread has that lock exclusively: for callers that look and do not wait; written by
+	 * that thread
 	 */
 	_Atomic bool syncs, writes;
 	pthread_mutex_t growing;	/* BLM_LOCK_GROW, the same */

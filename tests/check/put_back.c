@@ -141,7 +141,7 @@ START_TEST(a_drop_deletes_no_file_of_another_filter)
 }
 END_TEST
 
-/* It is marked as replaced or dropped, and so would who has it open be told. */
+/* A mark as replaced or dropped would tell that to every handle that has the file open. */
 START_TEST(a_drop_marks_no_file_of_another_filter)
 {
 	struct blm_store *store;

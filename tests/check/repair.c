@@ -530,7 +530,7 @@ START_TEST(a_damaged_name_brings_back_the_right_one)
 }
 END_TEST
 
-/* A drop marks the file, then commits: who dies in between has dropped nothing. */
+/* A drop marks the file, then commits: a process that dies in between has dropped nothing. */
 START_TEST(a_drop_cut_short_loses_nothing_even_with_the_catalog_lost)
 {
 	struct blm_store *store;

@@ -88,7 +88,7 @@ static bool is_there(const char *name, const char *key)
 
 /* ---- What nobody knows for certain stays ---- */
 
-/* Left by who died there, or not yet written over on the disk when the power went. */
+/* Left by a process that died there, or not yet overwritten on the disk when the power went. */
 static const enum blm_state states[] = { BLM_LIVE, BLM_REPLACING, BLM_DROPPED, BLM_UNNAMED,
 					 BLM_YIELDING };
 

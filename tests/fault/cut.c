@@ -191,7 +191,7 @@ static void cut_often(struct disk *disk, enum work work, unsigned long cuts, uin
 		    (unsigned long long)t->wrong);
 }
 
-/* Said by who made it, read after the power went the moment it was told that it is made. */
+/* Said by the maker, read after the power went when the maker had been told that it is made. */
 static bool says_that_it_is_named(struct disk *disk)
 {
 	static struct blm_info info = BLM_INFO;

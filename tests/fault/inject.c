@@ -189,7 +189,7 @@ static void check_store(const struct one_case *c)
 	if (c->how & LAST_SECRET && !shared->failed && entries_of("s/keys", NULL) != 1)
 		finding("%d secrets, where one filter has one", entries_of("s/keys", NULL));
 	/*
-	 * a damaged file is never deleted but by who drops it, and told of for ever where he cannot
+	 * only a drop deletes a damaged file; verify reports it for ever where the drop cannot
 	 */
 	r = blm_store_verify("s", 0, c->how & KEEPS_DAMAGE && failed_at(FAULT_UNLINK) ? NULL : tell,
 			     NULL);

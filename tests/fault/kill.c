@@ -95,7 +95,7 @@ struct log {
 		bool under_way;
 		enum fixed which;
 		uint64_t first;
-	/* its batch: who is killed in it may have won what nobody was told */
+	/* its batch: a worker that is killed in it may have won keys and told no process */
 	} claim;
 	uint64_t operations;
 	uint32_t value;			/* the last that was used */
@@ -564,8 +564,8 @@ static void check_left(void *context, const struct blm_finding *found)
 }
 
 /*
- * Beside a path who dies between giving the new file a name and renaming it leaves that one, and no
- * more; verifying the path finds it.
+ * A process that dies between giving the new file a name and renaming it leaves that one file
+ * beside the path, and no more; verifying the path finds it.
  */
 static unsigned repair_paths(void)
 {
@@ -585,9 +585,9 @@ static unsigned repair_paths(void)
 }
 
 /*
- * Nobody is at work, and whoever was told of a claimed key was told that somebody else has it,
- * though nobody has: never, but where it seemed to be there before the first claim, which is as
- * likely as the filter says, when it has all keys.
+ * No process is at work. A key that was claimed, and was new to no process, is a mistake unless it
+ * was a false positive before its first claim. That is at most as likely as the filter says when it
+ * has all keys.
  */
 static void check_claims(struct blm_store *store)
 {

@@ -269,7 +269,7 @@ static int drop_a(int unused)
 	return 0;
 }
 
-START_TEST(a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile)
+START_TEST(a_slow_drop_is_noticed_by_handles_that_looked_meanwhile)
 {
 	int catalog;
 	struct blm_filter *reader, *late;
@@ -632,8 +632,8 @@ static int replace_in_overlay(int unused)
 }
 
 /*
- * Somebody who may not write, so that no opening of his brings the copy about. dirty: nothing of
- * the first page of words changes.
+ * As a user who may not write, so that no opening makes the copy. dirty: nothing of the first page
+ * of words changes.
  */
 static int in_overlay_as_nobody(int dirty)
 {
@@ -921,7 +921,7 @@ int main(void)
 		tc, a_stopped_holder_stops_only_those_who_need_its_lock_and_a_dead_one_nobody, 0,
 		2 * (int)ARRAY_LEN(holders));
 	tcase_add_loop_test(tc, a_stopped_holder_of_the_catalog_stops_changes_only, 0, 2);
-	tcase_add_test(tc, a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile);
+	tcase_add_test(tc, a_slow_drop_is_noticed_by_handles_that_looked_meanwhile);
 	tcase_add_loop_test(
 		tc, a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone, 0,
 		2);

@@ -922,7 +922,7 @@ static uint64_t counted_less(const struct blm_header *header, uint64_t keys)
 	return sum < keys ? keys - sum : 0;
 }
 
-/* What the file's own sync record tells of must be there too, whoever was told of that sync. */
+/* What the file's own sync record covers must be there too, even if no process was told so. */
 static void check_claims(const char *path, const struct blm_filter *f, const struct cut *cut,
 			 struct tally *t, const struct life *life)
 {
@@ -1064,9 +1064,9 @@ static int add_new_key(struct blm_filter *f, uint64_t *key)
 }
 
 /*
- * Of a kind that minds cuts, keys that came since the last sync: it may have them in part, and
- * giving those up would take from others. It gives none up. (Where nothing was lost it is as it was
- * synced, and who takes out what is not there does so at his own risk.)
+ * A kind that may be torn can have parts of the keys that came since the last sync, and to remove
+ * these would take from others. So it removes none. (Where nothing was lost it is as it was synced,
+ * and to remove a key that is not there is the caller's risk.)
  */
 static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut *cut)
 {

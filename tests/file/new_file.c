@@ -433,7 +433,7 @@ START_TEST(who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that)
 }
 END_TEST
 
-/* Nothing is put over a folder, so it keeps its temporary name as one has who is about to. */
+/* No file can replace a folder, so the new file keeps its temporary name, as before a rename. */
 START_TEST(what_is_about_to_be_put_over_another_is_locked)
 {
 	struct blm_new_file file;

@@ -459,7 +459,7 @@ static int touch_what_is_no_filters(int how)
 	return 0;
 }
 
-START_TEST(a_fault_elsewhere_goes_to_whoever_was_there_before)
+START_TEST(a_fault_elsewhere_goes_to_the_handler_before)
 {
 	ck_assert_int_eq(run_apart(touch_what_is_no_filters, _i), _i < 2 ? SIGNALLED + SIGBUS : 0);
 }
@@ -507,7 +507,7 @@ int main(void)
 			    what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing,
 			    0, 2 * USES);
 	tcase_add_loop_test(tc, however_many_maps_there_are_they_are_guarded, 0, 4);
-	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0,
+	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_the_handler_before, 0,
 			    ARRAY_LEN(before));
 	tcase_add_loop_test(tc, so_does_a_signal_that_somebody_sends, 0, 2 * ARRAY_LEN(before));
 	suite_add_tcase(s, tc);

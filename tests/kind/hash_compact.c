@@ -1,6 +1,6 @@
 /*
- * hash_compact.c - a table of signatures: its rate, what it says when it is full, and who takes a
- * cell where many want it
+ * hash_compact.c - a table of signatures: its rate, what it says when it is full, and which thread
+ * takes a cell that many want
  */
 #include "handle/handle.h"
 #include "suite.h"

@@ -395,7 +395,7 @@ START_TEST(the_union_of_two_that_grew_says_what_its_rate_is)
 }
 END_TEST
 
-/* What was left at the end of the file by whoever is no part of the filter. */
+/* Bytes that another process left at the end of the file are no part of the filter. */
 START_TEST(what_lies_behind_the_last_stage_does_not_get_into_the_next)
 {
 	struct blm_filter *f = scalable(a_path(), 100);

@@ -1,5 +1,5 @@
 /*
- * torn.c - a union into a counting filter, and who dies in it: half of it is never taken for whole
+ * torn.c - a union into a counting filter, whose process dies: half a union is never taken for one
  */
 #include "handle/handle.h"
 #include "suite.h"

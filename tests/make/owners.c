@@ -165,11 +165,11 @@ static const struct {
 	uid_t owner;
 	gid_t group;
 } cases[] = {
-	/* whoever is in OWN_GROUP could not read it */
+	/* the users of OWN_GROUP could not read it */
 	{ clear_as_owner, 1, 0660, 0660, OWNER, GROUP },
 	{ clear_as_owner, 0, 0660, 0600, OWNER, OWN_GROUP },
 	{ clear_as_owner, 0, 0664, 0644, OWNER, OWN_GROUP },
-	{ clear_as_owner, 0, 0604, 0600, OWNER, OWN_GROUP },	/* whoever is in GROUP could not */
+	{ clear_as_owner, 0, 0604, 0600, OWNER, OWN_GROUP },	/* the users of GROUP could not */
 	{ clear_as_owner, 0, 0644, 0644, OWNER, OWN_GROUP },
 	{ clear_as_another, 1, 0660, 0660, OTHER, GROUP },
 	{ clear_as_another, 0, 0646, 0644, OTHER, OWN_GROUP },

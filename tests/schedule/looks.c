@@ -1,6 +1,6 @@
 /*
- * looks.c - copies and syncs that look who is present, against writers in slots, under every
- * schedule
+ * looks.c - copies and syncs that look which threads are present, against writers in slots, under
+ * every schedule
  *
  * usage: schedule-looks [SCHEDULES [FIRST_SEED]]	(report.h)
  *

@@ -344,7 +344,7 @@ static int lock_for_ever(int unused)
 	return 0;
 }
 
-/* As one does who is killed between the two steps of an export or a bank over another. */
+/* As a process that is killed between the two steps of an export or a bank over another. */
 START_TEST(verify_removes_what_died_before_it_replaced_anything)
 {
 	static const char left[] = ".bloomery-0123456789abcdef",
