@@ -2,6 +2,7 @@
 #include "handle/torn.h"
 #include "make/new_filter.h"
 #include "stats/tally.h"
+#include "base/phase.h"
 
 struct advancing {
 	const struct blm_filter *f;	/* whose levels go on */
@@ -32,6 +33,7 @@ static int advance(struct blm_view *into, const struct blm_view *from, const str
 	struct advancing a = { .f = f, .into = into };
 	int r = 0;
 
+	BLM_PHASE("combining", blm_scan_bytes(from));
 	for (unsigned i = from->parts; r == 0 && i--; )
 		if (into->root.kind->advance(&into->root, i, &a.to))
 			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i,

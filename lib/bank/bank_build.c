@@ -4,6 +4,7 @@
  */
 #include "bank/bank.h"
 #include "file/os.h"
+#include "base/phase.h"
 #include "format/fps.h"
 #include "kind/common/sizing.h"
 
@@ -294,6 +295,7 @@ static int flush(struct out *o)
 	o->blocks++;
 	o->at += o->used;
 	o->used = 0;
+	blm_phase_at(o->at - o->first);
 	return r < 0 ? blm_fail(r, "%s: cannot write: %s", o->display, strerror(-r)) : 0;
 }
 
@@ -459,8 +461,9 @@ static int write_bank(struct blm_bank_build *b, struct blm_new_file *file,
 	int r = ends && checks && o ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
 
 	if (r == 0) {
+		BLM_PHASE("writing", at->checks - at->ones);
 		*o = (struct out){ .file = file, .display = b->place.display, .at = at->ones,
-				   .checks = checks };
+				   .first = at->ones, .checks = checks };
 		r = put_all(o, b, at, ends);
 	}
 	if (r == 0 && (r = blm_write_at(file->fd, checks, 8 * blocks, at->checks)) < 0)

@@ -133,7 +133,7 @@ static void take_damaged(const struct blm_view *view, const struct blm_seen_bloc
 static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, uint8_t *copy)
 {
 	const struct blm_part *part = &view->part[i];
-	uint64_t blocks = blocks_of_part(part->shape.bytes);
+	uint64_t blocks = blocks_of_part(part->shape.bytes), before = blm_phase_done();
 
 	for (uint64_t b = next_marked(part->marks, 0, blocks); b < blocks
 	     && seen->count < SEEN_MOST; b = next_marked(part->marks, b + 1, blocks)) {
@@ -146,7 +146,9 @@ static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, 
 			take_damaged(view, &s, &r, seen);
 		else if (!take(seen, &s))
 			return blm_fail(-ENOMEM, "out of memory");
+		blm_phase_at(before + b * BLM_BLOCK);
 	}
+	blm_phase_at(before + part->shape.bytes);
 	return 0;
 }
 
@@ -156,6 +158,7 @@ int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret)
 	int r = copy ? 0 : blm_fail(-ENOMEM, "out of memory");
 
 	*ret = (struct blm_seen){ 0 };
+	BLM_PHASE("checking", blm_scan_bytes(view));
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		if (kind_only_sets(view->root.kind) && view->part[i].marks)
 			r = look(view, i, ret, copy);
@@ -248,14 +251,14 @@ int blm_blocksum_new(struct blm_view *view)
 	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED, holes = view->holes;
 	int r = 0;
 
+	if (!sealed && !kind_only_sets(view->root.kind))
+		return 0;
+	BLM_PHASE("adding checksums", blm_scan_bytes(view));
 	view->holes &= !sealed;		/* those of a sealed file are recorded too */
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		if (sealed || kind_only_sets(view->root.kind))
-			r = blm_scan(&(struct blm_scan){ .views =
-							 (const struct blm_view *const *)&view,
-							 .count = 1, .part = i,
-							 .most = BLM_PIECE, .piece = record_piece,
-							 .context = view }, NULL);
+		r = blm_scan(&(struct blm_scan){ .views = (const struct blm_view *const *)&view,
+						 .count = 1, .part = i, .most = BLM_PIECE,
+						 .piece = record_piece, .context = view }, NULL);
 	view->holes = holes;
 	return r;
 }

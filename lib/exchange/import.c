@@ -8,6 +8,7 @@
 #include "stats/tally.h"
 #include "make/new_filter.h"
 #include "file/os.h"
+#include "base/phase.h"
 #include "exchange/import_source.h"
 
 #include <fcntl.h>
@@ -77,6 +78,7 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 		if (r == 0)
 			r = put(in, view, part, done, count);
 		done += count;
+		blm_phase_at(in->from.at);
 	}
 	if (r == 0)
 		blm_clear_padding(part);
@@ -190,16 +192,24 @@ static int take_guard(const struct importing *in, const struct blm_view *view, u
 			    - bytes, bytes, in->made);
 }
 
-static int fill(struct blm_view *view, void *context)
+static int fill_parts(struct importing *in, const struct blm_view *view)
 {
-	struct importing *in = context;
 	int r = 0;
 
+	BLM_PHASE("importing", in->outline->end);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
 		r = take_guard(in, view, i);
 		if (r == 0)
 			r = fill_part(in, view, i);
 	}
+	return r;
+}
+
+static int fill(struct blm_view *view, void *context)
+{
+	struct importing *in = context;
+	int r = fill_parts(in, view);
+
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(view)->own[i].word, in->outline->own[i]);
 	/* what a writer that died was doing: it goes out as it is in here */
@@ -235,9 +245,11 @@ static int outline_of_whole(struct importing *in)
 static int fill_of_whole(struct blm_view *view, void *context)
 {
 	struct importing *in = context;
-	int r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how,
-				      in->from.display);
+	int r;
 
+	BLM_PHASE("importing", 0);
+	r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how,
+				  in->from.display);
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < view->parts; i++) {

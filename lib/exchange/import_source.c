@@ -1,5 +1,6 @@
 /* import_source.c - what is imported, as it comes in */
 #include "exchange/import_source.h"
+#include "base/phase.h"
 
 enum { SNIFF = 64 };	/* enough to tell every format */
 /* where neither the caller nor the size of a file says how much there may be */
@@ -280,6 +281,7 @@ int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret)
 	size_t capacity = 0;
 	int64_t n;
 
+	BLM_PHASE("reading", in->known);
 	do {
 		if (in->at + BLM_INCOMING_BLOCK > capacity) {
 			uint8_t *more = realloc(*ret, capacity = 2 * capacity + BLM_INCOMING_BLOCK);
@@ -290,6 +292,7 @@ int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret)
 		}
 		n = blm_read_full(in->from, *ret + in->at, BLM_INCOMING_BLOCK);
 		in->at += n > 0 ? (uint64_t)n : 0;
+		blm_phase_at(in->at);
 	} while (n > 0 && in->at <= in->most);
 	if (n >= 0 && in->at > in->most)
 		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed "

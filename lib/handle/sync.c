@@ -2,6 +2,7 @@
 #include "file/sigbus.h"
 #include "file/os.h"
 #include "file/two_slots.h"
+#include "base/phase.h"
 #include "view/scan.h"
 #include "durable/checkpoint.h"
 #include "handle/exclusive.h"
@@ -106,8 +107,12 @@ static int begin_epoch(struct sync *s)
 
 static int write_data(struct sync *s)
 {
-	int r = blm_write_among_others(s->view, s->view->image.map, s->view->image.bytes);
+	int r;
 
+	BLM_PHASE("writing to the disk", 0);
+	r = blm_write_among_others(s->view, s->view->image.map, s->view->image.bytes);
+	if (r == 0)
+		blm_phase_at(s->view->image.bytes);
 	/* the guard of sigbus.h may have put a page of its own there, which was not written */
 	return r == 0 && blm_sigbus_hit(s->view->image.map) ? -EIO : r;
 }

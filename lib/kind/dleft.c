@@ -22,6 +22,7 @@
 #include "kind/common/swar.h"
 #include "kind/common/prefetch.h"
 #include "kind/common/sizing.h"
+#include "base/phase.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -378,11 +379,14 @@ static int grown(struct blm_shape *ret, const struct blm_shape *from)
 
 static int grow(struct blm_part *to, const struct blm_part *from)
 {
+	const uint64_t buckets = TABLES * buckets_of(&from->shape);
 	struct bucket b;
 	int r = 0;
 
-	for (uint64_t at = 0; at < TABLES * buckets_of(&from->shape); at++) {
+	for (uint64_t at = 0; at < buckets; at++) {
 		load_bucket(from, at, &b);
+		if (at % 4096 == 0)
+			blm_phase_at(from->shape.bytes / buckets * at);
 		for (unsigned cell = 0; r >= 0 && cell < CELLS; cell++) {
 			struct print old = print_back(&from->shape, at, remainder_in(&from->shape,
 				&b, cell)), new = print_doubled(&to->shape, &old);

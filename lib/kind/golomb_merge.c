@@ -7,6 +7,12 @@
  * together, less the keys that go.
  */
 #include "kind/golomb.h"
+#include "base/phase.h"
+
+#include <math.h>
+
+/* Progress: numbers between two reports; passes over all numbers, to count and to code them. */
+enum { REPORT_EVERY = 1 << 16, PASSES = 2 };
 
 /* ---- Of keys ---- */
 
@@ -55,7 +61,7 @@ void blm_golomb_keys(struct golomb_keys *ret, const struct blm_sorted *keys, uin
 /* One that numbers come from, and its next. */
 struct source {
 	struct golomb_numbers *numbers;
-	uint64_t next;
+	uint64_t next, given;
 	bool there;
 };
 
@@ -68,6 +74,9 @@ struct merge {
 	struct golomb_cursor *cursor;
 	const struct golomb_source *by;
 	struct golomb_numbers *keys[2];	/* that come, that go; NULL: none */
+	/* how far it is: of the bytes of what is merged, and of the numbers of all sources */
+	uint64_t bytes, numbers_of_all, steps;
+	unsigned pass;			/* over all numbers, from 1 */
 };
 
 static int advance(struct source *s)
@@ -75,7 +84,20 @@ static int advance(struct source *s)
 	int r = s->numbers->next(s->numbers, &s->next);
 
 	s->there = r == 1;
+	s->given += s->there;
 	return r < 0 ? r : 0;
+}
+
+/* As if each pass were over its share of the bytes. */
+static void report(const struct merge *m)
+{
+	uint64_t given = 0;
+	double share;
+
+	for (size_t i = 0; i < m->all; i++)
+		given += m->source[i].given;
+	share = m->numbers_of_all ? fmin((double)given / (double)m->numbers_of_all, 1) : 1;
+	blm_phase_at((uint64_t)((double)m->bytes * (m->pass - 1 + share) / PASSES));
 }
 
 static int merge_begin(struct golomb_numbers *n)
@@ -84,7 +106,9 @@ static int merge_begin(struct golomb_numbers *n)
 	int r = 0;
 
 	m->times = 0;
+	m->pass++;
 	for (size_t i = 0; r == 0 && i < m->all; i++) {
+		m->source[i].given = 0;
 		r = m->source[i].numbers->begin(m->source[i].numbers);
 		if (r == 0)
 			r = advance(&m->source[i]);
@@ -111,6 +135,8 @@ static int next_number(struct merge *m)
 	bool any = false;
 	int r = 0;
 
+	if (++m->steps % REPORT_EVERY == 0)
+		report(m);
 	for (size_t i = 0; i < m->come; i++)
 		if (m->source[i].there && (!any || m->source[i].next < m->number)) {
 			m->number = m->source[i].next;
@@ -139,6 +165,8 @@ static int merge_next(struct golomb_numbers *n, uint64_t *ret)
 
 	while (r == 1 && !m->times)
 		r = next_number(m);
+	if (r == 0)
+		report(m);
 	if (r <= 0)
 		return r;
 	m->times--;
@@ -155,13 +183,23 @@ static void end(struct merge *m)
 			m->by->close(m->keys[i]);
 }
 
+static uint64_t bytes_of(const struct blm_merging *of)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < of->count; i++)
+		bytes += of->from[i]->shape.bytes;
+	return bytes;
+}
+
 static int begin(struct merge *m, const struct golomb_source *by, const struct blm_merging *of,
 		 bool counted)
 {
 	const struct blm_shape *shape = &of->from[0]->shape;
 	int r = 0;
 
-	*m = (struct merge){ .numbers = { merge_begin, merge_next }, .counted = counted, .by = by };
+	*m = (struct merge){ .numbers = { merge_begin, merge_next }, .counted = counted, .by = by,
+			     .bytes = bytes_of(of) };
 	m->source = calloc(of->count + 2, sizeof(*m->source));
 	m->cursor = calloc(of->count, sizeof(*m->cursor));
 	if (!m->source || !m->cursor)
@@ -177,12 +215,14 @@ static int begin(struct merge *m, const struct golomb_source *by, const struct b
 	for (size_t i = 0; i < of->count; i++) {
 		blm_golomb_cursor(&m->cursor[i], of->from[i]);
 		m->source[m->all++].numbers = &m->cursor[i].numbers;
+		m->numbers_of_all += blm_golomb_count(of->from[i]);
 	}
 	if (of->add)
 		m->source[m->all++].numbers = m->keys[0];
 	m->come = m->all;
 	if (of->remove)
 		m->source[m->all++].numbers = m->keys[1];
+	m->numbers_of_all += (of->add ? of->add->count : 0) + (of->remove ? of->remove->count : 0);
 	return 0;
 }
 
@@ -213,6 +253,7 @@ int blm_golomb_merged(const struct golomb_source *by, struct blm_shape *shape,
 	r = begin(&m, by, of, counted);
 	if (r < 0)
 		return r;
+	BLM_PHASE("counting", m.bytes);
 	r = count(&m, ret_keys);
 	if (r == 0)
 		r = blm_golomb_fit(shape, &m.numbers, *ret_keys);
@@ -229,6 +270,7 @@ int blm_golomb_merge(const struct golomb_source *by, struct blm_part *part,
 
 	if (r < 0)
 		return r;
+	BLM_PHASE("merging", m.bytes);
 	r = count(&m, &keys);
 	if (r == 0)
 		r = blm_golomb_write(part, &m.numbers, keys);

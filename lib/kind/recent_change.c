@@ -3,6 +3,7 @@
  * table twice as large
  */
 #include "kind/recent_cells.h"
+#include "base/phase.h"
 
 /* The first cell of a bucket that is empty, or whose key is forgotten; SLOTS: none. */
 static unsigned free_in(const struct look *l, uint64_t bucket)
@@ -194,6 +195,8 @@ int blm_recent_grow(struct blm_part *to, const struct blm_part *from)
 		uint64_t stamp = stamp_in(&old, cell);
 		struct print print;
 
+		if (cell % 65536 == 0)
+			blm_phase_at(from->shape.cell_bits * cell / 8);
 		if (!is_live(&old, stamp))
 			continue;
 		print = print_back(&old, cell);

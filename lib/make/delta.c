@@ -9,6 +9,7 @@
 #include "hash/one_hash.h"
 #include "kind/common/options.h"
 #include "make/new_filter.h"
+#include "base/phase.h"
 
 #define MAGIC "BLMDELTA"
 
@@ -61,6 +62,7 @@ static int check_pair(const struct blm_view *const *view, const struct blm_filte
 {
 	const struct blm_part *new = &view[0]->root, *old = &view[1]->root;
 
+	BLM_PHASE("comparing", old->shape.bytes + new->shape.bytes);
 	for (int i = 0; i < 2; i++) {
 		if (!view[i]->root.kind->revise)
 			return cannot(view[i], f[i]->place.display);
@@ -69,6 +71,7 @@ static int check_pair(const struct blm_view *const *view, const struct blm_filte
 			return -EUCLEAN;
 		if (!view[i]->root.kind->intact(&view[i]->root))
 			return damaged(f[i]->place.display);
+		blm_phase_at(blm_phase_done() + view[i]->root.shape.bytes);
 	}
 	if (old->shape.bytes > new->shape.bytes || view[0]->hash_id != view[1]->hash_id
 	    || memcmp(old->bytes, new->bytes, old->shape.bytes))
@@ -95,12 +98,14 @@ static int make_delta(const struct blm_view *new, const struct blm_view *old, vo
 	if (!bytes)
 		return blm_fail(-ENOMEM, "no memory for a delta of %llu bytes",
 				(unsigned long long)(s->bytes - base));
+	BLM_PHASE("exporting", s->bytes);
 	memcpy(head.magic, MAGIC, sizeof(head.magic));
 	hash_data(head.base_hash, old->hash_id, old->root.bytes, base);
 	hash_data(head.new_hash, new->hash_id, new->root.bytes, s->bytes);
 	head.check = check_of(&head);
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), new->root.bytes + base, s->bytes - base);
+	blm_phase_at(s->bytes);
 	*ret = bytes;
 	*ret_len = sizeof(head) + (s->bytes - base);
 	return 0;
@@ -198,6 +203,7 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 
 	if (!from->kind->revise || le32toh(a->head.kind) != from->kind->id)
 		return cannot(old, a->place.display);
+	BLM_PHASE("checking", from->shape.bytes);
 	r = blm_blocksum_intact(old, 0, 0, from->shape.bytes, a->place.display);
 	if (r < 0)
 		return r;
@@ -205,6 +211,7 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 		return damaged(a->place.display);
 	a->had = is_state(old, a->head.new_hash)
 		&& (a->head.added_bytes || has_numbers(a, old));
+	blm_phase_at(from->shape.bytes);
 	if (a->had)
 		return -EALREADY;
 	if (from->shape.bytes != le64toh(a->head.base_bytes) || !is_state(old, a->head.base_hash))
@@ -226,9 +233,12 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	const struct applying *a = context;
 	uint64_t base = old->root.shape.bytes;
 
+	BLM_PHASE("copying", new->root.shape.bytes);
 	memcpy(new->root.bytes, old->root.bytes, base);
+	blm_phase_at(base);
 	memcpy(new->root.bytes + base, a->added, le64toh(a->head.added_bytes));
 	mark_range(&new->root, new->root.bytes, new->root.shape.bytes);
+	blm_phase_at(new->root.shape.bytes);
 	if (!is_state(new, a->head.new_hash) || !new->root.kind->intact(&new->root))
 		return no_delta("is damaged");
 	blm_count_keys(new, le64toh(a->head.keys));

@@ -2,6 +2,8 @@
 #include "handle/allowlist_carry.h"
 #include "handle/exclusive.h"
 #include "make/new_filter.h"
+#include "view/scan.h"
+#include "base/phase.h"
 
 struct growing {
 	const char *display;
@@ -40,8 +42,12 @@ static int make_double(struct blm_spec *spec, const struct blm_view *old, void *
 static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 {
 	struct growing *g = context;
-	int r = old->root.kind->grow(&new->root, &old->root);
+	int r;
 
+	BLM_PHASE("doubling", blm_scan_bytes(old));
+	r = old->root.kind->grow(&new->root, &old->root);
+	if (r == 0)
+		blm_phase_at(blm_scan_bytes(old));
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: "
 			     "rebuild it from its keys", g->display);

@@ -10,6 +10,7 @@
 #include "make/new_filter.h"
 #include "view/scan.h"
 #include "durable/blocksum.h"
+#include "base/phase.h"
 #include "base/secret_memory.h"
 #include "sort/sort.h"
 
@@ -53,8 +54,10 @@ static int check_intact(const struct blm_view *view, const char *display)
 {
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
 		r = blm_blocksum_intact(view, i, 0, view->part[i].shape.bytes, display);
+		blm_phase_at(blm_phase_done() + view->part[i].shape.bytes);
+	}
 	return r;
 }
 
@@ -80,6 +83,20 @@ static int size(struct blm_spec *spec, struct merged *m, const char *display)
 	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_error_message())) : 0;
 }
 
+static int check_sources(const struct blm_view *const *view, const struct blm_filter *const *from,
+			 size_t count)
+{
+	uint64_t bytes = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += blm_scan_bytes(view[i]);
+	BLM_PHASE("checking", bytes);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = check_intact(view[i], from[i]->place.display);
+	return r;
+}
+
 /* Filters that may be replaced at any time: what they are is looked up once. */
 static int begin_merge(struct merged *m, const struct blm_view **view, const struct blm_part **part,
 		       const struct blm_filter *const *from,
@@ -89,10 +106,10 @@ static int begin_merge(struct merged *m, const struct blm_view **view, const str
 
 	if (r == 0)
 		r = check_all(view, from, count);
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; r == 0 && i < count; i++)
 		part[i] = &view[i]->root;
-		r = check_intact(view[i], from[i]->place.display);
-	}
+	if (r == 0)
+		r = check_sources(view, from, count);
 	m->of = (struct blm_merging){ .from = part, .count = count };
 	return r;
 }
@@ -308,6 +325,12 @@ static int revise_size(struct blm_update *u, struct blm_spec *spec, const struct
 	return r < 0 ? blm_fail(r, "%s: %s", u->place.display, strdupa(blm_error_message())) : 0;
 }
 
+static int check_old(const struct blm_view *old, const char *display)
+{
+	BLM_PHASE("checking", blm_scan_bytes(old));
+	return check_intact(old, display);
+}
+
 static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct blm_update *u = context;
@@ -320,7 +343,7 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 				"its place meanwhile", u->place.display);
 	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted,
 					     .remove = &u->remove.sorted };
-	r = check_intact(old, u->place.display);
+	r = check_old(old, u->place.display);
 	if (r == 0 && old->root.kind->revise)
 		return revise_size(u, spec, old);
 	return r < 0 ? r : size(spec, &u->merged, u->place.display);

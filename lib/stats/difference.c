@@ -1,6 +1,7 @@
 /* difference.c - what two filters of one template differ by: how many keys, and which */
 #include "handle/handle.h"
 #include "stats/tally.h"
+#include "base/phase.h"
 #include "durable/blocksum.h"
 
 #include <math.h>
@@ -22,11 +23,13 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 {
 	const struct blm_part *part = &view[0]->part[0];
 	struct blm_tally *tally = calloc(1, sizeof(*tally));
-	int r = tally ? blm_scan(&(struct blm_scan){ .views = view, .count = 2, .tallies = 1,
-						     .most = BLM_PIECE, .piece = count_piece },
-						     tally)
-		       : blm_fail(-ENOMEM, "out of memory");
+	int r;
 
+	if (!tally)
+		return blm_fail(-ENOMEM, "out of memory");
+	BLM_PHASE("comparing", blm_scan_bytes(view[0]));
+	r = blm_scan(&(struct blm_scan){ .views = view, .count = 2, .tallies = 1,
+					 .most = BLM_PIECE, .piece = count_piece }, tally);
 	if (r == 0)
 		ret->value = part->kind->difference_of(&part->shape, tally, &ret->error);
 	free(tally);

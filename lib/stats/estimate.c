@@ -9,6 +9,7 @@
  */
 #include "handle/handle.h"
 #include "stats/tally.h"
+#include "base/phase.h"
 
 #include <math.h>
 
@@ -155,6 +156,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 
 	if (!tally)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
+	BLM_PHASE("counting", blm_scan_bytes(view));
 	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
 		const struct blm_part owned = blm_owned_part(view, i), *part = &owned;
 
@@ -248,6 +250,18 @@ static int add_pair(const struct blm_view *const view[2], unsigned i, struct blm
 	return r;
 }
 
+static int add_pairs(const struct blm_view *const view[2], struct blm_tally tally[3],
+		     struct blm_comparison *to, double ones[3])
+{
+	const struct blm_view *larger = view[view[0]->parts < view[1]->parts];
+	int r = 0;
+
+	BLM_PHASE("comparing", blm_scan_bytes(larger));
+	for (unsigned i = 0; r == 0 && i < larger->parts; i++)
+		r = add_pair(view, i, tally, to, ones);
+	return r;
+}
+
 /*
  * The three errors are alike and far from independent; added up as if they were, they bound the
  * truth from above.
@@ -279,8 +293,8 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b,
 		r = check_comparable(view, f);
 	if (r == 0 && !(tally = malloc(3 * sizeof(*tally))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.display);
-	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++)
-		r = add_pair(view, i, tally, &c, ones);
+	if (r == 0)
+		r = add_pairs(view, tally, &c, ones);
 	for (int i = 0; r == 0 && i < 2; i++)
 		r = blm_check_sigbus(view[i], f[i]->place.display);
 	free(tally);

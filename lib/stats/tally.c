@@ -2,6 +2,7 @@
  * tally.c - how many cells are set in filters, and in their union, and the keys that follow
  */
 #include "stats/tally.h"
+#include "base/phase.h"
 
 #include <math.h>
 
@@ -120,6 +121,7 @@ int blm_keys_of_bits(const struct blm_view *view, uint64_t *ret)
 	tally = calloc(view->parts, sizeof(*tally));
 	if (!tally)
 		return blm_fail(-ENOMEM, "out of memory");
+	BLM_PHASE("counting", blm_scan_bytes(view));
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		r = blm_union_tally(&view, 1, i, &tally[i]);
 	if (r == 0)
