@@ -1,6 +1,7 @@
 /* cmd_advance.c - bloomery advance: what neighbours have, a step farther */
 #include "after.h"
 #include "place.h"
+#include "progress.h"
 
 static int run(int count, char **operands)
 {
@@ -8,7 +9,9 @@ static int run(int count, char **operands)
 	int code = f ? open_all(f, operands, (size_t)count, true, 0) : broken("out of memory"), r;
 
 	if (code == DONE) {
+		progress_of_calls();
 		r = blm_advance(f[0], (const struct blm_filter *const *)f + 1, (size_t)count - 1);
+		progress_end_of_call(r);
 		if (r < 0)
 			code = fail(r);
 		close_all(f, (size_t)count);
@@ -17,7 +20,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { key_option, store_option, NULL };
+static const struct opt *const options[] = { progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_advance = {
 	.name = "advance",

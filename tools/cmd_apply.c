@@ -1,5 +1,6 @@
 /* cmd_apply.c - bloomery apply: a filter brought up to date by a delta */
 #include "place.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,9 @@ static int apply(const char *name, const uint8_t *bytes, size_t len)
 		code = find_place(&place, name, 0);
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	r = blm_delta_apply(place.store, place.name, secret, bytes, len);
+	progress_end_of_call(r);
 	return r < 0 ? fail(r) : DONE;
 }
 
@@ -78,7 +81,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { key_option, store_option, NULL };
+static const struct opt *const options[] = { progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_apply = {
 	.name = "apply",

@@ -2,6 +2,7 @@
 #include "bank.h"
 #include "json.h"
 #include "place.h"
+#include "progress.h"
 #include "source.h"
 #include "values.h"
 
@@ -35,6 +36,7 @@ static int read_all(const char *name, char **ret, size_t *ret_count)
 	}
 	while (all && (n = source_read(&source, all + used, capacity - used)) > 0) {
 		used += (size_t)n;
+		progress_of("reading", used, 0);
 		if (used == capacity) {
 			more = realloc(all, capacity *= 2);
 			if (!more)
@@ -162,18 +164,22 @@ static int run(int count, char **operands)
 	r = blm_bank_begin(&build, operands[0], replace, mode);
 	if (r < 0)
 		return fail(r);
+	progress_of_calls();
 	code = fps ? add_fps(build) : add_filters(build, operands + 1, count - 1);
 	if (code != DONE) {
+		progress_end_of_call(-1);
 		blm_bank_cancel(build);
 		return code;
 	}
 	r = blm_bank_finish(build);
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	return json ? print_json(operands[0]) : DONE;
 }
 
-static const struct opt *const options[] = { own_options, json_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, progress_option,
+					     quiet_option, store_option, NULL };
 
 const struct command cmd_bank = {
 	.name = "bank",

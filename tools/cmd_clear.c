@@ -1,12 +1,14 @@
 /* cmd_clear.c - bloomery clear: take all keys out of a filter */
 #include "place.h"
+#include "progress.h"
 
 static int run(int count, char **operands)
 {
 	return each_filter(operands, count, blm_clear);
 }
 
-static const struct opt *const options[] = { key_option, store_option, NULL };
+static const struct opt *const options[] = { progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_clear = {
 	.name = "clear",

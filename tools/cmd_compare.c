@@ -6,6 +6,7 @@
 #include "describe.h"
 #include "foreign.h"
 #include "json.h"
+#include "progress.h"
 
 static void print(const struct blm_comparison *c)
 {
@@ -42,7 +43,9 @@ static int run(int count, char **operands)
 
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	r = blm_compare(f[0], f[1], &c);
+	progress_end_of_call(r);
 	if (r < 0)
 		code = fail(r);
 	else if (json)
@@ -53,7 +56,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { json_option, foreign_option, maker_options, key_option,
+static const struct opt *const options[] = { json_option, progress_option, quiet_option,
+					     foreign_option, maker_options, key_option,
 					     store_option, NULL };
 
 const struct command cmd_compare = {

@@ -164,7 +164,9 @@ static int export_delta(const char *name, const char *old_name)
 	code = open_all(f, names, 2, false, BLM_STORE_READ);
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	r = blm_delta_make(f[0], f[1], &bytes, &len);
+	progress_end_of_call(r);
 	close_all(f, 2);
 	if (r < 0)
 		return fail(r);

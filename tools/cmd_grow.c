@@ -1,5 +1,6 @@
 /* cmd_grow.c - bloomery grow: make a filter twice as large, without its keys */
 #include "place.h"
+#include "progress.h"
 #include "values.h"
 
 static bool force;
@@ -18,7 +19,8 @@ static const struct opt grow_options[] = {
 	{ 0, "force", NULL, "also where the false-positive rate goes up", set_flag, &force },
 	{ 0 }
 };
-static const struct opt *const options[] = { grow_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { grow_options, progress_option, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_grow = {
 	.name = "grow",

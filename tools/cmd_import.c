@@ -2,6 +2,7 @@
 #include "foreign.h"
 #include "params.h"
 #include "place.h"
+#include "progress.h"
 #include "values.h"
 
 #include <errno.h>
@@ -39,10 +40,12 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	foreign.mode = params.mode;
+	progress_of_calls();
 	if (!strcmp(operands[0], "-"))
 		r = blm_import(&made, place.store, place.name, &foreign, read_stdin, NULL);
 	else
 		r = blm_import_file(&made, place.store, place.name, &foreign, operands[0]);
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	blm_close(made);
@@ -50,7 +53,8 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { foreign_option, maker_options, own_options,
-					     mode_option, key_option, store_option, NULL };
+					     mode_option, progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_import = {
 	.name = "import",

@@ -3,6 +3,7 @@
 #include "fit.h"
 #include "foreign.h"
 #include "place.h"
+#include "progress.h"
 #include "values.h"
 
 #include <errno.h>
@@ -23,7 +24,9 @@ static int show(const struct blm_filter *f)
 
 	if (r < 0)
 		return fail(r);
+	progress_of_calls();
 	r = blm_estimate(f, exact, &estimate);
+	progress_end_of_call(r);
 	if (r == -EOPNOTSUPP)
 		d.estimate = NULL;
 	else if (r < 0)
@@ -52,8 +55,9 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, json_option, foreign_option,
-					     maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, progress_option,
+					     quiet_option, foreign_option, maker_options,
+					     key_option, store_option, NULL };
 
 const struct command cmd_info = {
 	.name = "info",

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "params.h"
 #include "place.h"
+#include "progress.h"
 #include "stream.h"
 #include "values.h"
 
@@ -20,8 +21,10 @@ static int merge(struct blm_filter **from, size_t count)
 
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	r = blm_merge(&made, place.store, place.name, (const struct blm_filter *const *)from, count,
 		      params.mode);
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	warn_beyond(made, output);
@@ -48,8 +51,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, mode_option, key_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { own_options, mode_option, progress_option,
+					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_merge = {
 	.name = "merge",

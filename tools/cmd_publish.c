@@ -3,6 +3,7 @@
  * else
  */
 #include "params.h"
+#include "progress.h"
 #include "values.h"
 
 static bool writable;
@@ -22,8 +23,10 @@ static int run(int count, char **operands)
 		return code;
 	code = find_store(&store, BLM_STORE_CREATE);
 	if (code == DONE) {
+		progress_of_calls();
 		r = blm_store_publish(store, operands[1], f, params.mode,
 				      writable ? BLM_PUBLISH_WRITABLE : 0);
+		progress_end_of_call(r);
 		if (r < 0)
 			code = fail(r);
 	}
@@ -37,7 +40,8 @@ static const struct opt own[] = {
 	{ 0 }
 };
 
-static const struct opt *const options[] = { own, mode_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own, mode_option, progress_option, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_publish = {
 	.name = "publish",

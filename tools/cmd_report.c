@@ -2,6 +2,7 @@
 #include "apart.h"
 #include "overwrite.h"
 #include "place.h"
+#include "progress.h"
 #include "report.h"
 #include "terms.h"
 #include "values.h"
@@ -43,9 +44,11 @@ static void print_finding(void *context, const struct blm_finding *found)
 static int print_findings(const char *dir)
 {
 	size_t count = 0;
-	int64_t r = blm_store_verify(dir, takes_anyones() ? BLM_VERIFY_ANYONE : 0, print_finding,
-				     &count);
+	int64_t r;
 
+	progress_of_calls();
+	r = blm_store_verify(dir, takes_anyones() ? BLM_VERIFY_ANYONE : 0, print_finding, &count);
+	progress_end_of_call(-1);	/* the line at the end is of the whole report */
 	if (r < 0)
 		return FAILED;
 	if (count > REPORT_FINDINGS)
@@ -57,12 +60,19 @@ static int print_findings(const char *dir)
 static int verify(struct report *report)
 {
 	const char *arguments[] = { "bloomery", "report", "--findings", "--store", report->dir,
-				    takes_anyones() ? "--anyone" : NULL, NULL };
-	size_t bytes;
+				    NULL, NULL, NULL, NULL };
+	size_t bytes, at = 5;
 	FILE *out = open_memstream(&report->findings, &bytes);
 
 	if (!out)
 		return broken("out of memory");
+	if (takes_anyones())
+		arguments[at++] = "--anyone";
+	if (quiet)
+		arguments[at++] = "--quiet";
+	if (progress_wanted())
+		arguments[at++] = "--progress";
+	progress_hide();
 	report->verify_code = run_apart(arguments, out, &report->verify_signal);
 	return fclose(out) || !report_mark_found(report) ? broken("out of memory") : DONE;
 }
@@ -119,14 +129,20 @@ static int write_page(const struct report *report)
 
 static int make_page(struct report *report)
 {
-	int code = report_gather(report);
+	int code;
 
+	progress_begin(0);
+	progress_count_in("filters");
+	code = report_gather(report);
 	if (code == DONE && (full || report->data_bytes <= REPORT_BUDGET))
 		code = verify(report);
 	if (code == DONE)
 		code = write_page(report);
+	if (code == DONE)
+		progress_of("writing", report->count, report->count);
 	if (code == DONE && history)
 		code = add_to_history(report->store, report->pattern);
+	progress_end_of_call(code == DONE ? 0 : -1);
 	report_free(report);
 	return code;
 }
@@ -156,7 +172,8 @@ static int run(int count, char **operands)
 	return make_page(&report);
 }
 
-static const struct opt *const options[] = { own_options, store_option, NULL };
+static const struct opt *const options[] = { own_options, progress_option, quiet_option,
+					     store_option, NULL };
 
 const struct command cmd_report = {
 	.name = "report",

@@ -1,12 +1,14 @@
 /* cmd_seal.c - bloomery seal: make a filter read-only, with checksums */
 #include "place.h"
+#include "progress.h"
 
 static int run(int count, char **operands)
 {
 	return each_filter(operands, count, blm_seal);
 }
 
-static const struct opt *const options[] = { key_option, store_option, NULL };
+static const struct opt *const options[] = { progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_seal = {
 	.name = "seal",

@@ -1,12 +1,14 @@
 /* cmd_sync.c - bloomery sync: make what was added durable */
 #include "place.h"
+#include "progress.h"
 
 static int run(int count, char **operands)
 {
 	return each_filter(operands, count, blm_sync);
 }
 
-static const struct opt *const options[] = { key_option, store_option, NULL };
+static const struct opt *const options[] = { progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_sync = {
 	.name = "sync",

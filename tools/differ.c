@@ -8,6 +8,7 @@
 #include "json.h"
 #include "keys.h"
 #include "numbers.h"
+#include "progress.h"
 #include "stream.h"
 
 #include <math.h>
@@ -86,9 +87,12 @@ int print_difference(const struct blm_filter *a, const struct blm_filter *b)
 {
 	struct blm_value keys;
 	struct blm_plan plan;
-	int r = blm_difference_estimate(a, b, &keys);
 	struct blm_params params = BLM_PARAMS(.kind = "iblt");
+	int r;
 
+	progress_of_calls();
+	r = blm_difference_estimate(a, b, &keys);
+	progress_end_of_call(r);
 	if (r == 0) {
 		params.capacity = (uint64_t)fmin(0x1p63,
 						 fmax(1, ceil(keys.value + 3 * keys.error)));

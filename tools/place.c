@@ -2,6 +2,7 @@
 #include "place.h"
 #include "foreign.h"
 #include "numbers.h"
+#include "progress.h"
 #include "terms.h"
 #include "values.h"
 
@@ -290,6 +291,7 @@ static int one_filter(const char *name, int (*what)(struct blm_filter *f))
 
 	if (code != DONE)
 		return code;
+	progress_of_next_call();
 	r = what(f);
 	code = r < 0 ? fail(r) : DONE;
 	blm_close(f);
@@ -304,10 +306,12 @@ int each_filter(char **names, int count, int (*what)(struct blm_filter *f))
 
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	for (int i = 0; i < count; i++) {
 		int one = one_filter(names[i], what);
 
 		code = code == DONE ? one : code;
 	}
+	progress_end_of_call(code == DONE ? 0 : -1);
 	return code;
 }

@@ -27,6 +27,7 @@ static struct {
 	uint64_t total, keys, bytes;
 	uint64_t from;		/* of a call's bytes: done before `start` */
 	uint64_t most;		/* bytes of the last phase that had any */
+	uint64_t before;	/* ... of the calls before this one, together */
 } p;
 
 static double now(void)
@@ -46,7 +47,7 @@ void progress_begin(uint64_t total_bytes)
 	if (wanted && p.terminal)
 		p.last -= 1;
 	p.total = total_bytes;
-	p.from = p.most = 0;
+	p.from = p.most = p.before = 0;
 	p.shown = false;
 	p.phase = NULL;
 	p.unit = "keys";
@@ -81,6 +82,18 @@ static void show_on_terminal(const char *text, double part)
 		*bar ? "  " : "", columns > head ? (int)(columns - head - 1) : 0, text);
 }
 
+/* Of keys, or of what takes longer, such as whole filters. */
+static const char *show_speed(double rate)
+{
+	static char text[32];
+
+	if (rate < 1000 && (rate > 0 || strcmp(p.unit, "keys")))
+		snprintf(text, sizeof(text), "%.3g/s", rate);
+	else
+		snprintf(text, sizeof(text), "%.3g million/s", rate / 1e6);
+	return text;
+}
+
 /* How much, and how fast. */
 static void show_amount(char *to, size_t capacity, double seconds)
 {
@@ -92,11 +105,11 @@ static void show_amount(char *to, size_t capacity, double seconds)
 		snprintf(to, capacity, rate > 0 ? "%s  %s/s" : "%s", show_bytes(p.keys),
 			 show_bytes((uint64_t)rate));
 	else if (p.terminal)
-		snprintf(to, capacity, "%s %s  %.3g million/s", show_count(p.keys), p.unit,
-			 rate / 1e6);
+		snprintf(to, capacity, "%s %s  %s", show_count(p.keys), p.unit,
+			 show_speed(rate));
 	else
-		snprintf(to, capacity, "%llu %s  %.3g million/s", (unsigned long long)p.keys,
-			 p.unit, rate / 1e6);
+		snprintf(to, capacity, "%llu %s  %s", (unsigned long long)p.keys,
+			 p.unit, show_speed(rate));
 }
 
 static void show(double seconds)
@@ -159,6 +172,13 @@ void progress_of_calls(void)
 		blm_use_progress(told, NULL);
 }
 
+void progress_of_next_call(void)
+{
+	p.before += p.most;
+	p.most = 0;
+	p.phase = NULL;
+}
+
 void progress_hide(void)
 {
 	if (p.on && p.terminal && p.shown)
@@ -181,7 +201,7 @@ static void show_all(void)
 	else
 		fprintf(stderr, ", %.1f s", seconds);
 	if (seconds > 0 && p.unit)
-		fprintf(stderr, ", %.3g million/s", (double)p.keys / seconds / 1e6);
+		fprintf(stderr, ", %s", show_speed((double)p.keys / seconds));
 	else if (seconds > 0)
 		fprintf(stderr, ", %s/s", show_bytes((uint64_t)((double)p.most / seconds)));
 	fputs("\033[K\n", stderr);
@@ -191,6 +211,7 @@ void progress_end(void)
 {
 	if (p.on && !p.unit) {
 		blm_use_progress(NULL, NULL);
+		p.most += p.before;
 		if (!p.most) {
 			progress_hide();
 			p.on = false;

@@ -1,6 +1,7 @@
 /* report_gather.c - what a page about a store says, from the catalog, the files and the history */
 #include "describe.h"
 #include "numbers.h"
+#include "progress.h"
 #include "report.h"
 #include "../lib/base/escape.h"
 
@@ -153,6 +154,7 @@ static void sample_all(struct report *report)
 	for (size_t i = 0; i < report->count; i++) {
 		struct entry *e = &report->all[i];
 
+		progress_of("reading", i, report->count);
 		read += e->data_bytes < most ? e->data_bytes : most;
 		if (e->unread)
 			continue;

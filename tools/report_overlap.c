@@ -1,5 +1,6 @@
 /* report_overlap.c - how many keys the filters of one template share */
 #include "numbers.h"
+#include "progress.h"
 #include "report.h"
 
 #include <math.h>
@@ -53,11 +54,13 @@ static void print_cells(FILE *out, struct blm_filter **filters, const struct rel
 	struct blm_comparison c[REPORT_SIDE][REPORT_SIDE];
 	bool have[REPORT_SIDE][REPORT_SIDE] = { 0 };
 
-	for (size_t i = 0; i < group->count; i++)
+	for (size_t i = 0; i < group->count; i++) {
+		progress_of("comparing", i, group->count);
 		for (size_t j = i + 1; j < group->count; j++)
 			if (filters[i] && filters[j] && blm_compare(filters[i], filters[j],
 								   &c[i][j]) == 0)
 				have[i][j] = true;
+	}
 	for (size_t i = 0; i < group->count; i++) {
 		fprintf(out, "<tr><th scope=\"row\">%zu: <bdi>", i + 1);
 		html_short(out, group->all[i]->shown, 40);

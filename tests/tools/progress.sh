@@ -15,7 +15,20 @@ checking|verify ./bank
 splitting|split ./a --into 2 -o ./{}
 joining|join ./part.part-1-of-2 ./part.part-2-of-2 -o ./{}
 converting|convert ./counts ./{}
-folding|fold ./blocked --by 2 -o ./{}'
+folding|fold ./blocked --by 2 -o ./{}
+importing|import ./theirs ./{}
+copying|seal ./seal1 ./seal2
+copying|publish ./a {}
+checking|merge ./golomb ./golomb -o ./{}
+checking|sync ./a
+comparing|compare ./a ./b
+counting|info ./a --full
+comparing|diff ./counts ./counts --estimate
+doubling|grow ./double
+combining|advance ./hops ./hops
+writing|bank ./{} ./tiny
+comparing|export ./exact --delta ./before -o ./{}
+checking|apply ./before ./delta'
 
 filters()
 {
@@ -29,22 +42,32 @@ filters()
 	bloomery create ./tiny -n 10; bloomery bank ./bank ./tiny
 }
 
+more_filters()
+{
+	bloomery export ./small -o ./theirs; bloomery copy ./tiny ./seal1; bloomery copy ./tiny ./seal2
+	seq 1000 | bloomery build ./golomb -n 2000 -p 0.01 --kind golomb
+	bloomery create ./double -n 1000 --kind d-left --with spare=1
+	bloomery create ./hops -n 1000 --kind attenuated
+	seq 1000 > in; seq 1001 2000 > out; bloomery build ./exact in --not out; bloomery copy ./exact ./before
+	seq 1000 > more; seq 2001 2010 >> more; bloomery update ./exact --add more --not out; bloomery export ./exact --delta ./before -o ./delta
+}
+
 each_long_command_ends_with_bytes_and_rate() {
 	local phase command n=0
-	filters
+	filters; more_filters
 	while IFS='|' read -r phase command; do
 		n=$((n + 1))
 		# shellcheck disable=SC2086
 		bloomery ${command//\{\}/new$n} --progress 2> err > /dev/null || [ $? = 1 ]
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes)(  [0-9.]+ ([KMGT]iB|bytes)/s)?  100 %  0:00 left$' err || { echo "$command"; cat err; return 1; }
 	done <<< "$calls"
-	same $n 13
+	same $n 26
 }
 
 on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
 	local phase command n=0
 	no_terminal && return
-	filters
+	filters; more_filters
 	while IFS='|' read -r phase command; do
 		n=$((n + 1))
 		# shellcheck disable=SC2086
@@ -53,7 +76,20 @@ on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes), [0-9.]+ s(, [0-9.]+ ([KMGT]iB|bytes)/s)?$' <(sed -n '$p' err) || { echo "$command"; cat err; return 1; }
 		awk 'length > 59 { print; bad = 1 } END { exit bad }' err
 	done <<< "$calls"
-	same $n 13
+	same $n 26
+}
+
+the_last_line_is_about_all_calls_of_a_command() {
+	bloomery create ./a -m 800000 -k 3; bloomery create ./b -m 800000 -k 3
+	bloomery sync ./a ./b --progress 2> err; grep -q '^235.5 KiB  ' err || { cat err; return 1; }
+}
+
+a_report_says_how_many_filters_it_has_read() {
+	bloomery create a -n 100; bloomery create b -n 100; bloomery add a --key x
+	bloomery report -o page.html --progress 2> err; grep -Eq '^writing: 2 filters  [0-9.e+]+/s  100 %  0:00 left$' err || { cat err; return 1; }
+	no_terminal && return
+	python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" report -o page.html --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
+	grep -q '^reading: 0 filters' err; grep -q '^checking: ' err; grep -Eq '^2 filters, [0-9.]+ s' err
 }
 
 a_call_that_does_nothing_leaves_no_line() {
