@@ -63,7 +63,8 @@ void blm_let_size_signal(const struct blm_held_signal *held);
 /*
  * Signals that end the program wait for this thread from one to the other, for a step that would
  * leave something behind if it were cut. Those with a handler, and those that are ignored, are let
- * through. It must not last long: a wait in it asks whether one came.
+ * through. A handler for one time (SA_RESETHAND) counts as the end: it tidies up, and the program
+ * dies of the signal. It must not last long: a wait in it asks whether one came.
  */
 void blm_hold_end(sigset_t *ret_before);
 void blm_let_end(const sigset_t *before);

@@ -153,6 +153,38 @@ START_TEST(a_signal_that_somebody_else_holds_is_no_end)
 }
 END_TEST
 
+static volatile sig_atomic_t tidied;
+
+static void tidy_up(int number)
+{
+	(void)number;
+	tidied = 1;
+}
+
+static bool is_held_with(int flags)
+{
+	struct sigaction action = { .sa_handler = tidy_up, .sa_flags = flags }, first;
+	sigset_t before;
+	bool held;
+
+	ck_assert_int_eq(sigaction(SIGHUP, &action, &first), 0);
+	tidied = 0;
+	blm_hold_end(&before);
+	raise(SIGHUP);
+	held = !tidied && blm_end_came();
+	blm_let_end(&before);
+	ck_assert(tidied);
+	ck_assert_int_eq(sigaction(SIGHUP, &first, NULL), 0);
+	return held;
+}
+
+START_TEST(a_handler_for_one_time_is_an_end_and_others_are_none)
+{
+	ck_assert(is_held_with((int)SA_RESETHAND));
+	ck_assert(!is_held_with(0));
+}
+END_TEST
+
 START_TEST(the_number_of_the_boot_stays_the_same_and_is_odd)
 {
 	uint64_t first = blm_boot_number();
@@ -366,6 +398,7 @@ int main(void)
 	tcase_add_test(tc, what_fails_says_why);
 	tcase_add_test(tc, who_writes_past_the_limit_of_file_sizes_is_told_and_lives);
 	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
+	tcase_add_test(tc, a_handler_for_one_time_is_an_end_and_others_are_none);
 	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
 	tcase_add_loop_test(
