@@ -4,6 +4,7 @@
  */
 #include "progress.h"
 #include "numbers.h"
+#include "signals.h"
 #include "values.h"
 
 #include <sys/ioctl.h>
@@ -30,6 +31,21 @@ static struct {
 	uint64_t before;	/* ... of the calls before this one, together */
 } p;
 
+/* Is the cursor in the line? Read by the handler of a signal. */
+static volatile sig_atomic_t in_line;
+
+/* What the shell prints next begins a line of its own, and the last state stays to be seen. */
+static void end_line(void)
+{
+	ssize_t ignored;
+
+	if (!in_line)
+		return;
+	in_line = 0;
+	ignored = write(STDERR_FILENO, "\n", 1);
+	(void)ignored;
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -43,6 +59,8 @@ void progress_begin(uint64_t total_bytes)
 {
 	p.terminal = isatty(STDERR_FILENO);
 	p.on = wanted || (p.terminal && !quiet);
+	if (p.on && p.terminal)
+		say_when_killed(end_line);
 	p.begun = p.start = p.last = now();
 	if (wanted && p.terminal)
 		p.last -= 1;
@@ -78,6 +96,7 @@ static void show_on_terminal(const char *text, double part)
 
 	if (head + strlen(bar) + 2 + strlen(text) >= columns)
 		bar = "";
+	in_line = 1;
 	fprintf(stderr, "\r%s%s%s%s%.*s\033[K", p.phase ? p.phase : "", p.phase ? ": " : "", bar,
 		*bar ? "  " : "", columns > head ? (int)(columns - head - 1) : 0, text);
 }
@@ -183,6 +202,7 @@ void progress_hide(void)
 {
 	if (p.on && p.terminal && p.shown)
 		fputs("\r\033[K", stderr);
+	in_line = 0;
 }
 
 /* The line that stays on the terminal: the work done since the first phase began. */
@@ -205,6 +225,7 @@ static void show_all(void)
 	else if (seconds > 0)
 		fprintf(stderr, ", %s/s", show_bytes((uint64_t)((double)p.most / seconds)));
 	fputs("\033[K\n", stderr);
+	in_line = 0;
 }
 
 void progress_end(void)

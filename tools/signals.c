@@ -12,6 +12,7 @@
 static atomic_int stop;		/* the signal; looked at by all threads */
 static atomic_bool enough;
 static int wake[2] = { -1, -1 };
+static void (*last_words)(void);	/* NULL: none */
 
 static void wake_all(void)
 {
@@ -23,10 +24,32 @@ static void wake_all(void)
 	errno = before;
 }
 
-static void asked(int signal)
+/* A signal that kills. Its default action is restored, so that the sender sees that death. */
+static void killed(int number)
+{
+	if (last_words)
+		last_words();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void stop_for(int signal)
 {
 	stop = signal;
 	wake_all();
+}
+
+/* For one time, so that the library knows it for a death (blm_hold_end() in lib/file/os.h). */
+static void let_kill(int number)
+{
+	sigaction(number, &(struct sigaction){ .sa_handler = killed,
+					       .sa_flags = (int)SA_RESETHAND }, NULL);
+}
+
+static void asked(int number)
+{
+	stop_for(number);
+	let_kill(number);
 }
 
 /* A lock that another process keeps is not worth waiting for any more. */
@@ -39,7 +62,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 void catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = asked, .sa_flags = (int)SA_RESETHAND }, before;
+	struct sigaction action = { .sa_handler = asked }, before;
 
 	if (wake[0] >= 0 || pipe2(wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return;
@@ -56,7 +79,17 @@ void let_signals_kill(void)
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == asked)
-			signal(signals[i], SIG_DFL);
+			let_kill(signals[i]);
+}
+
+void say_when_killed(void (*words)(void))
+{
+	struct sigaction now;
+
+	last_words = words;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+			let_kill(signals[i]);
 }
 
 void block_signals(sigset_t *ret_before)
@@ -75,11 +108,6 @@ bool stopping(void)
 	return stop || enough;
 }
 
-void stop_for(int signal)
-{
-	asked(signal);
-}
-
 void stop_reading(void)
 {
 	enough = true;
@@ -93,8 +121,6 @@ int stop_descriptor(void)
 
 void die_if_stopped(void)
 {
-	if (!stop)
-		return;
-	signal(stop, SIG_DFL);
-	raise(stop);
+	if (stop)
+		killed(stop);
 }

@@ -11,6 +11,8 @@ void catch_signals(void);
  * ... and now the first one kills again: for long work that names no file until it is done
  */
 void let_signals_kill(void);
+/* What is called before a signal kills. It must be async-signal-safe; see signal-safety(7). */
+void say_when_killed(void (*words)(void));
 /*
  * For the threads that are started next: a signal must come to the first one, where it ends a
  * write() that waits. But those that a thread's own fault raises are its own.

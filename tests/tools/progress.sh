@@ -115,6 +115,31 @@ a_message_does_not_stand_in_the_line_of_progress() {
 	grep -q '^.\[Kbloomery: ./part.part-1-of-2.key: skipped' err
 }
 
+# SIGNAL WORD COMMAND...: it waits for the rest of `pipe` when the signal comes.
+killed_on_terminal()
+{
+	local signal=$1 word=$2 writer code=0
+	shift 2
+	rm -f pipe; mkfifo pipe
+	{ cat head; exec sleep 100; } > pipe & writer=$!
+	python3 "${0%/*}/on_terminal.py" --stderr --kill "$signal" "$word" "$BLOOMERY" "$@" --progress > err || code=$?
+	kill $writer; wait $writer || :
+	return $code
+}
+
+a_signal_leaves_a_line_that_has_its_end_and_kills() {
+	local signal code
+	no_terminal && return
+	bloomery create ./small -m 8000000 -k 3 --format redisbloom; bloomery export ./small -o whole; head -c 200000 whole > head
+	for signal in INT:130 TERM:143 HUP:129; do
+		code=0; killed_on_terminal "${signal%:*}" importing import pipe ./new || code=$?
+		same $code "${signal#*:}"; same "$(tail -c 1 err | od -An -c | tr -d ' ')" '\n'; same "$(tr '\r' '\n' < err | grep -c importing)" 1
+	done
+	bloomery create ./f -n 100000; seq 20000 > head
+	code=0; killed_on_terminal INT keys add ./f pipe || code=$?
+	same $code 130; same "$(tail -c 1 err | od -An -c | tr -d ' ')" '\n'; tr '\r' '\n' < err | grep -q '^[0-9,]* keys, .* s, '
+}
+
 text_on_a_terminal_has_no_progress_in_it() {
 	no_terminal && return
 	filters
