@@ -79,13 +79,14 @@ static void note(const struct blm_filter *f, const struct blm_input *in)
 }
 
 /* What a kind failed with, in words. */
-int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int r)
+int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int r, int64_t new)
 {
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this "
 			     "one; nothing that was in it is lost; %sblm_rebuild() makes a larger "
 			     "one from the keys", f->place.display,
-			     (unsigned long long)blm_counted_keys(view),
+			     (unsigned long long)blm_counted_keys(view)
+			     + (unsigned long long)new,
 				view->root.kind->grow ? "blm_grow() doubles it, or " : "");
 	/* of kinds that hold each key a few times: there is room for other keys */
 	if (r == -EMLINK)
@@ -141,10 +142,12 @@ static int run(struct blm_filter *f, struct blm_view *view, const struct blm_inp
 		r = blm_lone_begin(f, view);
 	if (r < 0)
 		return r;
-	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE))
+	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE)) {
 		r = blm_run_listed(f, view, in, what, ret_bits, ret_yes);
-	else
-		r = blm_change_word(f, view, blm_input_run(view, in, what, ret_bits, ret_yes));
+	} else {
+		r = blm_input_run(view, in, what, ret_bits, ret_yes);
+		r = blm_change_word(f, view, r, *ret_yes);
+	}
 	if (lone)
 		blm_lone_end(view);
 	return r;

@@ -10,8 +10,11 @@
 /* May this be done to the filter's kind? 0, or -EOPNOTSUPP with a message. */
 int blm_check_can(const struct blm_filter *f, const struct blm_view *view, enum blm_what what);
 
-/* Gives an error of a kind its message. Return: the error; 0 or more as it is. */
-int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int r);
+/*
+ * Gives an error of a kind its message. new: keys that the call has added so far, which the file
+ * does not count yet. Return: the error; 0 or more as it is.
+ */
+int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int r, int64_t new);
 
 /* The keys from the at-th on. */
 struct blm_input blm_input_from(const struct blm_input *in, size_t at);

@@ -25,7 +25,7 @@ static int64_t ask_all(const struct blm_filter *f, const struct blm_view *view,
 		return yes;
 	if (ret_bits)
 		say_maybe(ret_bits, in->count);
-	return blm_change_word(f, view, r);
+	return blm_change_word(f, view, r, 0);
 }
 
 int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, uint64_t *ret_bits)
@@ -144,7 +144,8 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 	int r = blm_check_can(f, view, BLM_GET);
 
 	if (r == 0)
-		r = blm_change_word(f, view, blm_input_run(view, &in, BLM_GET, ret_bits, &found));
+		r = blm_change_word(f, view, blm_input_run(view, &in, BLM_GET, ret_bits, &found),
+				    0);
 	return r < 0 ? r : found;
 }
 

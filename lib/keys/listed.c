@@ -9,6 +9,7 @@ struct giving {
 	const struct blm_key *keys;
 	uint64_t *given, *revoked;
 	const struct blm_when *when;
+	int64_t before;			/* keys that the call claimed before these */
 };
 
 /*
@@ -28,7 +29,7 @@ static int give(void *context, size_t i)
 		g->view->hasher.family->hash(&g->view->hasher, hashed.key, &hashed.hash);
 	r = root->kind->add(root, &hashed);
 	if (r < 0 && r != -EAGAIN && r != -EKEYREVOKED)
-		return blm_change_word(g->f, g->view, r);
+		return blm_change_word(g->f, g->view, r, g->before);
 	g->given[i / 64] |= UINT64_C(1) << i % 64;
 	if (r == -EKEYREVOKED)
 		g->revoked[i / 64] |= UINT64_C(1) << i % 64;
@@ -41,14 +42,15 @@ static int give(void *context, size_t i)
  */
 static int claim_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 			const struct blm_key *keys, const uint64_t *listed,
-			uint64_t *bits)
+			uint64_t *bits, int64_t before)
 {
 	const struct blm_kind *kind = view->root.kind;
 	uint64_t given[BLM_BATCH_WORDS], revoked[BLM_BATCH_WORDS] = { 0 };
-	struct giving giving = { f, view, keys, given, revoked, in->when };
+	struct giving giving = { f, view, keys, given, revoked, in->when, before };
 	int64_t yes;
-	int r = blm_change_word(f, view, blm_input_run(view, in, BLM_CLAIM, bits, &yes));
+	int r = blm_input_run(view, in, BLM_CLAIM, bits, &yes);
 
+	r = blm_change_word(f, view, r, before + yes);
 	if (r < 0) {
 		for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
 			bits[i] &= ~listed[i];
@@ -80,7 +82,7 @@ static int remove_others(struct blm_filter *f, struct blm_view *view, const stru
 		}
 	r = blm_change_word(f, view, blm_input_run(view, &(struct blm_input){ .keys = others,
 									      .count = count },
-						   BLM_REMOVE, answers, &yes));
+						   BLM_REMOVE, answers, &yes), 0);
 	for (size_t i = 0; i < count; i++)
 		bits[index[i] / 64] |= (answers[i / 64] >> i % 64 & 1) << index[i] % 64;
 	return r;
@@ -104,9 +106,10 @@ int blm_run_listed(struct blm_filter *f, struct blm_view *view, const struct blm
 		found = blm_allow_find(f, view, keys, some.count, listed);
 		if (found < 0)
 			r = (int)found;
+		else if (what == BLM_CLAIM)
+			r = claim_listed(f, view, &some, keys, listed, bits, *ret_yes);
 		else
-			r = (what == BLM_CLAIM ? claim_listed
-			     : remove_others)(f, view, &some, keys, listed, bits);
+			r = remove_others(f, view, &some, keys, listed, bits);
 		for (size_t i = 0; i < (some.count + 63) / 64; i++) {
 			if (ret_bits)
 				ret_bits[at / 64 + i] = bits[i];

@@ -471,6 +471,7 @@ START_TEST(of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed)
 	struct blm_kind small_kind = *view->root.kind;
 	struct blm_key keys[1000];
 	uint64_t bits[16], claimed = 0, counted;
+	char words[48];
 
 	small_kind.claim_many = NULL;
 	small_kind.claim = claim_while_there_is_space;
@@ -484,6 +485,8 @@ START_TEST(of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed)
 		ck_assert_int_eq((int)(bits[i / 64] >> i % 64 & 1), i < _i);
 		claimed += bits[i / 64] >> i % 64 & 1;
 	}
+	snprintf(words, sizeof(words), "is full: %d keys are in it", _i);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), words));
 	OK(blm_count(f, &counted, NULL));
 	ck_assert_uint_eq(counted, claimed);
 	ck_assert_int_eq((int)blm_claim_many(f, keys, 1, bits), -EXFULL);

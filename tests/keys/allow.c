@@ -313,6 +313,17 @@ START_TEST(a_listed_key_is_not_taken_out)
 }
 END_TEST
 
+/* Also the keys that the call added before it failed. */
+static void says_how_many_it_has(const struct blm_filter *f)
+{
+	char words[48];
+	uint64_t keys;
+
+	OK(blm_count(f, &keys, NULL));
+	snprintf(words, sizeof(words), "is full: %llu keys", (unsigned long long)keys);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), words));
+}
+
 START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 {
 	struct blacklist *b = begin("cuckoo");
@@ -328,6 +339,7 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 		keys[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]),
 								      "never%d", i) };
 	FAILS(blm_claim_many(b->f, keys, GIVEN, bits), -EXFULL);
+	says_how_many_it_has(b->f);
 	ck_assert_uint_eq(bits[0] & 1, 0);
 	FAILS(blm_claim_many(b->f, b->wrong, LISTED, bits), -EXFULL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "is full"));

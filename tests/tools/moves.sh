@@ -18,6 +18,7 @@ a_full_cuckoo_filter_says_so_and_loses_nothing() {
 	seq 2000 > keys
 	exits 2 bloomery add ./f keys; says 'is full'
 	n=$(info ./f | json 'j["keys"]')
+	says "./f: is full: $n keys are in it"
 	[ "$n" -ge 1000 ]
 	same "$(head -n "$n" keys | bloomery test -c ./f)" "$n"
 }
