@@ -3,6 +3,7 @@
 #include "kind/common/options.h"
 #include "view/view.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 static const char *name_of_kind(uint32_t id)
@@ -33,8 +34,38 @@ static const char *name_of_order(uint32_t order)
 	return name ? name : "?";
 }
 
+/* What differs, with both values, as far as there is room. */
+struct differences {
+	char text[96 + sizeof(", and 99 more")];
+	size_t used;
+	unsigned left_out;
+};
+
+static void note(struct differences *d, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void note(struct differences *d, const char *format, ...)
+{
+	const char *comma = d->used ? ", " : "";
+	char one[96];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(one, sizeof(one), format, ap);
+	va_end(ap);
+	if (d->used + strlen(comma) + strlen(one) < 96)
+		d->used += (size_t)sprintf(d->text + d->used, "%s%s", comma, one);
+	else
+		d->left_out++;
+}
+
+static void note_number(struct differences *d, const char *name, uint64_t a, uint64_t b)
+{
+	if (a != b)
+		note(d, "%s: %llu and %llu", name, (unsigned long long)a, (unsigned long long)b);
+}
+
 /* As what the option is that it comes from, if it does. */
-static void name_argument(char *ret, size_t bytes, int i, const struct blm_template_fields *a,
+static void note_argument(struct differences *d, int i, const struct blm_template_fields *a,
 			  const struct blm_template_fields *b)
 {
 	const struct blm_kind *kind = blm_kind_by_id(le32toh(a->kind));
@@ -44,68 +75,88 @@ static void name_argument(char *ret, size_t bytes, int i, const struct blm_templ
 	for (int j = 0; o && o->name && j < i; j++)
 		o++;
 	if (o && o->name)
-		snprintf(ret, bytes, "%s: %s and %s", o->name,
-			 blm_option_value_text(o, le64toh(a->args[i]), of_a),
-			 blm_option_value_text(o, le64toh(b->args[i]), of_b));
+		note(d, "%s: %s and %s", o->name,
+		     blm_option_value_text(o, le64toh(a->args[i]), of_a),
+		     blm_option_value_text(o, le64toh(b->args[i]), of_b));
 	else
-		snprintf(ret, bytes, "argument %d of the kind: %llu and %llu", i,
-			 (unsigned long long)le64toh(a->args[i]),
-			 (unsigned long long)le64toh(b->args[i]));
+		note(d, "argument %d of the kind: %llu and %llu", i,
+		     (unsigned long long)le64toh(a->args[i]),
+		     (unsigned long long)le64toh(b->args[i]));
 }
 
-/* The first field that differs, with both values, as a sentence; false if none does. */
-static bool difference(const struct blm_template_fields *a, const struct blm_template_fields *b,
-		       char *ret, size_t bytes)
+/* What the kind and the hash decide says nothing more where these differ. */
+static void note_scheme(struct differences *d, const struct blm_template_fields *a,
+			const struct blm_template_fields *b)
 {
-	const struct { const char *name; uint64_t a, b; bool hex; } numbers[] = {
-		{ "m", le64toh(a->cells), le64toh(b->cells), false },
-		{ "k", le32toh(a->probes), le32toh(b->probes), false },
-		{ "cell width", le32toh(a->cell_bits), le32toh(b->cell_bits), false },
-		{ "tweak", le64toh(a->tweak), le64toh(b->tweak), false },
-		{ "number of seeds", le32toh(a->seed_count), le32toh(b->seed_count), false },
-	};
+	bool same_kind = a->kind == b->kind, same_hash = a->family == b->family;
 
-	if (a->kind != b->kind)
-		return snprintf(ret, bytes, "kind: %s and %s", name_of_kind(a->kind),
-				name_of_kind(b->kind)), true;
-	if (a->family != b->family)
-		return snprintf(ret, bytes, "hash: %s and %s", name_of_family(a->family),
-				name_of_family(b->family)), true;
-	if (a->index_rule != b->index_rule)
-		return snprintf(ret, bytes, "index rule: %s and %s", name_of_rule(a->index_rule),
-				name_of_rule(b->index_rule)), true;
-	if (a->bit_order != b->bit_order)
-		return snprintf(ret, bytes, "bit order: %s and %s", name_of_order(a->bit_order),
-				name_of_order(b->bit_order)), true;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (numbers[i].a != numbers[i].b)
-			return snprintf(ret, bytes, "%s: %llu and %llu", numbers[i].name,
-					(unsigned long long)numbers[i].a,
-					(unsigned long long)numbers[i].b), true;
-	if (memcmp(a->key_id, b->key_id, 8))
-		return snprintf(ret, bytes, "key id: %016llx and %016llx",
-				(unsigned long long)be64toh(*(const uint64_t *)a->key_id),
-				(unsigned long long)be64toh(*(const uint64_t *)b->key_id)), true;
-	for (uint32_t i = 0; i < le32toh(a->seed_count); i++)
-		if (a->seeds[i] != b->seeds[i])
-			return snprintf(ret, bytes, "seed: %llu and %llu",
-					(unsigned long long)le64toh(a->seeds[i]),
-					(unsigned long long)le64toh(b->seeds[i])), true;
-	for (int i = 0; i < BLM_ARGS; i++)
+	if (!same_kind)
+		note(d, "kind: %s and %s", name_of_kind(a->kind), name_of_kind(b->kind));
+	if (!same_hash)
+		note(d, "hash: %s and %s", name_of_family(a->family), name_of_family(b->family));
+	if (same_kind && same_hash && a->index_rule != b->index_rule)
+		note(d, "index rule: %s and %s", name_of_rule(a->index_rule),
+		     name_of_rule(b->index_rule));
+	if (same_kind && a->bit_order != b->bit_order)
+		note(d, "bit order: %s and %s", name_of_order(a->bit_order),
+		     name_of_order(b->bit_order));
+}
+
+/*
+ * One of several seeds stands for all. The values are long, and say little beside another field, as
+ * do those of a key id.
+ */
+static void note_seeds(struct differences *d, const struct blm_template_fields *a,
+		       const struct blm_template_fields *b)
+{
+	uint32_t i = 0, count = le32toh(a->seed_count);
+
+	while (i < count && a->seeds[i] == b->seeds[i])
+		i++;
+	if (a->seed_count != b->seed_count || i == count)
+		return;
+	if (d->used)
+		note(d, "seed");
+	else
+		note_number(d, "seed", le64toh(a->seeds[i]), le64toh(b->seeds[i]));
+}
+
+static void find_differences(struct differences *d, const struct blm_template_fields *a,
+			     const struct blm_template_fields *b)
+{
+	*d = (struct differences){ .used = 0 };
+	note_scheme(d, a, b);
+	note_number(d, "m", le64toh(a->cells), le64toh(b->cells));
+	note_number(d, "k", le32toh(a->probes), le32toh(b->probes));
+	if (a->kind == b->kind)
+		note_number(d, "cell width", le32toh(a->cell_bits), le32toh(b->cell_bits));
+	for (int i = 0; a->kind == b->kind && i < BLM_ARGS; i++)
 		if (a->args[i] != b->args[i])
-			return name_argument(ret, bytes, i, a, b), true;
-	return false;
+			note_argument(d, i, a, b);
+	note_number(d, "tweak", le64toh(a->tweak), le64toh(b->tweak));
+	if (a->family == b->family)
+		note_number(d, "number of seeds", le32toh(a->seed_count), le32toh(b->seed_count));
+	note_seeds(d, a, b);
+	if (memcmp(a->key_id, b->key_id, 8) && d->used)
+		note(d, "key id");
+	else if (memcmp(a->key_id, b->key_id, 8))
+		note(d, "key id: %016llx and %016llx",
+		     (unsigned long long)be64toh(*(const uint64_t *)a->key_id),
+		     (unsigned long long)be64toh(*(const uint64_t *)b->key_id));
+	if (d->left_out)
+		d->used += (size_t)snprintf(d->text + d->used, sizeof(d->text) - d->used,
+					    ", and %u more", d->left_out);
 }
 
 int blm_check_parameters(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
 			 const char *shown_b)
 {
-	char reason[192];
+	struct differences d;
 
-	if (difference(&a->constant.template, &b->constant.template, reason, sizeof(reason)))
-		return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they differ in %s; %s",
-				shown_a,
-				shown_b, reason, kind_takes_keys(a->root.kind)
+	find_differences(&d, &a->constant.template, &b->constant.template);
+	if (d.used)
+		return blm_fail(-EMEDIUMTYPE, "%s and %s differ in %s; %s", shown_a, shown_b,
+				d.text, kind_takes_keys(a->root.kind)
 				? "blm_template() makes filters that combine"
 				: "build filters that are to be merged with one capacity, rate, "
 				"options and seed");

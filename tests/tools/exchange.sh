@@ -250,7 +250,7 @@ a_filter_is_made_for_another_program_read_back_and_asked_as_it_is() {
 	bloomery info again --json | holds 'j["origin"] == "bip37" and j["scheme"] == "own" and j["tweak"] == "7" and j["m"] == 424'
 	bloomery create g --format guava -n 100; bloomery info g --json | holds 'j["scheme"] == "guava-64" and j["bit_order"] == "big-endian words"'
 	bloomery info g > text; grep -q 'bit order *big-endian words' text; grep -q 'scheme *guava-64' text
-	exits 2 bloomery union g spv -o none; says 'they differ in hash'
+	exits 2 bloomery union g spv -o none; says 'differ in hash: murmur3-x64-128 and murmur3-bip37'
 	exits 2 bloomery export spv --format guava; says 'which guava does not know'
 	exits 2 bloomery import spv.bin none --format neo; says 'goes on after'
 	exits 2 bloomery import spv.bin none; says '--format'

@@ -115,4 +115,12 @@ counters_tell_best_how_many_keys_differ() {
 	bloomery compare ./a ./b | grep -q '^in one alone'
 }
 
+all_that_filters_differ_in_is_named() {
+	bloomery create ./a --kind classic -m 1000 -k 3; bloomery create ./b --kind classic -m 2000 -k 4
+	bloomery create ./c --kind classic -n 1g --sparse; bloomery create ./d --kind split-block -n 9g --hash siphash --sparse
+	exits 2 bloomery union ./a ./b -o ./new; says './a and ./b differ in m: 1000 and 2000, k: 3 and 4, seed; `bloomery template` makes filters that combine'
+	exits 2 bloomery intersect ./c ./d -o ./new; says 'kind: classic and split-block'; says 'hash: xxh3 and siphash'; says ' more; '
+	[ "$(wc -c < exits.err)" -le 200 ]
+}
+
 prove_all
