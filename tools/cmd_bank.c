@@ -4,6 +4,7 @@
 #include "place.h"
 #include "progress.h"
 #include "source.h"
+#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -162,6 +163,8 @@ static int run(int count, char **operands)
 	if (!fps == (count == 1))
 		return misuse("bank: either filters, or --fps and a file, or --to-fps, or --list");
 	r = blm_bank_begin(&build, operands[0], replace, mode);
+	if (r == -EEXIST && !replace)
+		return broken("%s; --force replaces a bank", own_terms(blm_error_message()));
 	if (r < 0)
 		return fail(r);
 	progress_of_calls();

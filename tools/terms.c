@@ -54,6 +54,7 @@ static const struct { const char *library, *program; } terms[] = {
 	{ "blm_params.options", "--with" },
 	{ "blm_params.probes", "-k" },
 	{ "blm_params.rate", "-p" },
+	{ "blm_params.replace", "--force" },
 	{ "blm_params.scheme", "--scheme" },
 	{ "blm_params.secret", "--key-file" },
 	{ "blm_params.seeds", "--seed" },

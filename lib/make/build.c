@@ -30,7 +30,7 @@ static int set_place(struct blm_build *b, struct blm_store *store, const char *n
 	if (!b->replace) {
 		b->place = place;
 		/* before any space is taken; the naming itself looks again */
-		return blm_place_is_taken(&b->place);
+		return blm_say_replaceable(blm_place_is_taken(&b->place));
 	}
 	r = blm_place_follow(&b->place, &place);
 	blm_place_clear(&place);
@@ -342,7 +342,8 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 				     b->place.display);
 	}
 	if (r == 0)
-		r = b->replace ? put_over(b) : blm_staged_publish(&b->staged, &b->place, NULL);
+		r = b->replace ? put_over(b)
+			: blm_say_replaceable(blm_staged_publish(&b->staged, &b->place, NULL));
 	if (r == 0) {
 		blm_buffer_pool_end(&b->pool);
 		r = blm_staged_handle(ret, &b->staged, &b->place, NULL);

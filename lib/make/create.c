@@ -211,7 +211,7 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
 			     "(blm_split())");
 	if (r == 0)
 		r = p.replace ? make_or_replace(ret, store, name, &spec)
-			: blm_make(ret, store, name, &spec, NULL, NULL);
+			: blm_say_replaceable(blm_make(ret, store, name, &spec, NULL, NULL));
 	blm_hidden_free(secret);
 	return r;
 }

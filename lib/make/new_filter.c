@@ -309,6 +309,11 @@ void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent)
 	blm_handle_free(lent);
 }
 
+int blm_say_replaceable(int r)
+{
+	return r == -EEXIST ? blm_fail_more(r, "; blm_params.replace replaces a filter") : r;
+}
+
 int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 	     const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context)

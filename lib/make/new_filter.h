@@ -96,6 +96,9 @@ void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent);
 int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place,
 		      const uint8_t *secret);
 
+/* More words for -EEXIST, of a call that can replace a filter. Return: the error; 0 as it is. */
+int blm_say_replaceable(int r);
+
 /*
  * Make a new filter at (store, name): stage, fill(), publish, handle. fill NULL: it stays empty.
  * For a name that is taken: -EEXIST.

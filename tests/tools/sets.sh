@@ -123,4 +123,15 @@ all_that_filters_differ_in_is_named() {
 	[ "$(wc -c < exits.err)" -le 200 ]
 }
 
+a_name_that_is_taken_names_force_where_there_is_one() {
+	local taken='exists already; choose another name, or delete it first' command
+	bloomery create ./a -n 100; bloomery bank ./bank ./a
+	for command in 'create ./a -n 5' 'build ./a --key x' 'build ./a --key x --kind golomb'; do
+		# shellcheck disable=SC2086
+		exits 2 bloomery $command; says "./a: $taken; --force replaces a filter"; bloomery $command --force
+	done
+	exits 2 bloomery bank ./bank ./a; says "./bank: $taken; --force replaces a bank"
+	exits 2 bloomery copy ./bank ./a; not says '--force'
+}
+
 prove_all
