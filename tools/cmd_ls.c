@@ -21,11 +21,11 @@ static const struct opt own_options[] = {
 };
 
 /*
- * Columns that a window has no room for are left out: the bar first, then the time, then the
+ * Columns that a window has no room for are left out: the time first, then the bar, then the
  * capacity. Outside a window all but the bar are there, and numbers have no commas, for programs
  * that read them.
  */
-enum { WITH_CAPACITY = 100, WITH_TIME = 120, WITH_BAR = 140, BAR = 12, LEAST_NAME = 12 };
+enum { WITH_CAPACITY = 100, WITH_BAR = 120, WITH_TIME = 140, BAR = 12, LEAST_NAME = 12 };
 
 struct seen {
 	unsigned width;			/* 0: no window */

@@ -116,7 +116,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
 	same "$(grep ' crawl$' 80)" "blocked                $keys     $full    0.001   22.0 KiB  crawl"
 	same "$(sed -n 1p 100)" 'kind                  keys         capacity  full     rate       size  name'
 	grep -q ' 1,234,567 ' 100; grep -q 'nnn[.][.][.]$' 80; not grep -q '[.][.][.]$' 200
-	grep -q created 120; not grep -q created 100
+	grep -q '#####' 120; not grep -q '#####' 100; grep -q created 200; not grep -q created 120
 	bloomery ls -l > none
 	same "$(awk '$NF == "crawl" { print $2, $3, $4, $5 }' none)" "$keys 1000 $full 0.001"
 	grep -q ' 1234567 ' none; not grep -q '[.][.][.]$' none

@@ -132,10 +132,10 @@ bars_say_how_full_a_filter_is() {
 	bloomery create half -n 100; seq 1000 | bloomery add half 2> warning; keys=$(bloomery info half --json | json 'j["keys"]')
 	bloomery create grows -n 10 --kind scalable
 	seq 200 | bloomery build fixed -n 400 --kind classic
-	python3 "${0%/*}/on_terminal.py" --columns 80,139,140 "$BLOOMERY" info half fixed grows
+	python3 "${0%/*}/on_terminal.py" --columns 80,119,120 "$BLOOMERY" info half fixed grows
 	same "$(sed -n 's/^  full *//p' 80)" "$(printf '[%s> %d %%\n[%s%s] 50 %%' "$(printf '#%.0s' {1..40})" "$keys" "$(printf '#%.0s' {1..20})" "$(printf '.%.0s' {1..20})")"
-	python3 "${0%/*}/on_terminal.py" --columns 80,139,140 "$BLOOMERY" ls -l
-	grep -q '50% \[######[.]\{6\}\] ' 140; grep -q '% \[############> ' 140; not grep -q '\[' 139
+	python3 "${0%/*}/on_terminal.py" --columns 80,119,120 "$BLOOMERY" ls -l
+	grep -q '50% \[######[.]\{6\}\] ' 120; grep -q '% \[############> ' 120; not grep -q '\[' 119
 	not grep -q '\[' <(bloomery info half; bloomery ls -l)
 }
 
