@@ -2296,10 +2296,10 @@ BLM_API void blm_use_threads(unsigned threads);
  * bytes, and total is 0 where it is not known
  *
  * It is called when a phase begins, then each time that a piece of the data is done, which is about
- * every 64 KiB to 8 MiB. These calls report: blm_advance(), blm_bank_finish(), blm_bank_verify(),
- * blm_combine(), blm_combine_into(), blm_compare(), blm_convert(), blm_copy(), blm_delta_apply(),
- * blm_delta_make(), blm_difference_estimate(), blm_estimate(), blm_export(), blm_fold(),
- * blm_grow(), blm_import(), blm_join_part(), blm_merge(), blm_seal(), blm_split(),
+ * every 64 KiB to 8 MiB. These calls report: blm_advance(), blm_bank_finish(), blm_bank_similar(),
+ * blm_bank_verify(), blm_combine(), blm_combine_into(), blm_compare(), blm_convert(), blm_copy(),
+ * blm_delta_apply(), blm_delta_make(), blm_difference_estimate(), blm_estimate(), blm_export(),
+ * blm_fold(), blm_grow(), blm_import(), blm_join_part(), blm_merge(), blm_seal(), blm_split(),
  * blm_store_publish(), blm_store_verify(), blm_sync(), blm_update_finish(), blm_verify(), and the
  * variants of export and import. All others report only when they copy the data of a filter, or
  * write a new file to the disk. A build has a function of its own: struct blm_build_options,

@@ -1,6 +1,7 @@
 /* cmd_similar.c - bloomery similar: what in a bank is most like a filter, or like one of its own */
 #include "bank.h"
 #include "place.h"
+#include "progress.h"
 #include "values.h"
 
 static const char *id, *measure;
@@ -67,7 +68,9 @@ static int search(const struct blm_bank *bank, const char *name, const struct bl
 	hits = calloc(capacity, sizeof(*hits));
 	query = malloc(info.row_bytes);
 	code = hits && query ? read_query(bank, name, query) : broken("similar: out of memory");
+	progress_of_calls();
 	found = code == DONE ? blm_bank_similar(bank, query, how, hits, capacity) : 0;
+	progress_end_of_call(found);
 	if (found < 0)
 		code = fail(found);
 	for (int64_t i = 0; code == DONE && i < found; i++)
@@ -99,7 +102,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, json_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, progress_option,
+					     quiet_option, store_option, NULL };
 
 const struct command cmd_similar = {
 	.name = "similar",

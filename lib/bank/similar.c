@@ -10,6 +10,7 @@
  */
 #include "bank/bank.h"
 #include "file/sigbus.h"
+#include "base/phase.h"
 
 #include <math.h>
 
@@ -148,20 +149,26 @@ static bool allows_enough(const struct search *s, double most)
 	return most >= needed * (1 - 1e-9);
 }
 
+enum { REPORT_EVERY = 4096 };	/* rows */
+
+/* How many rows were read. The phase is at most the whole bank, and mostly ends before. */
 static uint64_t search(struct search *s, const uint64_t *bits)
 {
 	uint64_t up = first_with(s->bank, s->ones), down = up;
 
-	for (;;) {
+	BLM_PHASE("searching", s->bank->rows * s->bank->row_bytes);
+	while (down || up < s->bank->rows) {
 		double above = up < s->bank->rows ? most_of(s, up) : -1, below = down
 			? most_of(s, down - 1) : -1;
 
 		if (!allows_enough(s, fmax(above, below)))
-			return up - down;
+			break;
 		look_at(s, above >= below ? up++ : --down, bits);
-		if (!down && up == s->bank->rows)
-			return up;
+		if ((up - down) % REPORT_EVERY == 0)
+			blm_phase_at((up - down) * s->bank->row_bytes);
 	}
+	blm_phase_at((up - down) * s->bank->row_bytes);
+	return up - down;
 }
 
 static int choose(struct search *s, const struct blm_likeness *how)

@@ -27,6 +27,7 @@ comparing|diff ./counts ./counts --estimate
 doubling|grow ./double
 combining|advance ./hops ./hops
 writing|bank ./{} ./tiny
+searching|similar ./bank ./tiny --top 1
 comparing|export ./exact --delta ./before -o ./{}
 checking|apply ./before ./delta'
 
@@ -61,7 +62,7 @@ each_long_command_ends_with_bytes_and_rate() {
 		bloomery ${command//\{\}/new$n} --progress 2> err > /dev/null || [ $? = 1 ]
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes)(  [0-9.]+ ([KMGT]iB|bytes)/s)?  100 %  0:00 left$' err || { echo "$command"; cat err; return 1; }
 	done <<< "$calls"
-	same $n 26
+	same $n 27
 }
 
 on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
@@ -76,7 +77,7 @@ on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes), [0-9.]+ s(, [0-9.]+ ([KMGT]iB|bytes)/s)?$' <(sed -n '$p' err) || { echo "$command"; cat err; return 1; }
 		awk 'length > 59 { print; bad = 1 } END { exit bad }' err
 	done <<< "$calls"
-	same $n 26
+	same $n 27
 }
 
 the_last_line_is_about_all_calls_of_a_command() {
