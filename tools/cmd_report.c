@@ -8,7 +8,6 @@
 #include "values.h"
 
 #include <limits.h>
-#include <sys/stat.h>
 
 static const char *file, *history;
 static bool full, findings;
@@ -89,14 +88,6 @@ static int add_to_history(struct blm_store *store, const char *pattern)
 	code = history_add(history, &looks);
 	looks_free(&looks);
 	return code;
-}
-
-static unsigned usual_mode(void)
-{
-	mode_t mask = umask(077);
-
-	umask(mask);
-	return 0666 & ~mask;
 }
 
 struct page {

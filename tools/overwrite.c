@@ -31,6 +31,14 @@ bool overwrites(const char *file, const char *other)
 					&& a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
+unsigned usual_mode(void)
+{
+	mode_t mask = umask(077);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
 int overwrite_file(const char *file, unsigned mode,
 		   void (*print)(FILE *out, const void *context), const void *context)
 {

@@ -130,4 +130,24 @@ a_file_that_is_made_or_replaced_writes_through_no_link() {
 	done
 }
 
+a_run_over_a_corpus_writes_through_no_link() {
+	local dedup
+	echo '{"text":"a"}' > docs; : > keys
+	if not bloomery corpus count --by ngram docs > no-json 2>&1; then
+		echo "# SKIP $(< no-json)"
+		return
+	fi
+	victims; mark
+	for sort in $sorts; do
+		rm -rf f f.claims clean report*; mkdir clean; dedup="corpus dedup -F ./f --create -n 10 -p 0.01 -o clean --report report docs"
+		put report.part $sort; ends "$BLOOMERY" $dedup; same $code 0; [ -f report ] && [ ! -L report ]
+		put report $sort; named=report; fails "$BLOOMERY" $dedup
+		rm -rf f f.claims clean report*; mkdir clean; put clean/.docs.part $sort; named=clean/.docs.part
+		if [ $sort = folder ]; then fails "$BLOOMERY" $dedup; continue; fi
+		ends "$BLOOMERY" $dedup; same $code 0; [ -f clean/docs ] && [ ! -L clean/docs ] && [ ! -e clean/.docs.part ]
+		untouched
+	done
+	rm -rf f f.claims clean; mkdir clean; ln victims/text clean/.docs.part; ends "$BLOOMERY" $dedup; same $code 0; untouched
+}
+
 prove_all

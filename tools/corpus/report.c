@@ -1,8 +1,8 @@
 /* report.c - the counts of each input are kept until all are done, then written in one step */
 #include "report.h"
 #include "../json.h"
+#include "../overwrite.h"
 
-#include <errno.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -84,30 +84,30 @@ static bool is_page(const char *path)
 	return length > 5 && !strcmp(path + length - 5, ".html");
 }
 
-int corpus_report_write(const char *path, const char *verb, const struct run *run)
-{
-	FILE *was = stdout, *file;
-	char *part;
-	int code = DONE;
+struct written {
+	const char *path, *verb;
+	const struct run *run;
+};
 
-	if (asprintf(&part, "%s.part", path) < 0)
-		return broken("out of memory for the report");
-	file = fopen(part, "we");
-	if (file && is_page(path)) {
-		corpus_print_page(file, verb, run, entries, entry_count);
-	} else if (file) {
-		stdout = file;		/* where the writer of JSON puts it */
-		put_all(verb, run);
+/* A failed write marks `out`, so overwrite_file() reports it. */
+static void print_report(FILE *out, const void *context)
+{
+	const struct written *w = context;
+	FILE *was = stdout;
+
+	if (is_page(w->path)) {
+		corpus_print_page(out, w->verb, w->run, entries, entry_count);
+	} else {
+		stdout = out;		/* where the writer of JSON puts it */
+		put_all(w->verb, w->run);
 		stdout = was;
 	}
-	if (!file || (fflush(file) | fsync(fileno(file))) != 0 || ferror(file))
-		code = broken("--report %s: %s", path, strerror(errno));
-	if (file && fclose(file) != 0 && code == DONE)
-		code = broken("--report %s: %s", path, strerror(errno));
-	if (code == DONE && rename(part, path) < 0)
-		code = broken("--report %s: %s", path, strerror(errno));
-	if (code != DONE && file)
-		unlink(part);
-	free(part);
-	return code;
+	if (fflush(out) == 0)
+		fsync(fileno(out));
+}
+
+int corpus_report_write(const char *path, const char *verb, const struct run *run)
+{
+	return overwrite_file(path, usual_mode(), print_report,
+			      &(struct written){ path, verb, run });
 }

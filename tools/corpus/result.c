@@ -44,7 +44,9 @@ static int start(struct result *r, const char *packing)
 	r->state = r->packer ? r->packer->start() : NULL;
 	if (!r->part || !r->packed || (r->packer && !r->state))
 		return broken("out of memory");
-	r->fd = open(r->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	/* A killed run left it; or it is a link, a pipe or a second name of another file. */
+	unlink(r->part);
+	r->fd = open(r->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	return r->fd < 0 ? broken("%s: %s", r->part, strerror(errno)) : DONE;
 }
 
