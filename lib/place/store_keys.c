@@ -1,4 +1,5 @@
 /* store_keys.c - secrets in keys/ of a store: a file each, until no filter needs it (keyring.c) */
+#include "base/secret_memory.h"
 #include "file/mapping.h"
 #include "file/os.h"
 #include "place/keyring.h"
@@ -131,6 +132,23 @@ static bool any_needs(const struct blm_store *s, const uint8_t key_id[8])
 	return needed;
 }
 
+/* A file that was put under the name of another may be the only copy of that secret. */
+static bool is_of_another(int keys, const char *name, const uint8_t key_id[8])
+{
+	int fd = openat(keys, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	uint8_t *secret = blm_hidden_new(BLM_SECRET_BYTES);
+	struct blm_secrets text = { .chars = NULL };
+	bool any = true, whole = secret && fd >= 0 && blm_read_secrets(fd, &text) == 0;
+	bool found = whole && blm_find_secret(&text, key_id, secret, &any) >= 0;
+
+	blm_hidden_free(text.chars);
+	blm_hidden_free(secret);
+	blm_wipe_stack();
+	if (fd >= 0)
+		close(fd);
+	return secret ? whole && any && !found : true;
+}
+
 void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 {
 	static const uint8_t none[8];
@@ -143,7 +161,8 @@ void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	if (blm_lock_keys(s, LOCK_EX, &fd) == 0 && fd >= 0) {
 		sodium_bin2hex(name, sizeof(name), key_id, 8);
-		if (!any_needs(s, key_id) && unlinkat(fd, name, 0) == 0)
+		if (!any_needs(s, key_id) && !is_of_another(fd, name, key_id)
+		    && unlinkat(fd, name, 0) == 0)
 			fsync(fd);
 		close(fd);
 	}

@@ -183,6 +183,30 @@ START_TEST(a_filter_whose_secret_is_lost_is_dropped)
 }
 END_TEST
 
+/* Where the keys are exchanged, the file of a dropped filter's name has the other one's secret. */
+START_TEST(a_drop_deletes_no_secret_of_another_filter)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	char first[512], second[512];
+
+	make_keyed(store, "a", given);
+	files_in("s/keys", first);
+	make_keyed(store, "b", other);
+	ck_assert_int_eq(rename(first, "kept"), 0);
+	files_in("s/keys", second);
+	ck_assert_int_eq(rename(second, first), 0);
+	ck_assert_int_eq(rename("kept", second), 0);
+	OK(blm_store_drop(store, "a"));
+	ck_assert_int_eq(secrets(), 2);
+	ck_assert_int_eq(rename(first, second), 0);
+	ck_assert(holds(store, "b", "b"));
+	finds_nothing();
+	OK(blm_store_drop(store, "b"));
+	ck_assert_int_eq(secrets(), 0);
+	blm_store_close(store);
+}
+END_TEST
+
 START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -316,6 +340,7 @@ int main(void)
 		tc, a_file_that_the_catalog_does_not_know_or_that_is_damaged_keeps_its_secret, 0,
 		2);
 	tcase_add_test(tc, a_filter_whose_secret_is_lost_is_dropped);
+	tcase_add_test(tc, a_drop_deletes_no_secret_of_another_filter);
 	tcase_add_loop_test(tc, what_is_no_file_of_a_secret_is_none_and_is_told_of, 0, 3);
 	tcase_add_test(tc,
 		       makers_droppers_and_readers_of_one_secret_do_not_take_it_from_each_other);
