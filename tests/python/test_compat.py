@@ -38,6 +38,14 @@ class Compat(unittest.TestCase):
         with self.assertWarnsRegex(RuntimeWarning, 'may differ in another process'):
             BloomFilter.open('shared.bloom').add(object)
 
+    def test_a_nan_is_told_to_differ_between_processes(self):
+        shared = BloomFilter(100, 1e-6, 'shared.bloom')
+        for key in float('nan'), complex(0, float('nan')):
+            with self.assertWarnsRegex(RuntimeWarning, 'may differ in another process'):
+                shared.add(key)
+        shared.add(('t', float('nan')))     # as text, which is the same everywhere
+        self.assertIn(('t', float('nan')), shared)
+
     def test_pickling_keeps_every_key(self):
         f = BloomFilter(1001, 0.013, hash_seeds=[1, 2, 3])
         f.update(map(str, range(900)))

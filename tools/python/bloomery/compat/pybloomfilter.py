@@ -9,7 +9,7 @@
 The file is Bloomery's; to_base64("pybloomfiltermmap") and export() make pybloomfiltermmap's. Where the original loses
 keys or counts, this does not: writers share a file, `len` is kept in it, and pickling keeps every key.
 Keys are str (UTF-8), bytes, numbers (8 bytes of their hash(), which is the same in every process), and tuples of these.
-Another object is a key by its hash(), which can differ between processes: a file gives a RuntimeWarning for it.
+Another object, and a NaN, is a key by its hash(), which can differ between processes: a file gives a RuntimeWarning for it.
 """
 import array
 import os
@@ -40,7 +40,7 @@ def _bytes(key: Any, shared: bool) -> Any:
         return key
     if isinstance(key, memoryview):
         return key.tobytes()
-    if isinstance(key, (int, float, complex)):
+    if isinstance(key, (int, float, complex)) and key == key:  # a NaN differs from itself, and its hash() is its address
         return hash(key)  # 8 bytes, the same in every process, as the original has it
     if key is None or type(key) is tuple and _is_stable(key):
         return repr(key)
