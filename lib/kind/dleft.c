@@ -293,6 +293,21 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 
 /* ---- Changes ---- */
 
+/* Has each cell of the key's four buckets its fingerprint, as often as a cell can count? */
+static bool is_full_of(const struct blm_part *part, const struct print *print)
+{
+	struct bucket b;
+
+	for (unsigned i = 0; i < TABLES; i++) {
+		load_bucket(part, bucket_in(&part->shape, i, print), &b);
+		for (unsigned cell = 0; cell < CELLS; cell++)
+			if (count_in(&b, cell) != COUNT_MAX
+			    || remainder_in(&part->shape, &b, cell) != print->remainder)
+				return false;
+	}
+	return true;
+}
+
 static int add_print(struct blm_part *part, const struct print *print)
 {
 	const struct reader r = reader_of(part);
@@ -320,6 +335,8 @@ static int add_print(struct blm_part *part, const struct print *print)
 			empty = (unsigned)__builtin_ctzll(~used & IN_USE) / COUNT_BITS;
 		}
 	}
+	if (least == CELLS && is_full_of(part, print))
+		return blm_fail(-EMLINK, "the four buckets of a key are full of it");
 	if (least == CELLS)
 		return blm_fail(-EXFULL, "the four buckets of a key are full");
 	set_remainder(part, bucket, empty, print->remainder);

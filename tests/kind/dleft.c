@@ -121,6 +121,26 @@ START_TEST(a_key_comes_out_as_often_as_it_was_added)
 }
 END_TEST
 
+START_TEST(a_key_that_has_all_of_its_cells_does_not_make_the_filter_full)
+{
+	struct blm_filter *f = make(1000, 1e-6, NULL);
+
+	/* four buckets of eight cells, which count to three */
+	for (int i = 0; i < 4 * 8 * 3; i++)
+		ck_assert_int_eq(blm_add(f, "key", 3), 1);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(blm_add(f, "key", 3), -EXFULL);
+		ck_assert_msg(strstr(blm_error_message(), "this key is in it as often as a d-left"),
+			      "%s", blm_error_message());
+	}
+	ck_assert_int_eq(blm_claim(f, "key", 3), 0);
+	for (int i = 0; i < 4 * 8 * 3; i++)
+		ck_assert_int_eq(blm_remove(f, "key", 3), 1);
+	ck_assert(!blm_contains(f, "key", 3));
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(it_doubles_without_its_keys_and_loses_none_of_them)
 {
 	struct blm_filter *f = make(30000, 0.001, "spare=3"), *reader;
@@ -297,6 +317,7 @@ int main(void)
 	tcase_add_test(tc, small_ones_take_their_capacity);
 	tcase_add_test(tc, what_is_removed_is_gone_and_what_is_not_stays);
 	tcase_add_test(tc, a_key_comes_out_as_often_as_it_was_added);
+	tcase_add_test(tc, a_key_that_has_all_of_its_cells_does_not_make_the_filter_full);
 	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none_of_them);
 	tcase_add_test(tc, without_spare_bits_doubling_must_be_forced_and_doubles_the_rate);
 	tcase_add_test(tc, with_the_shortest_remainders_it_does_not_double_even_if_forced);
