@@ -14,6 +14,16 @@ struct job {
 	uint64_t found;
 };
 
+/* Readers that keep numbers as doubles round numbers above 2^53; 2^53 may be a rounded one. */
+static void print_object(FILE *out, const struct batch *batch, size_t i, uint64_t value)
+{
+	const char *quote = value >> 53 ? "\"" : "";
+
+	answer_begin(out, &batch->keys[i], &batch->lines[i]);
+	fprintf(out, ",\"value\":%s%llu%s", quote, (unsigned long long)value, quote);
+	answer_end(out);
+}
+
 static int print_values(const struct batch *batch, const uint64_t *values)
 {
 	char *text = NULL;
@@ -27,9 +37,7 @@ static int print_values(const struct batch *batch, const uint64_t *values)
 		if (!(batch->bits[i / 64] >> i % 64 & 1))
 			continue;
 		if (json) {
-			answer_begin(out, &batch->keys[i], &batch->lines[i]);
-			fprintf(out, ",\"value\":%llu", (unsigned long long)values[i]);
-			answer_end(out);
+			print_object(out, batch, i, values[i]);
 			continue;
 		}
 		fwrite(batch->lines[i].bytes, 1, batch->lines[i].len, out);

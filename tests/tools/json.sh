@@ -120,6 +120,12 @@ for line in sys.stdin:
         sys.stdout.buffer.write(bytes.fromhex(o[name + "_hex"]) if name + "_hex" in o else o[name].encode())
         sys.stdout.buffer.write(b"\n")'
 
+a_value_that_doubles_round_is_text() {
+	printf 'a\t9007199254740991\nb\t9007199254740992\nc\t18446744073709551615\n' | bloomery build ./f -p 0.001 --kind bloomier --with value-bits=64
+	same "$(bloomery get ./f --key a --key b --key c --json | sed 's/.*"value"://')" \
+		"$(printf '9007199254740991}\n"9007199254740992"}\n"18446744073709551615"}')"
+}
+
 the_bytes_of_keys_and_lines_come_back() {
 	make_keys
 	bloomery create seen -n 100; bloomery create numbers -n 100 --kind approximator --with bits=8
