@@ -34,9 +34,11 @@ static const char *name_of_order(uint32_t order)
 	return name ? name : "?";
 }
 
-/* What differs, with both values, as far as there is room. */
+/* What differs, with both values, as far as there is space. */
+enum { TEXT = 96 };
+
 struct differences {
-	char text[96 + sizeof(", and 99 more")];
+	char text[TEXT + sizeof(", and 99 more")];
 	size_t used;
 	unsigned left_out;
 };
@@ -46,14 +48,14 @@ static void note(struct differences *d, const char *format, ...)
 static void note(struct differences *d, const char *format, ...)
 {
 	const char *comma = d->used ? ", " : "";
-	char one[96];
+	char one[TEXT];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(one, sizeof(one), format, ap);
 	va_end(ap);
-	if (d->used + strlen(comma) + strlen(one) < 96)
-		d->used += (size_t)sprintf(d->text + d->used, "%s%s", comma, one);
+	if (d->used + strlen(comma) + strlen(one) < TEXT)
+		d->used += (size_t)snprintf(d->text + d->used, TEXT - d->used, "%s%s", comma, one);
 	else
 		d->left_out++;
 }
