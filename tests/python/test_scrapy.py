@@ -278,6 +278,23 @@ class Crawls(unittest.TestCase):
         with open('job-notes/bloomery.pending') as file:
             self.assertIn(lines[0], file.read())
 
+    def test_a_link_at_the_new_notes_leaves_its_target_as_it_was(self):
+        from bloomery.scrapy import Pending
+        os.mkdir('job-link')
+        with open('job-link/kept', 'w') as file:
+            file.write('of another user')
+        os.symlink('kept', 'job-link/bloomery.pending.new')
+        pending = Pending('job-link')
+        pending.add('00ff', {})
+        pending.close(clean=False)
+        with open('job-link/kept') as file:
+            self.assertEqual(file.read(), 'of another user')
+        self.assertEqual(sorted(os.listdir('job-link')), ['bloomery.pending', 'kept'])
+        self.assertFalse(os.path.islink('job-link/bloomery.pending'))
+        with open('job-link/bloomery.pending.new', 'w') as file:    # a killed spider left it
+            file.write('+ part of a li')
+        self.assertEqual(list(Pending('job-link').entries), ['00ff'])
+
     def test_who_is_killed_after_the_claim_has_a_note_of_the_page(self):
         import scrapy
         from unittest import mock

@@ -46,6 +46,7 @@ Settings:
     BLOOMERY_LEASE          seconds for which a scheduled request is kept from other spiders; 0: no leases (0)
 """
 import base64
+import contextlib
 import logging
 import os
 import pickle
@@ -90,10 +91,13 @@ class Pending:
         self.killed = bool(self.entries) and not clean
         if self.killed:  # what is left of Scrapy's queue is a part of these, or old
             shutil.rmtree(self.queue, ignore_errors=True)
-        with open(self.path + ".new", "wb") as file:
+        fresh = self.path + ".new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh)  # a killed spider left it, or it is another user's link
+        with open(fresh, "xb") as file:
             for key, (when, request) in self.entries.items():
                 file.write(b"+ %s %r %s\n" % (key.encode(), when, request))
-        os.replace(self.path + ".new", self.path)
+        os.replace(fresh, self.path)
         self.file = open(self.path, "ab", buffering=0)  # one write a line, and no line is lost with the process
 
     def _read(self) -> Tuple[Dict[str, Tuple[float, bytes]], bool]:
