@@ -165,6 +165,19 @@ class Claim(Case):
         err = self.failure(2, 'claim', './seen', '-o', 'n.%r', 'keys')
         self.assertIn('parts of 4', err)
 
+    def test_a_lock_that_is_a_link_is_refused_and_makes_no_file(self):
+        self.write('keys', numbers(0, 100))
+        words = 'claim', './seen', '-o', 'n.%r', 'keys'
+        self.ranks(1, *words, *self.create(1000))
+        lock = self.path('seen/lock')
+        os.unlink(lock)
+        os.symlink(self.path('elsewhere'), lock)
+        err = self.failure(2, *words)
+        self.assertIn('seen/lock: is a symbolic link; delete it', err)
+        self.assertFalse(os.path.exists(self.path('elsewhere')))
+        os.unlink(lock)
+        self.ranks(2, *words)
+
     def test_parts_are_split_anew_for_more_ranks(self):
         self.write('old', numbers(0, 1000))
         self.write('new', numbers(500, 1500))

@@ -143,7 +143,10 @@ static int open_lock(struct folder *in)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/lock", in->path);
-	in->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	in->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+			0666);
+	if (in->lock < 0 && errno == ELOOP)
+		return broken("%s: is a symbolic link; delete it", path);
 	return in->lock < 0 ? broken("%s: %s", path, strerror(errno)) : DONE;
 }
 
