@@ -1983,8 +1983,9 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
  * blm_store_verify() - check a whole store: the catalog, every file, and each against the other
  * @flags: BLM_VERIFY_REPAIR: build the catalog anew from the files, names included, where it is
  *         damaged or lost or disagrees; delete what a dead process left behind; give files of
- *         filters that the catalog knows the name that their header says; fill damaged blocks as
- *         blm_verify() does. Then it looks again, and what it finds is left.
+ *         filters that the catalog knows the name that their header says, and secrets that a
+ *         filter needs the name of their id; fill damaged blocks as blm_verify() does. Then it
+ *         looks again, and what it finds is left.
  *
  * A file that the catalog does not know is deleted only if it was certainly replaced, dropped or
  * never finished: if the catalog says so, or if the catalog is good and the file says that its

@@ -1,24 +1,40 @@
 /*
  * misplaced.c - files of a store whose name is not the one in their header, for example after a
- * copy or a rename by hand
+ * copy or a rename by hand; and files in keys/ whose name is not the id of their secret
  */
 #include "file/os.h"
 #include "check/store_check.h"
+#include "place/keyring.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The name that a file of the folder should have, by its header. */
+/* The name that a file of the folder should have, by its header or secret. */
 struct own {
-	uint8_t uuid[16];
+	uint8_t id[16];			/* uuid, or key id */
 	char name[BLM_FILE_TEXT];
 	uint64_t state;
 };
 
-static bool own_name(int folder, const char *file, struct own *ret)
+struct folder {
+	const char *name, *says;	/* what in a file says its name */
+	bool (*own_name)(int folder, const char *file, struct own *ret);
+	int (*is_in_use)(const struct repair *r, const struct own *own);
+	int fd;
+	/*
+	 * A process that drops a filter looks at its secret and then deletes the file, both under
+	 * this lock, so no secret may move in between. -1 until a file is to be moved.
+	 */
+	int lock;
+	bool keys;			/* it is keys/, whose files move under the lock alone */
+};
+
+static bool name_by_header(int folder, const char *file, struct own *ret)
 {
 	int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct blm_constant c;
@@ -26,7 +42,7 @@ static bool own_name(int folder, const char *file, struct own *ret)
 		 && blm_read_at(fd, &ret->state, 8, offsetof(struct blm_header, live.state)) == 8;
 
 	if (says) {
-		memcpy(ret->uuid, c.uuid, sizeof(ret->uuid));
+		memcpy(ret->id, c.uuid, sizeof(ret->id));
 		blm_uuid_file(c.uuid, ret->name);
 	}
 	if (fd >= 0)
@@ -34,14 +50,28 @@ static bool own_name(int folder, const char *file, struct own *ret)
 	return says;
 }
 
+static bool name_by_secret(int folder, const char *file, struct own *ret)
+{
+	bool says = blm_store_secret_id(folder, file, ret->id);
+
+	if (says)
+		sodium_bin2hex(ret->name, sizeof(ret->name), ret->id, 8);
+	return says;
+}
+
 /*
  * Can a name lead to this filter? None leads to an old copy of a dropped or replaced filter. The
  * copy stays where the user put it, because a repair would delete it under its own name.
  */
-static int is_in_use(const struct repair *r, const struct own *own)
+static int can_be_named(const struct repair *r, const struct own *own)
 {
-	return r->store ? blm_catalog_knows(r->store->catalog, own->uuid)
+	return r->store ? blm_catalog_knows(r->store->catalog, own->id)
 		: state_of(le64toh(own->state)) != BLM_REPLACED;
+}
+
+static int is_needed(const struct repair *r, const struct own *own)
+{
+	return blm_store_needs_secret(r->store, own->id);
 }
 
 static bool is_one_file(int folder, const char *a, const char *b)
@@ -94,51 +124,71 @@ static int exchange(int folder, const char *a, const char *b)
  * the same filter already, or to a file whose name is not certain. Return: 1 if files were moved, 0
  * if none were, or a negative errno.
  */
-static int put_home(const struct repair *r, const char *file)
+static int put_home(const struct repair *r, struct folder *in, const char *file)
 {
 	char path[BLM_PATH_MAX];
 	struct own own, there;
 	int moved = 0, err;
 
-	while (own_name(r->filters, file, &own) && strcmp(own.name, file)) {
-		err = is_in_use(r, &own);
+	while (in->own_name(in->fd, file, &own) && strcmp(own.name, file)) {
+		err = in->is_in_use(r, &own);
 		if (err < 1)
 			return err < 0 ? err : moved;
-		if (is_one_file(r->filters, file, own.name)) {
-			err = unlinkat(r->filters, file, 0) < 0 ? -errno : 0;
-		} else if (own_name(r->filters, own.name, &there)) {
+		if (in->keys && in->lock < 0) {
+			err = blm_lock_keys(r->store, LOCK_EX, &in->lock);
+			if (err < 0)
+				return err;
+			continue;
+		}
+		if (!in->keys && is_one_file(in->fd, file, own.name)) {
+			err = unlinkat(in->fd, file, 0) < 0 ? -errno : 0;
+		} else if (in->own_name(in->fd, own.name, &there)) {
 			if (!strcmp(there.name, own.name))
 				break;
-			err = exchange(r->filters, file, own.name);
-		} else if ((err = move(r->filters, file, own.name)) == -EEXIST) {
+			err = exchange(in->fd, file, own.name);
+		} else if ((err = move(in->fd, file, own.name)) == -EEXIST) {
 			break;
 		}
-		snprintf(path, sizeof(path), "%s/filters/%s", r->dir, own.name);
+		snprintf(path, sizeof(path), "%s/%s/%s", r->dir, in->name, own.name);
 		if (err < 0)
 			return blm_fail(err, "%s: putting the file %s under this name failed: %s",
 					path, file, strerror(-err));
 		moved = 1;
-		blm_found(r->to, path, true, "was under the name %s, which is not that of its "
-			  "header", file);
+		blm_found(r->to, path, true, "was under the name %s, which is not that of its %s",
+			  file, in->says);
 	}
 	return moved;
 }
 
-int blm_repair_places(struct repair *r)
+static int put_all_home(const struct repair *r, struct folder *in)
 {
-	int fd = r->repair ? openat(r->filters, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-		: -1, err = 0, moved = 0;
+	int fd = openat(in->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0, moved = 0;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 
 	for (struct dirent *e; list && err >= 0 && (e = readdir(list)); moved |= err)
 		err = blm_is_temporary(e->d_name)
-			|| blm_is_replacement(e->d_name) ? 0 : put_home(r, e->d_name);
+			|| blm_is_replacement(e->d_name) ? 0 : put_home(r, in, e->d_name);
 	if (list)
 		closedir(list);
 	else if (fd >= 0)
 		close(fd);
-	if (moved > 0 && fsync(r->filters) < 0)
-		return blm_fail(-errno, "%s/filters: writing the folder failed: %s", r->dir,
-				strerror(errno));
+	if (moved > 0 && fsync(in->fd) < 0)
+		err = blm_fail(-errno, "%s/%s: writing the folder failed: %s", r->dir, in->name,
+			       strerror(errno));
+	if (in->lock >= 0)
+		close(in->lock);
 	return err < 0 ? err : 0;
+}
+
+int blm_repair_places(struct repair *r)
+{
+	struct folder filters = { .name = "filters", .says = "header", .fd = r->filters,
+				  .own_name = name_by_header, .is_in_use = can_be_named,
+				  .lock = -1 },
+		      keys = { .name = "keys", .says = "secret", .keys = true,
+			       .fd = r->store ? r->store->keys : -1,
+			       .own_name = name_by_secret, .is_in_use = is_needed, .lock = -1 };
+	int err = r->repair ? put_all_home(r, &filters) : 0;
+
+	return err == 0 && r->repair && keys.fd >= 0 ? put_all_home(r, &keys) : err;
 }

@@ -39,7 +39,7 @@ int blm_repair_name(struct repair *r, const struct blm_filter *f, const struct b
 
 /*
  * misplaced.c: where a repair is wanted, give files that are under another name the one that their
- * header says, if it is free or another's.
+ * header says, if it is free or another's; and so the secrets in keys/, unless the catalog is lost.
  */
 int blm_repair_places(struct repair *r);
 /*

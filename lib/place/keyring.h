@@ -42,6 +42,10 @@ int blm_keep_in_store(const struct blm_place *place, const uint8_t key_id[8],
  * user may not look into keys/.
  */
 int blm_lock_keys(const struct blm_store *s, int how, int *ret_fd);
+/* Does a file in filters/ need the secret? A file that cannot be read may need any. */
+bool blm_store_needs_secret(const struct blm_store *s, const uint8_t key_id[8]);
+/* The id of the one secret in a file of keys/. false: the file is no such file. */
+bool blm_store_secret_id(int keys, const char *file, uint8_t ret[8]);
 
 /* path_key.c: as blm_keep_in_store(). */
 int blm_keep_beside(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret);

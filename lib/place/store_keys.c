@@ -114,7 +114,7 @@ static bool needs(int filters, const char *file, const uint8_t key_id[8])
 	return fd < 0 ? errno != ENOENT : !whole || !memcmp(c.template.key_id, key_id, 8);
 }
 
-static bool any_needs(const struct blm_store *s, const uint8_t key_id[8])
+bool blm_store_needs_secret(const struct blm_store *s, const uint8_t key_id[8])
 {
 	int fd = openat(s->filters, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -130,6 +130,30 @@ static bool any_needs(const struct blm_store *s, const uint8_t key_id[8])
 	else if (fd >= 0)
 		close(fd);
 	return needed;
+}
+
+static bool is_secret(const struct blm_secrets *text, uint8_t *ret)
+{
+	return blm_trimmed(text->chars, text->count) == DIGITS
+		&& sodium_hex2bin(ret, BLM_SECRET_BYTES, text->chars, DIGITS, NULL, NULL,
+				  NULL) == 0;
+}
+
+bool blm_store_secret_id(int keys, const char *file, uint8_t ret[8])
+{
+	int fd = openat(keys, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	uint8_t *secret = fd < 0 ? NULL : blm_hidden_new(BLM_SECRET_BYTES);
+	struct blm_secrets text = { .chars = NULL };
+	bool whole = secret && blm_read_secrets(fd, &text) == 0 && is_secret(&text, secret);
+
+	if (whole)
+		blm_key_id(secret, ret);
+	blm_hidden_free(text.chars);
+	blm_hidden_free(secret);
+	blm_wipe_stack();
+	if (fd >= 0)
+		close(fd);
+	return whole;
 }
 
 /* A file that was put under the name of another may be the only copy of that secret. */
@@ -161,7 +185,7 @@ void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	if (blm_lock_keys(s, LOCK_EX, &fd) == 0 && fd >= 0) {
 		sodium_bin2hex(name, sizeof(name), key_id, 8);
-		if (!any_needs(s, key_id) && !is_of_another(fd, name, key_id)
+		if (!blm_store_needs_secret(s, key_id) && !is_of_another(fd, name, key_id)
 		    && unlinkat(fd, name, 0) == 0)
 			fsync(fd);
 		close(fd);

@@ -179,14 +179,45 @@ int repair_store(struct world *w)
 	return blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL);
 }
 
-/* "a" with a secret that no other filter has. */
-static void as_keyed(struct world *w)
+static const uint8_t own_secret[] = "fifteen and one.";
+
+static void make_keyed(struct blm_store *store)
 {
 	struct blm_params params = keyed;
 
-	params.secret = (const uint8_t *)"fifteen and one.";
+	params.secret = own_secret;
 	params.replace = true;
-	make_filter(w->store, "a", &params, 0, KEYS);
+	make_filter(store, "a", &params, 0, KEYS);
+}
+
+/* "a" with a secret that no other filter has. */
+static void as_keyed(struct world *w)
+{
+	make_keyed(w->store);
+}
+
+static void name_of_secret(const uint8_t *secret, char ret[32])
+{
+	uint8_t id[8];
+	int at = sprintf(ret, "s/keys/");
+
+	blm_key_id(secret, id);
+	for (int i = 0; i < 8; i++)
+		at += sprintf(ret + at, "%02x", id[i]);
+}
+
+/* The secrets of "a" and "keyed" have each other's name. */
+static void exchange_secrets(struct world *w)
+{
+	char of_a[32], of_keyed[32];
+	struct blm_store *store;
+
+	FIXTURE(blm_store_open(&store, "s", 0));
+	make_keyed(store);
+	blm_store_close(store);
+	name_of_secret(own_secret, of_a);
+	name_of_secret(keyed.secret, of_keyed);
+	FIXTURE(renameat2(AT_FDCWD, of_a, AT_FDCWD, of_keyed, RENAME_EXCHANGE));
 }
 
 const struct one_case stores_cases[] = {
@@ -220,5 +251,7 @@ const struct one_case stores_cases[] = {
 	  0, 0 },
 	{ "store-repair-old", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store,
 	  put_catalog_back, 0, FIRST },
+	{ "store-repair-secrets", IN_STORE | NO_STORE | TWO_STEPS | REPAIRS, repair_store,
+	  exchange_secrets, 0, 0 },
 	{ .name = NULL },
 };

@@ -207,6 +207,104 @@ START_TEST(a_drop_deletes_no_secret_of_another_filter)
 }
 END_TEST
 
+static const uint8_t third[BLM_SECRET_BYTES] = "and a third one";
+
+static const char *file_of(const uint8_t *secret)
+{
+	static char paths[4][64];
+	static int count;
+	char *path = paths[count++ % 4];
+	uint8_t id[8];
+
+	blm_key_id(secret, id);
+	strcpy(path, "s/keys/");
+	for (int i = 0; i < 8; i++)
+		sprintf(path + 7 + 2 * i, "%02x", id[i]);
+	return path;
+}
+
+static void renames(const char *from, const char *to)
+{
+	ck_assert_int_eq(rename(from, to), 0);
+}
+
+static void misplace(int how)
+{
+	if (how == 0) {			/* two are exchanged */
+		renames(file_of(given), "kept");
+		renames(file_of(other), file_of(given));
+		renames("kept", file_of(other));
+	} else if (how == 1) {		/* three are in a circle */
+		renames(file_of(given), "kept");
+		renames(file_of(other), file_of(given));
+		renames(file_of(third), file_of(other));
+		renames("kept", file_of(third));
+	} else {			/* one is under a name of its own */
+		renames(file_of(given), "s/keys/kept");
+	}
+}
+
+static void count_repaired(void *context, const struct blm_finding *found)
+{
+	*(int *)context += found->repaired;
+}
+
+static int repaired(int *ret_left)
+{
+	int found = 0;
+
+	*ret_left = blm_store_verify("s", BLM_VERIFY_REPAIR, count_repaired, &found);
+	return found;
+}
+
+START_TEST(a_repair_gives_each_secret_the_name_of_its_id)
+{
+	static const int missing[] = { 2, 3, 1 }, moves[] = { 1, 2, 1 };
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	int left;
+
+	make_keyed(store, "a", given);
+	make_keyed(store, "b", other);
+	make_keyed(store, "c", third);
+	misplace(_i);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), missing[_i]);
+	ck_assert_int_eq(repaired(&left), moves[_i]);
+	ck_assert_int_eq(left, 0);
+	ck_assert_int_eq(secrets(), 3);
+	ck_assert(holds(store, "a", "a") && holds(store, "b", "b") && holds(store, "c", "c"));
+	finds_nothing();
+	ck_assert_int_eq(repaired(&left), 0);
+	blm_store_close(store);
+}
+END_TEST
+
+/* A copy, a secret that no filter needs, and one whose name is taken by a damaged file. */
+START_TEST(a_repair_moves_no_secret_over_another_file)
+{
+	static const char *const stays[] = { "s/keys/copy", "s/keys/old", "s/keys/kept" };
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	int left;
+
+	make_keyed(store, "a", given);
+	if (_i == 0) {
+		copy_file(file_of(given), "s/keys/copy");
+	} else if (_i == 1) {
+		make_keyed(store, "b", other);
+		renames(file_of(other), "s/keys/old");
+		OK(blm_store_drop(store, "b"));
+	} else {
+		renames(file_of(given), "s/keys/kept");
+		write_all(file_of(given), "damaged", 7);
+		ck_assert_int_eq(chmod(file_of(given), 0600), 0);
+	}
+	ck_assert_int_eq(repaired(&left), 0);
+	ck_assert_int_eq(left, _i == 2);
+	ck_assert_int_eq(secrets(), 2);
+	ck_assert_int_eq(access(stays[_i], F_OK), 0);
+	blm_store_close(store);
+}
+END_TEST
+
 START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -341,6 +439,8 @@ int main(void)
 		2);
 	tcase_add_test(tc, a_filter_whose_secret_is_lost_is_dropped);
 	tcase_add_test(tc, a_drop_deletes_no_secret_of_another_filter);
+	tcase_add_loop_test(tc, a_repair_gives_each_secret_the_name_of_its_id, 0, 3);
+	tcase_add_loop_test(tc, a_repair_moves_no_secret_over_another_file, 0, 3);
 	tcase_add_loop_test(tc, what_is_no_file_of_a_secret_is_none_and_is_told_of, 0, 3);
 	tcase_add_test(tc,
 		       makers_droppers_and_readers_of_one_secret_do_not_take_it_from_each_other);
