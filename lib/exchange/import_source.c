@@ -53,6 +53,7 @@ static const char *something_else(const uint8_t *bytes, size_t count)
 		{ 3, "\x1f\x8b\x08", "packed with gzip; unpack it first with gunzip" },
 		{ 4, "\x28\xb5\x2f\xfd", "packed with zstd; unpack it first with unzstd" },
 		{ 6, "\xfd" "7zXZ", "packed with xz; unpack it first with unxz" },
+		{ 4, "\x04\x22\x4d\x18", "packed with lz4; unpack it first with unlz4" },
 		{ 3, "BZh", "packed with bzip2; unpack it first with bunzip2" },
 		{ 4, "PK\3\4", "a ZIP archive; take the filter's file out of it first" },
 		{ 6, "7z\xbc\xaf\x27\x1c", "a 7z archive; take the filter's file out of it first" },

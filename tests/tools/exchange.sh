@@ -72,6 +72,7 @@ what_is_no_filter_is_called_what_it_is() {
 	exits 2 bloomery import urls.zst f; says 'urls.zst: packed with zstd; unpack it first with unzstd'
 	gzip -c urls.gz > twice; exits 2 bloomery import twice f; says 'in gzip: packed with gzip; unpack it first with gunzip'
 	printf '\3757zXZ\0\0' > x; exits 2 bloomery import x f; says 'packed with xz; unpack it first with unxz'
+	printf '\4"M\30d@' > x; exits 2 bloomery import x f; says 'packed with lz4; unpack it first with unlz4'
 	printf 'BZh91AY&SY' > x; exits 2 bloomery import x f; says 'packed with bzip2; unpack it first with bunzip2'
 	printf 'PK\3\4\24\0' > x; exits 2 bloomery import x f; says 'a ZIP archive; take'
 	printf '{"name": "x"}\n' > x; exits 2 bloomery import x f; says 'JSON of no format that its beginning tells; name the format (--format)'
