@@ -9,7 +9,7 @@ struct giving {
 	const struct blm_key *keys;
 	uint64_t *given, *revoked;
 	const struct blm_when *when;
-	int64_t before;			/* keys that the call claimed before these */
+	int64_t new;			/* keys that the call has claimed so far */
 };
 
 /*
@@ -29,7 +29,7 @@ static int give(void *context, size_t i)
 		g->view->hasher.family->hash(&g->view->hasher, hashed.key, &hashed.hash);
 	r = root->kind->add(root, &hashed);
 	if (r < 0 && r != -EAGAIN && r != -EKEYREVOKED)
-		return blm_change_word(g->f, g->view, r, g->before);
+		return blm_change_word(g->f, g->view, r, g->new);
 	g->given[i / 64] |= UINT64_C(1) << i % 64;
 	if (r == -EKEYREVOKED)
 		g->revoked[i / 64] |= UINT64_C(1) << i % 64;
@@ -50,7 +50,9 @@ static int claim_listed(struct blm_filter *f, struct blm_view *view, const struc
 	int64_t yes;
 	int r = blm_input_run(view, in, BLM_CLAIM, bits, &yes);
 
-	r = blm_change_word(f, view, r, before + yes);
+	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
+		giving.new += __builtin_popcountll(bits[i] & ~listed[i]);
+	r = blm_change_word(f, view, r, giving.new);
 	if (r < 0) {
 		for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
 			bits[i] &= ~listed[i];

@@ -353,6 +353,46 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 }
 END_TEST
 
+enum { NEW = 5 };
+
+static int new_left;
+
+static int claim_some(struct blm_part *part, const struct blm_hashed *key)
+{
+	return new_left-- > 0;
+}
+
+static int add_none(struct blm_part *part, const struct blm_hashed *key)
+{
+	return -EXFULL;
+}
+
+START_TEST(a_listed_key_without_room_does_not_hide_other_claims)
+{
+	struct blacklist *b = begin("cuckoo");
+	struct blm_view *view = atomic_load(&b->f->view);
+	const struct blm_kind *kind = view->root.kind;
+	struct blm_kind small_kind = *kind;
+	struct blm_key keys[NEW + 1] = { [NEW] = b->wrong[0] };
+	uint64_t bits;
+
+	small_kind.claim_many = NULL;
+	small_kind.claim = claim_some;
+	small_kind.add = add_none;
+	for (int i = 0; i < NEW; i++)
+		keys[i] = (struct blm_key){ &keys[i], (size_t)i };
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, 1), 1);
+	view->root.kind = &small_kind;
+	new_left = NEW;
+	FAILS(blm_claim_many(b->f, keys, NEW + 1, &bits), -EXFULL);
+	view->root.kind = kind;
+	says_how_many_it_has(b->f);
+	ck_assert_uint_eq(bits, (1 << NEW) - 1);
+	ck_assert_int_eq(listed(b->f), 1);
+	end(b);
+}
+END_TEST
+
 /* One lists, over and over, while others give: whatever was given after it was listed is found. */
 START_TEST(what_is_given_while_others_list_is_not_hidden)
 {
@@ -1077,6 +1117,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_listed_key_is_not_taken_out, 0,
 			    sizeof(removing) / sizeof(*removing));
 	tcase_add_test(tc, a_listed_key_for_which_there_is_no_room_stays_listed);
+	tcase_add_test(tc, a_listed_key_without_room_does_not_hide_other_claims);
 	tcase_add_test(tc, what_is_given_while_others_list_is_not_hidden);
 	tcase_add_test(tc, a_union_takes_all_keys_off);
 	tcase_add_test(tc, hashes_are_refused_where_there_is_a_list);
