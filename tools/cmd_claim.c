@@ -8,7 +8,6 @@
 #include "remote.h"
 #include "signals.h"
 #include "stream.h"
-#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -126,41 +125,6 @@ static int claim(struct batch *batch, void *context)
 	return code;
 }
 
-static int tell_of_differences(const char *message)
-{
-	if (same)
-		return broken("%s, which --create-same refuses", message);
-	if (!quiet)
-		say("warning: %s", message);
-	return DONE;
-}
-
-/* A filter that is there needs no size. */
-static int open_or_make(struct blm_filter **ret, const char *name)
-{
-	const bool sized = params.capacity || params.cells;
-	struct place place;
-	int code = sized ? params_check() : params_finish(), r;
-
-	if (code == DONE && !sized && !is_path(name) && is_store_missing())
-		return params_check();		/* says what is missing */
-	if (code == DONE)
-		code = find_place(&place, name, sized ? BLM_STORE_CREATE : 0);
-	if (code != DONE)
-		return code;
-	r = blm_open_or_create(ret, place.store, place.name, &params);
-	if (r == -EINVAL && !sized)
-		return params_check();
-	if (r < 0)
-		return fail(r);
-	if (r == BLM_CREATED)
-		warn_of_place(*ret, name);
-	code = r == BLM_DIFFERS ? tell_of_differences(own_terms(blm_error_message())) : DONE;
-	if (code != DONE)
-		blm_close(*ret);
-	return code;
-}
-
 /* Rather no filter than one that is of no use here. */
 static bool kind_claims(void)
 {
@@ -247,7 +211,8 @@ static int run(int count, char **operands)
 		return run_at_server(operands[0], operands + 1, (size_t)count - 1);
 	if (shards != 1)
 		return misuse("claim: --shards is for filters of a server (--redis)");
-	code = create ? open_or_make(&job.f, job.name) : open_filter(&job.f, job.name, true, 0);
+	code = create ? open_or_make(&job.f, job.name, same)
+		: open_filter(&job.f, job.name, true, 0);
 	if (code == DONE)
 		code = load(job.f);
 	if (code != DONE)

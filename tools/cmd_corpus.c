@@ -9,7 +9,6 @@
 #include "progress.h"
 #include "signals.h"
 #include "stream.h"
-#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@ struct corpus_options corpus = {
 static const char *filter;
 static const char *against[FILTERS_MOST];
 static size_t against_count;
-static bool create;
+static bool create, same;
 static const char *report;
 static struct wishes wishes = { .sample = 256 << 20, .by_mistake = 0.001 };
 
@@ -102,6 +101,8 @@ static int set_separator(const struct opt *opt, const char *text)
 static const struct opt own_options[] = {
 	{ 'F', "filter", "F", "the filter of what was seen", set_text, &filter },
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
+	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the "
+	  "options say", set_flag, &same },
 	{ 0, "against", "F", "decontaminate: a filter of what must not be in the documents; may be "
 	  "given again", set_against, NULL },
 	{ 0, "by", "document|paragraph|ngram", "what to compare (default: document)", set_by,
@@ -171,29 +172,10 @@ static int refuse(const struct blm_filter *f, const char *name)
 	return r < 0 ? fail(r) : DONE;
 }
 
-static int make(struct blm_filter **ret)
-{
-	struct place place;
-	int code = params_check(), r;
-
-	if (code == DONE)
-		code = find_place(&place, filter, BLM_STORE_CREATE);
-	if (code != DONE)
-		return code;
-	r = blm_open_or_create(ret, place.store, place.name, &params);
-	if (r < 0)
-		return fail(r);
-	if (r == BLM_CREATED)
-		warn_of_place(*ret, filter);
-	if (r == BLM_DIFFERS && !quiet)
-		say("warning: %s", own_terms(blm_error_message()));
-	return DONE;
-}
-
 static int take(struct run *r, const char *name, bool write)
 {
 	struct blm_filter **ret = &r->filters[r->count];
-	int code = write && create && (params.capacity || params.cells) ? make(ret)
+	int code = write && create ? open_or_make(ret, name, same)
 		: open_filter(ret, name, write, write ? 0 : BLM_STORE_READ);
 
 	if (code != DONE)
@@ -324,6 +306,7 @@ static int check(const struct verb *verb)
 	if (corpus.key && corpus.by != BY_DOCUMENT)
 		return misuse("corpus: --json-key (or --key) is for --by document; --text names "
 			      "the text");
+	create |= same;
 	if (!create && !plans && params_given())
 		return misuse("corpus: the size and kind of a filter are given with --create only");
 	if (!corpus.key)

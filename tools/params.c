@@ -4,6 +4,8 @@
 #include "terms.h"
 #include "values.h"
 
+#include <errno.h>
+
 struct blm_params params = BLM_PARAMS();
 
 static struct seeds seeds;
@@ -189,4 +191,38 @@ int make_filter(struct blm_filter **ret, const struct place *place)
 	if (r >= 0)
 		warn_of_place(*ret, place->name);
 	return r;
+}
+
+static int tell_of_differences(const char *message, bool same)
+{
+	if (same)
+		return broken("%s, which --create-same refuses", message);
+	if (!quiet)
+		say("warning: %s", message);
+	return DONE;
+}
+
+int open_or_make(struct blm_filter **ret, const char *name, bool same)
+{
+	const bool sized = params.capacity || params.cells;
+	struct place place;
+	int code = sized ? params_check() : params_finish(), r;
+
+	if (code == DONE && !sized && !is_path(name) && is_store_missing())
+		return params_check();		/* says what is missing */
+	if (code == DONE)
+		code = find_place(&place, name, sized ? BLM_STORE_CREATE : 0);
+	if (code != DONE)
+		return code;
+	r = blm_open_or_create(ret, place.store, place.name, &params);
+	if (r == -EINVAL && !sized)
+		return params_check();
+	if (r < 0)
+		return fail(r);
+	if (r == BLM_CREATED)
+		warn_of_place(*ret, name);
+	code = r == BLM_DIFFERS ? tell_of_differences(own_terms(blm_error_message()), same) : DONE;
+	if (code != DONE)
+		blm_close(*ret);
+	return code;
 }

@@ -31,4 +31,10 @@ int params_with(const char *name, uint64_t value);
 /* As blm_create(), with these options. */
 int make_filter(struct blm_filter **ret, const struct place *place);
 
+/*
+ * Open a filter for changes, or make it. A filter that is there needs no size. Where it is not as
+ * the options say: same: refuse it; else warn. Return: an exit code, with a message.
+ */
+int open_or_make(struct blm_filter **ret, const char *name, bool same);
+
 #endif

@@ -506,6 +506,19 @@ verbs_and_units_are_completed() {
 	bloomery help --complete -- corpus dedup --by '' | tr '\0' '\n' | grep -q paragraph
 }
 
+create_same_refuses_a_filter_that_differs() {
+	no_json && return
+	echo '{"text":"a"}' > in
+	bloomery corpus dedup -F ./f --create-same -n 1m -p 0.01 -o out in > /dev/null
+	for verb in 'dedup -o new' index; do
+		# shellcheck disable=SC2086
+		exits 2 bloomery corpus $verb -F ./f --create-same -n 100m -p 0.0001 in
+		says './f: exists with capacity 1000000, rate 0.01; -n, -p were not used, which --create-same refuses'
+	done
+	[ ! -e new ]
+	bloomery corpus dedup -F ./f --create-same -n 1m -p 0.01 -o new in > /dev/null; same "$(cat new/in)" ''
+}
+
 misuse_is_one_line() {
 	exits 64 bloomery corpus; exits 64 bloomery corpus dedpu; says dedup
 	exits 64 bloomery corpus dedup; says -F; exits 64 bloomery corpus decontaminate; says --against
