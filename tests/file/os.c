@@ -178,6 +178,23 @@ static bool is_held_with(int flags)
 	return held;
 }
 
+/* System V's signal() sets SA_RESETHAND for SIG_IGN, too. */
+START_TEST(an_ignored_signal_is_no_end_whatever_its_flags)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN, .sa_flags = (int)SA_RESETHAND }, first;
+	sigset_t before;
+	bool came;
+
+	ck_assert_int_eq(sigaction(SIGHUP, &action, &first), 0);
+	blm_hold_end(&before);
+	raise(SIGHUP);
+	came = blm_end_came();
+	blm_let_end(&before);
+	ck_assert_int_eq(sigaction(SIGHUP, &first, NULL), 0);
+	ck_assert(!came);
+}
+END_TEST
+
 START_TEST(a_handler_for_one_time_is_an_end_and_others_are_none)
 {
 	ck_assert(is_held_with((int)SA_RESETHAND));
@@ -399,6 +416,7 @@ int main(void)
 	tcase_add_test(tc, who_writes_past_the_limit_of_file_sizes_is_told_and_lives);
 	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
 	tcase_add_test(tc, a_handler_for_one_time_is_an_end_and_others_are_none);
+	tcase_add_test(tc, an_ignored_signal_is_no_end_whatever_its_flags);
 	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
 	tcase_add_loop_test(
