@@ -33,13 +33,35 @@ static int advance(struct blm_view *into, const struct blm_view *from, const str
 	struct advancing a = { .f = f, .into = into };
 	int r = 0;
 
-	BLM_PHASE("combining", blm_scan_bytes(from));
 	for (unsigned i = from->parts; r == 0 && i--; )
 		if (into->root.kind->advance(&into->root, i, &a.to))
 			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i,
 							 .most = BLM_PIECE,
 							 .piece = unite_piece, .context = &a },
 							 NULL);
+	return r;
+}
+
+/* The last level goes nowhere. */
+static uint64_t bytes_that_advance(const struct blm_view *view)
+{
+	uint64_t bytes = 0;
+	unsigned to;
+
+	for (unsigned i = 0; i < view->parts; i++)
+		if (view->root.kind->advance(&view->root, i, &to))
+			bytes += view->part[i].shape.bytes;
+	return bytes;
+}
+
+static int advance_views(struct blm_view *into, const struct blm_view *const *view,
+			 const struct blm_filter *const *from, size_t count)
+{
+	int r = 0;
+
+	BLM_PHASE("combining", count * bytes_that_advance(into));
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = advance(into, view[i], from[i]);
 	return r;
 }
 
@@ -59,10 +81,10 @@ static int advance_all(struct blm_filter *into, struct blm_view *view,
 	r = blm_views_at_once(of, from, count);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = blm_check_template(view, into->place.display, of[i], from[i]->place.display);
-	if (r == 0)
+	if (r == 0) {
 		store_release(&live_of(view)->inexact.word, 1);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = advance(view, of[i], from[i]);
+		r = advance_views(view, of, from, count);
+	}
 	free(of);
 	if (r == 0)
 		r = blm_keys_of_bits(view, &keys);

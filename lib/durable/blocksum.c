@@ -154,13 +154,18 @@ static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, 
 
 int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret)
 {
-	uint8_t *copy = malloc(BLM_BLOCK);
-	int r = copy ? 0 : blm_fail(-ENOMEM, "out of memory");
+	uint8_t *copy;
+	int r = 0;
 
 	*ret = (struct blm_seen){ 0 };
+	if (!kind_only_sets(view->root.kind))
+		return 0;
+	copy = malloc(BLM_BLOCK);
+	if (!copy)
+		return blm_fail(-ENOMEM, "out of memory");
 	BLM_PHASE("checking", blm_scan_bytes(view));
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		if (kind_only_sets(view->root.kind) && view->part[i].marks)
+		if (view->part[i].marks)
 			r = look(view, i, ret, copy);
 	free(copy);
 	return r;

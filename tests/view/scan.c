@@ -144,8 +144,8 @@ static struct told {
 	pthread_t thread;
 	const char *phase;		/* the last one that has a total */
 	uint64_t done, total;
-	const char *wanted;		/* a phase, and whether all of it was done */
-	bool whole;
+	const char *wanted;		/* a phase */
+	bool whole, with_total;		/* all of it was done; it had a total */
 	int phases, disk;
 	int wrong;			/* in another thread, backwards, or beyond the total */
 } told;
@@ -156,6 +156,7 @@ static void tell(void *context, const char *phase, uint64_t done, uint64_t total
 
 	t->wrong += !pthread_equal(pthread_self(), t->thread) || (total && done > total);
 	t->whole |= t->wanted && !strcmp(phase, t->wanted) && total && done == total;
+	t->with_total |= t->wanted && !strcmp(phase, t->wanted) && total;
 	if (!total) {
 		t->disk += !strcmp(phase, "writing to the disk");
 		return;
@@ -334,6 +335,15 @@ static void put_into_bank(const struct blm_filter *f)
 	blm_close(own);
 }
 
+static void advance(const struct blm_filter *f)
+{
+	struct blm_filter *own = make_small("attenuated");
+
+	(void)f;
+	OK(blm_advance(own, (const struct blm_filter *[]){ own, own }, 2));
+	blm_close(own);
+}
+
 static const struct {
 	void (*call)(const struct blm_filter *f);
 	const char *phase;
@@ -348,6 +358,7 @@ static const struct {
 	{ seal, "adding checksums", true }, { sync_keys, "checking", true },
 	{ merge, "checking", true }, { merge, "counting", true }, { merge, "merging", true },
 	{ grow, "doubling", true }, { put_into_bank, "writing", true },
+	{ advance, "combining", true },
 };
 
 START_TEST(a_long_call_tells_its_thread_how_far_it_is)
@@ -380,6 +391,42 @@ START_TEST(a_long_call_tells_its_thread_how_far_it_is)
 	blm_close(f);
 	unlink_made(true);
 	unlink("a.blm");
+}
+END_TEST
+
+START_TEST(a_sync_of_a_kind_without_checksums_checks_nothing)
+{
+	struct blm_filter *f = make_small("cuckoo");
+
+	told = (struct told){ .thread = pthread_self() };
+	blm_use_progress(tell, &told);
+	OK(blm_sync(f));
+	blm_use_progress(NULL, NULL);
+	ck_assert_int_eq(told.phases, 0);
+	ck_assert_int_gt(told.disk, 0);
+	blm_close(f);
+	unlink("made.blm");
+}
+END_TEST
+
+/* A format of text, which is read as a whole. */
+START_TEST(how_much_comes_out_of_base64_is_not_known)
+{
+	struct blm_exchange in_base64 = BLM_EXCHANGE(.format = "js", .base64 = true);
+	struct blm_filter *f, *made;
+	void *bytes;
+	size_t len;
+
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "js", .capacity = 1000)));
+	OK(blm_export_bytes(f, &in_base64, &bytes, &len));
+	told = (struct told){ .thread = pthread_self(), .wanted = "reading" };
+	blm_use_progress(tell, &told);
+	OK(blm_import_bytes(&made, NULL, NULL, &in_base64, bytes, len));
+	blm_use_progress(NULL, NULL);
+	ck_assert(!told.with_total);
+	blm_free(bytes);
+	blm_close(f);
+	blm_close(made);
 }
 END_TEST
 
@@ -487,6 +534,8 @@ int main(void)
 	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
 	tcase_add_loop_test(tc, a_long_call_tells_its_thread_how_far_it_is, 0,
 			    ARRAY_LEN(long_calls));
+	tcase_add_test(tc, a_sync_of_a_kind_without_checksums_checks_nothing);
+	tcase_add_test(tc, how_much_comes_out_of_base64_is_not_known);
 	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0,
 			    ARRAY_LEN(threads));
 	tcase_add_test(tc, of_two_threads_that_fail_at_once_one_is_told_of);
