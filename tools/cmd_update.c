@@ -69,6 +69,7 @@ static int count(struct batch *batch, void *context)
 
 static void show(void *context, const char *phase, uint64_t done, uint64_t total)
 {
+	progress_count_in("keys");
 	progress_of(phase, done, total);
 }
 
@@ -116,9 +117,9 @@ static int finish(struct blm_update *u, const struct place *place, const char *n
 	struct blm_filter *f;
 	int r;
 
-	progress_begin(0);
+	progress_of_calls();
 	r = blm_update_finish(u);
-	progress_end();
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	if (open_place(&f, place, false, NULL) == 0) {

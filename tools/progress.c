@@ -180,6 +180,7 @@ static void told(void *context, const char *phase, uint64_t done, uint64_t total
 {
 	if (done)
 		p.most = done;
+	p.unit = NULL;		/* also after phases that count keys */
 	progress_of(phase, done, total);
 }
 
@@ -230,8 +231,8 @@ static void show_all(void)
 
 void progress_end(void)
 {
+	blm_use_progress(NULL, NULL);
 	if (p.on && !p.unit) {
-		blm_use_progress(NULL, NULL);
 		p.most += p.before;
 		if (!p.most) {
 			progress_hide();

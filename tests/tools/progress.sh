@@ -85,6 +85,14 @@ the_last_line_is_about_all_calls_of_a_command() {
 	bloomery sync ./a ./b --progress 2> err; grep -q '^235.5 KiB  ' err || { cat err; return 1; }
 }
 
+an_update_shows_the_passes_over_the_filter() {
+	seq 1000 | bloomery build ./golomb -n 2000 -p 0.01 --kind golomb; seq 1001 1100 > more
+	bloomery update ./golomb --add more --progress 2> err; same "$(grep -Ec '^[0-9.]+ KiB  .*100 %  0:00 left$' err)" 1
+	no_terminal && return
+	python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" update ./golomb --add more --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
+	grep -q '^checking: ' err; grep -q '^merging: ' err; grep -Eq '^[0-9.]+ KiB, [0-9.]+ s' err
+}
+
 a_report_says_how_many_filters_it_has_read() {
 	bloomery create a -n 100; bloomery create b -n 100; bloomery add a --key x
 	bloomery report -o page.html --progress 2> err; grep -Eq '^writing: 2 filters  [0-9.e+]+/s  100 %  0:00 left$' err || { cat err; return 1; }
