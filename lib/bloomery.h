@@ -1107,7 +1107,7 @@ BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const cha
 
 /**
  * blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_error_message() names
- * the first field and both values
+ * the fields that differ, with both values while there is space
  */
 BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b);
 
@@ -2299,12 +2299,12 @@ BLM_API void blm_use_threads(unsigned threads);
  * It is called when a phase begins, then each time that a piece of the data is done, which is about
  * every 64 KiB to 8 MiB. These calls report: blm_advance(), blm_bank_finish(), blm_bank_similar(),
  * blm_bank_verify(), blm_combine(), blm_combine_into(), blm_compare(), blm_convert(), blm_copy(),
- * blm_delta_apply(), blm_delta_make(), blm_difference_estimate(), blm_estimate(), blm_export(),
- * blm_fold(), blm_grow(), blm_import(), blm_join_part(), blm_merge(), blm_seal(), blm_split(),
- * blm_store_publish(), blm_store_verify(), blm_sync(), blm_update_finish(), blm_verify(), and the
- * variants of export and import. All others report only when they copy the data of a filter, or
- * write a new file to the disk. A build has a function of its own: struct blm_build_options,
- * progress.
+ * blm_count(), blm_delta_apply(), blm_delta_make(), blm_difference_estimate(), blm_estimate(),
+ * blm_export(), blm_fold(), blm_grow(), blm_import(), blm_join_part(), blm_merge(), blm_seal(),
+ * blm_split(), blm_store_publish(), blm_store_verify(), blm_sync(), blm_update_finish(),
+ * blm_verify(), and the variants of export and import. All others report only when they copy the
+ * data of a filter, write a new file to the disk, or sync because of blm_sync_every(). A build has
+ * a function of its own: struct blm_build_options, progress.
  * The function must not call the library, because the call can hold locks. It must return soon, and
  * not by longjmp() or an exception. `context` must stay valid until another function is set.
  * Threads: it is set for the calling thread, and called by that thread alone.
@@ -2319,8 +2319,10 @@ BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uin
  *         calls nothing of this library.
  *
  * The call that waits then fails with -EINTR. Without this function a signal whose handler returns
- * ends no wait. A wait for a writer has no limit. A wait for a process that only reads the file,
- * and holds a lock that writers need, ends after some seconds with -EBUSY.
+ * ends no wait. A handler with SA_RESETHAND is an exception, because it counts as the end of the
+ * program: its signal ends the wait of a call that gives a new filter its name in a store.
+ * A wait for a writer has no limit. A wait for a process that only reads the file, and holds a lock
+ * that writers need, ends after some seconds with -EBUSY.
  */
 BLM_API void blm_stop_waiting_if(int (*asked)(void));
 
