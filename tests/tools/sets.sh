@@ -132,6 +132,8 @@ a_name_that_is_taken_names_force_where_there_is_one() {
 	done
 	exits 2 bloomery bank ./bank ./a; says "./bank: $taken; --force replaces a bank"
 	exits 2 bloomery copy ./bank ./a; not says '--force'
+	ln -s nothing link
+	exits 2 bloomery claim ./link --create -n 5 --key x; says './link: exists, but there is no filter to open'; not says '--force'
 }
 
 prove_all
