@@ -48,7 +48,7 @@ class Build(Case):
 
     def test_a_name_that_is_taken_is_refused_and_kept(self):
         self.ask("SELECT bloomery_add('seen', 'a')")
-        self.refused('^seen.*exists', "SELECT bloomery_build('seen', 'b')")
+        self.refused('^seen.*exists.*--force of the command build', "SELECT bloomery_build('seen', 'b')")
         self.assertEqual(self.ask("SELECT bloomery_test('seen', 'a')"), 1)
 
     def test_wrong_arguments_make_no_filter(self):

@@ -61,6 +61,7 @@ void filters_take_paths(struct filters *s, bool taken)
 
 /* What the program has an option for, and no query. */
 static const struct { const char *library, *query; } terms[] = {
+	{ "blm_params.replace", "--force of the command build" },
 	{ "BLM_STORE_ANYONE", "which queries cannot: only the program, with --anyone" },
 	{ "blm_open_keyed()", "--key-file of the program, because queries take no secrets" },
 };
