@@ -149,12 +149,13 @@ static bool allows_enough(const struct search *s, double most)
 	return most >= needed * (1 - 1e-9);
 }
 
-enum { REPORT_EVERY = 4096 };	/* rows */
+enum { REPORT_EVERY = 1 << 20 };	/* bytes, in whole rows */
 
 /* How many rows were read. The phase is at most the whole bank, and mostly ends before. */
 static uint64_t search(struct search *s, const uint64_t *bits)
 {
 	uint64_t up = first_with(s->bank, s->ones), down = up;
+	uint64_t rows = REPORT_EVERY / s->bank->row_bytes + 1, next = rows;
 
 	BLM_PHASE("searching", s->bank->rows * s->bank->row_bytes);
 	while (down || up < s->bank->rows) {
@@ -164,8 +165,10 @@ static uint64_t search(struct search *s, const uint64_t *bits)
 		if (!allows_enough(s, fmax(above, below)))
 			break;
 		look_at(s, above >= below ? up++ : --down, bits);
-		if ((up - down) % REPORT_EVERY == 0)
-			blm_phase_at((up - down) * s->bank->row_bytes);
+		if (up - down < next)
+			continue;
+		blm_phase_at((up - down) * s->bank->row_bytes);
+		next += rows;
 	}
 	blm_phase_at((up - down) * s->bank->row_bytes);
 	return up - down;

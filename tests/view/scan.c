@@ -146,7 +146,7 @@ static struct told {
 	uint64_t done, total;
 	const char *wanted;		/* a phase */
 	bool whole, with_total;		/* all of it was done; it had a total */
-	int phases, disk;
+	int phases, disk, reports;	/* reports: of that phase */
 	int wrong;			/* in another thread, backwards, or beyond the total */
 } told;
 
@@ -156,6 +156,7 @@ static void tell(void *context, const char *phase, uint64_t done, uint64_t total
 
 	t->wrong += !pthread_equal(pthread_self(), t->thread) || (total && done > total);
 	t->whole |= t->wanted && !strcmp(phase, t->wanted) && total && done == total;
+	t->reports += t->wanted && !strcmp(phase, t->wanted);
 	t->with_total |= t->wanted && !strcmp(phase, t->wanted) && total;
 	if (!total) {
 		t->disk += !strcmp(phase, "writing to the disk");
@@ -430,6 +431,37 @@ START_TEST(how_much_comes_out_of_base64_is_not_known)
 }
 END_TEST
 
+/* Rows that are all as good as each other, so that all of them are read: 3 MB. */
+START_TEST(a_search_in_few_long_rows_reports_each_megabyte)
+{
+	struct blm_bank_hit hits[25];
+	struct blm_bank_build *b;
+	struct blm_bank *bank;
+	struct blm_filter *f;
+	void *bits = calloc(1, 1 << 20);
+
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .cells = 1 << 20,
+						  .probes = 3)));
+	OK(blm_bank_begin(&b, "made.blm", false, 0));
+	for (int i = 0; i < 25; i++)
+		OK(blm_bank_add(b, f, "id"));
+	OK(blm_bank_finish(b));
+	OK(blm_bank_open(&bank, "made.blm"));
+	told = (struct told){ .thread = pthread_self(), .wanted = "searching" };
+	blm_use_progress(tell, &told);
+	ck_assert_int_eq(blm_bank_similar(bank, bits, &(struct blm_likeness){ .threshold = 0 },
+					  hits, 25), 25);
+	blm_use_progress(NULL, NULL);
+	ck_assert(told.whole);
+	/* at its beginning, after 9 rows and after 18, and at its end */
+	ck_assert_int_eq(told.reports, 4);
+	blm_bank_close(bank);
+	blm_close(f);
+	free(bits);
+	unlink("made.blm");
+}
+END_TEST
+
 /* ---- Failures ---- */
 
 static int fail_late(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at,
@@ -535,6 +567,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_long_call_tells_its_thread_how_far_it_is, 0,
 			    ARRAY_LEN(long_calls));
 	tcase_add_test(tc, a_sync_of_a_kind_without_checksums_checks_nothing);
+	tcase_add_test(tc, a_search_in_few_long_rows_reports_each_megabyte);
 	tcase_add_test(tc, how_much_comes_out_of_base64_is_not_known);
 	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0,
 			    ARRAY_LEN(threads));
