@@ -184,7 +184,7 @@ static int count_keys(const struct importing *in, struct blm_view *view)
  * Pages that are written through the map must have their space, or a full disk would kill the
  * process. They are few compared with the data.
  */
-static int take_guard(const struct importing *in, const struct blm_view *view, unsigned i)
+static int take_block_records(const struct importing *in, const struct blm_view *view, unsigned i)
 {
 	uint64_t bytes = blocksum_bytes(view->part[i].shape.bytes);
 
@@ -198,7 +198,7 @@ static int fill_parts(struct importing *in, const struct blm_view *view)
 
 	BLM_PHASE("importing", in->outline->end);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
-		r = take_guard(in, view, i);
+		r = take_block_records(in, view, i);
 		if (r == 0)
 			r = fill_part(in, view, i);
 	}

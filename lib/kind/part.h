@@ -33,7 +33,7 @@ struct blm_part {
 	/* the filter's own words, see own_word(); NULL: another program's file */
 	uint64_t *own;
 	/*
-	 * one for each 64 KiB of bytes: set when those changed (format.h, guards); NULL: marks are
+	 * one for each 64 KiB of bytes: set when those changed (file/layout.h); NULL: marks are
 	 * not needed
 	 */
 	uint8_t *marks;

@@ -33,7 +33,7 @@ static const char *const says[WORKS] = {
 	[WORK_UNSYNCED] = "keys that nobody synced are lost, so a cut is one",
 };
 
-#define WHY "/mnt/why"		/* a worker's last words */
+#define LAST_WORDS "/mnt/words"	/* a worker's last words */
 
 static struct report reports[REPORTS];
 
@@ -80,7 +80,7 @@ static long work_until_cut(struct disk *disk, enum work work, const char *folder
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		dup2(open(WHY, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600), 2);
+		dup2(open(LAST_WORDS, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600), 2);
 		close(ends[0]);
 		work_do(work, folder, reports, count, seed, 5000, ends[1]);
 	}
@@ -117,12 +117,12 @@ static void cut_recovery(struct disk *disk, const char *folder, uint64_t *random
 static const char *last_words(void)
 {
 	static char words[500];
-	FILE *reason = fopen(WHY, "r");
+	FILE *file = fopen(LAST_WORDS, "r");
 
-	if (!reason || !fgets(words, sizeof(words), reason))
+	if (!file || !fgets(words, sizeof(words), file))
 		strcpy(words, "without words");
-	if (reason)
-		fclose(reason);
+	if (file)
+		fclose(file);
 	words[strcspn(words, "\n")] = '\0';
 	return words;
 }

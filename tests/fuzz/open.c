@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	/*
-	 * make the first block's record in its guard, second image and journal that of what lies
-	 * there
+	 * make the records of the first block, in front of its part, of its second image and of
+	 * its journal, agree with the data there
 	 */
 	/* change a copy in memory, which can be replaced, and not the file */
 	/* the real file for which there is a secret: to keep one costs more than the rest */

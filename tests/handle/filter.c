@@ -499,7 +499,7 @@ int main(void)
 {
 	Suite *s = begin_suite("filter");
 	TCase *tc = tcase_create("large"), *names = tcase_create("names"),
-	      *modes = tcase_create("modes"), *full_disk = tcase_create("room");
+	      *modes = tcase_create("modes"), *full_disk = tcase_create("full disk");
 
 	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_bits_above_2_to_the_32, 0,
 			    2);

@@ -3,7 +3,7 @@
  *
  * A filter of N parts is N files of the same parameters and size. Each part holds one range of the
  * data, and zeros in the place of the others, so its file is sparse. The ranges are whole units:
- * the blocks of 64 KiB that guards record (layout.h), so that two parts share neither a page nor a
+ * the blocks of 64 KiB that have records (layout.h), so that two parts share neither a page nor a
  * record, or lines of 64 bytes where the data have less than 1 MiB for each part. With U units,
  * unit u is part u * N / U's (format-spec.md, "Parts of a split filter").
  */
