@@ -160,22 +160,13 @@ enum blm_open_flags {
  *         lock, and refuses every change with -EBADF; BLM_OPEN_EXCLUSIVE: to be the only handle
  *         that changes the filter
  *
- * While a handle has the filter open exclusively, opening it for writing fails with -EBUSY. So do
- * changes and syncs by handles that had it open before, until the exclusive handle is closed or its
- * process ends, however it ends. During that time the file cannot be replaced, cleared or dropped
- * (-EBUSY), not even through this handle. Exclusive adds and claims, of one key or many, use no
- * atomic read-modify-write and no lock in kinds that only set bits. So one thread at a time may
- * change or sync the filter by such a handle; other threads and processes may ask at the same time.
- * A forked child is no owner: its changes fail with -EBUSY as long as its parent has the filter
- * open.
- *
- * In a store, an older copy of a file may have been put back. It opens all the same, and blm_info()
- * says so.
- *
- * Reads and checks the header, not the data: the cost does not grow with the filter. If the file is
- * replaced or dropped later, the next call through the handle notices it without a system call, and
- * goes over to the new file. Until then the old file stays mapped, and its disk space allocated. A
- * replaced file is released once no thread uses it any more, at the latest by blm_close().
+ * The cost does not grow with the filter, because only its header is read and checked. If the file
+ * is replaced or dropped later, the next call through the handle notices it without a system call,
+ * and goes over to the new file; see bloomery-durability(7). In a store, an older copy of a file
+ * may have been put back. It opens all the same, and blm_info() says so.
+ * Threads: by an exclusive handle one at a time may change or sync the filter; any number may ask.
+ * Processes: all others fail with -EBUSY when they change or sync a filter that is open
+ * exclusively, or open it for writing; see bloomery-durability(7).
  */
 BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
 		     unsigned flags);
@@ -187,29 +178,30 @@ BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const cha
 BLM_API struct blm_filter *blm_close(struct blm_filter *f);
 
 /**
- * blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's
- * rate. Cannot fail: a part of a split filter says true for a key of another part, which it cannot
- * deny, and a filter whose keys have a column (the hash xxh3-column) says true for a key without
- * one (blm_contains_many() fails then)
+ * blm_contains() - may the filter hold this key?
+ *
+ * false is certain, true is wrong at the filter's rate. It cannot fail, so it says true for a key
+ * that it cannot deny: in a part of a split filter a key of another part, and in a filter whose
+ * keys have a column (the hash xxh3-column) a key without one. blm_contains_many() fails for both.
  */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
 
 /**
  * blm_add() - add a key
  *
- * Kinds that set bits need no lock for it, from any number of processes. A key whose add returned
- * is found by every question that begins afterwards, in any process. It survives the death of any
- * process; to survive a power cut it needs blm_sync(). Beyond its capacity a filter still takes
- * keys, at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE) keep a key for
- * their window from the beginning of the last call that added it, and return 1 if that renewed it.
- * Kinds that count how often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with
- * each add, as far as they can count. Two processes that race with one new key can both get 1; use
- * blm_claim() if only one may.
- * Return: 1 if the filter changed, 0 if it held the key (or seemed to), or a negative errno:
- * -EKEYREVOKED for a key that was removed from a filter that takes it only once (of many keys the
- * others are added, with their answers); -ENOSPC and others where it cannot grow (of many keys some
- * may have been added); -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a bitmap,
- * for a key that is no number or not below m.
+ * Every question that begins after the add returned finds the key, in any process. The key survives
+ * the death of any process; to survive a power cut it needs blm_sync(). Beyond its capacity a
+ * filter still takes keys, at a growing rate, or grows (BLM_GROWS). Kinds with slots
+ * (BLM_CAN_ROTATE) keep a key for their window from the beginning of the last call that added it.
+ * Processes: kinds that set bits need no lock for an add. Two processes that race with one new key
+ * can both get 1; use blm_claim() if only one may.
+ * Return: 1 if the filter changed or the key was renewed, 0 if the filter held the key (or seemed
+ * to), or a negative errno. Kinds that count how often a key was added (counting, cuckoo,
+ * redis-cuckoo, d-left) change with each add, as far as they can count. -EKEYREVOKED for a key that
+ * was removed from a filter that takes it only once (of many keys the others are added, with their
+ * answers); -ENOSPC and others where it cannot grow (of many keys some may have been added);
+ * -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a bitmap, for a key that is no
+ * number or not below m.
  */
 BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
 
@@ -265,13 +257,11 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
  * answer
  *
- * A key that is twice in one batch is new at most once. blm_contains_many() fails in two cases
- * only. -EREMOTE: f is a part of a split filter, and a key belongs to another part. -EINVAL: the
- * keys of f have a column (the hash xxh3-column), and a key has none. Then ret_bits says yes to all
- * keys, because f cannot deny such a key. If the other calls fail,
- * some of the keys may have been added, and ret_bits is written all the same: it says which keys
- * changed the filter, or were claimed, before the failure. No other caller can claim those. The
- * same holds for blm_remove_many(), blm_put_many() and the other forms below.
+ * A key that is twice in one batch is new at most once. blm_contains_many() fails only for a key of
+ * another part of a split filter (-EREMOTE), or without the column that the hash xxh3-column needs
+ * (-EINVAL). Then ret_bits says yes to all keys, because f cannot deny such a key. If another call
+ * fails, some keys may have been added. ret_bits then says which keys changed the filter or were
+ * claimed before the failure, and no other caller can claim those. This holds for all forms below.
  * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
  */
 BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
@@ -349,12 +339,10 @@ BLM_API int64_t blm_remove_packed(struct blm_filter *f, const void *data, const 
  *                first 8.
  *
  * 0 is certain. 1 is wrong at the filter's rate for ranges of up to `width` places (the option of
- * that name), wherever the range is, also right beside a key; for wider ranges in proportion. A
- * range that touches more than 65,536 blocks of 8 to 16 widths gets 1 if the filter has any key. A
- * key that stands for several places, as a network does, is an interval: as `first` it begins the
- * range, as `last` it ends it. blm_contains() with such a key asks for all of its places. The rate
- * holds for a filter whose keys are all intervals of one size. Each further size is looked up, too,
- * and adds up to that rate once more; blm_info() predicts the rate with all of them.
+ * that name), wherever the range is, also right beside a key; for wider ranges in proportion. A key
+ * that stands for several places, as a network does, is an interval: as `first` it begins the
+ * range, as `last` it ends it. blm_contains() with such a key asks for all of its places. The entry
+ * range of bloomery-kinds(7) has the limits.
  * Return: 1, 0, or a negative errno: -EINVAL for a key that is none of the filter's hash, or a
  * range that ends before it begins; -EOPNOTSUPP from kinds that cannot answer for ranges.
  */
@@ -493,11 +481,8 @@ struct blm_join;
  * @parts:      how many parts there are, 1 to BLM_SPLIT_MAX
  * @ret_owners: room for count numbers, from 0 to parts - 1
  *
- * A filter of N parts is N files of the same parameters and size. Each file holds one range of the
- * data (blm_part_range()) and zeros elsewhere. The files are sparse: a part takes about 1/N of the
- * memory and the disk of the filter. Parts are made by blm_create(), blm_open_or_create() and
- * blm_build_begin() with params->split_parts, and by blm_split(); blm_join_begin() makes one filter
- * of all of them.
+ * A filter of N parts is N files of the same parameters and size. Each one has a range of the data
+ * (blm_part_range()), and holes elsewhere. params->split_parts makes a part; blm_split() makes all.
  *
  *	kind                           a key belongs to   blm_create()   blm_build_begin()
  *	blocked, split-block, bitmap   one part           yes            yes
@@ -506,8 +491,7 @@ struct blm_join;
  *
  * Where a key belongs to one part, that part takes, claims and answers for the key, and fails with
  * -EREMOTE for keys of other parts. Parts of the other kinds only wait to be joined: they take no
- * keys and answer no question. blm_build_begin() of a part keeps what belongs to the part of all
- * keys that it is given.
+ * keys and answer no question.
  * Return: 0, or a negative errno: -EMEDIUMTYPE as blm_contains_hashes(); -EOPNOTSUPP for kinds
  * where a key belongs to several parts.
  */
@@ -619,11 +603,7 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
  *	it, or a folder above it, was moved: it is not lost    -ENOENT         0
  *	the path cannot be looked at, for want of rights       0               0
  *
- * Filters in memory have no path. A file that is reached through a symbolic link is found by that
- * link. A deleted file counts as moved where it has another link, and on NFS, which renames it
- * while it is open. A child process after fork() has to open the file again by its path, so it
- * cannot tell a deleted file from a moved one: until then blm_status() returns -ENOENT in the child
- * for both, and blm_sync() returns -ESTALE and writes nothing.
+ * bloomery-durability(7) says what it finds for links, on NFS, and in a child process.
  * Return: 0, or one of the above, or what opening the file said that took its place: then the
  * handle goes on with the old one.
  */
@@ -692,17 +672,10 @@ enum blm_load_flags {
  *         handle begins with: pages are read when they are first needed; huge ones, but for filters
  *         that are sparse, or larger than the machine's memory, or prove not to stay in it.
  *
- * Pages: with huge ones a random line costs half the time. But a page is read and written back
- * whole: each key added since the last write can cost 2 MiB of writing instead of 4 KiB, in
- * blm_sync() and in the system, which writes twice a minute. If few keys are added at a time,
- * small pages are better. The choice is made for each 2 MiB of the file when it comes into memory,
- * by the handle that first needs it, and holds for all processes as long as it stays there. Not all
- * file systems have huge pages (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and
- * filters up to 2 MiB never do.
- *
- * A file that comes in the place of this one later is loaded in the same way, as far as that is
- * possible then: where it cannot be locked, the handle goes on without. A child process after
- * fork() has no locks.
+ * The flags hold for this handle and for a file that later takes the place of this one. There, if
+ * the file cannot be locked, the handle goes on without. A child process after fork() has no locks.
+ * The size of pages is chosen when the file comes into memory, and holds for all processes:
+ * bloomery-performance(7) says which pages suit which use.
  * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be
  * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock that many
  * bytes (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as
@@ -852,16 +825,13 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
 /**
  * blm_create() - make an empty filter and open it for writing
  *
- * The file appears whole or not at all, and never over another's: it is written without a name,
- * synced, linked, its folder synced, and in a store entered into the catalog last. If several race,
- * one makes it, the rest get -EEXIST. A keyed filter's new secret is written to the store's
- * keys/ID, or for a path as a line of NAME.key, with mode 0600. That file keeps the secrets that
- * are in it, also those of filters that were replaced, which links and copies of their files may
- * need; delete a line when nothing does. -EKEYREJECTED where others may read them, or own it. In
- * memory it is where no core dump has it, but the loops that hash leave pieces of it in registers
- * and on the stack: a program that opens keyed filters calls prctl(PR_SET_DUMPABLE, 0), or
- * setrlimit(RLIMIT_CORE) with 0, before it does, and clears what it gave as params.secret.
- * Return: 0, or -EEXIST, -ENOSPC, -EFBIG, and as blm_plan().
+ * The file appears whole or not at all, and never in the place of another. If several callers race,
+ * one makes it, and the others get -EEXIST. The file, its folder, and then the catalog of the store
+ * are on the disk when the call returns. The new secret of a keyed filter is kept in the file
+ * keys/ID of the store, or for a path in NAME.key. bloomery(5) describes these files, and
+ * bloomery-durability(7) says how a program keeps its secrets out of core dumps.
+ * Return: 0, or -EEXIST, -ENOSPC, -EFBIG, and as blm_plan(); -EKEYREJECTED if other users own or
+ * may read the file of the secret.
  */
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_params *params);
@@ -944,30 +914,13 @@ struct blm_build_options {
  * @params:  as for blm_create(), with all that is said there
  * @options: NULL: as all zeros
  *
- * For many keys at once. A builder has its filter to itself, so it needs no atomic operations, and
- * it sorts the keys by their place, so that memory is written in order. For a filter larger than
- * the cache this is much faster than blm_add_many(). The data of kinds that set bits are the same,
- * bit for bit, for any order of keys, threads and memory.
- *
- * Until blm_build_finish() there is no file: a builder that dies, or is cancelled, leaves nothing.
- * The name is not taken meanwhile. All space is taken here, unless params->sparse. A thread takes
- * its share of memory_bytes, at least 32 KiB and at most 1 GiB, when it first adds.
- *
- * Kinds that are made from all their keys at once (BLM_CAN_BUILD) are sized for the distinct keys
- * that were really given, and so are the others if params have neither capacity nor cells. Their
- * keys are gathered:
- *
- *   - A key takes 16 bytes, with a value 24. Keys are in memory_bytes (at least 64 KiB) less 64
- *     MiB, or in half of it, and beyond that in a temporary file without a name, in the folder of
- *     the filter (in memory for a filter in memory).
- *   - The filter is made in the rest of memory_bytes. Kinds with BLM_CAN_BUILD take up to 224 MiB
- *     if the rest is less.
- *   - blm_build_finish() takes the space and the memory for the filter itself.
- *   - The same keys with the same seeds give the same data, bit for bit, for any order of keys,
- *     threads and memory.
- *   - Among the kinds with BLM_CAN_BUILD only golomb and range look at the capacity.
- *
- * A builder belongs to the process that began it: after fork() the child must not touch it.
+ * For many keys at once: the keys are sorted by their place, so memory is written in order. Until
+ * blm_build_finish() there is no file and the name is free. A builder that dies or is cancelled
+ * leaves nothing. Keys are gathered for kinds with BLM_CAN_BUILD, and for others if params have
+ * neither capacity nor cells: the filter is sized for the distinct keys that it really gets.
+ * bloomery-performance(7) says what memory and disk a build takes, and which data are the same for
+ * the same keys.
+ * Processes: after fork() the child must not touch the builder.
  * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys, and for keys that
  * cannot be gathered where they are to be: a hash that is made anew for each probe, a kind that
  * forgets.
@@ -1093,14 +1046,12 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
  * blm_copy() - a full copy under a new uuid; keys added to `from` while it runs may or may not be
  * in it
  *
- * Where removing, claiming, or adding to a kind like cuckoo looks at more than it changes, that
- * waits meanwhile. Counting takes keys all the same; a copy, or a union, into which only some
- * counters of a key came says so, and refuses to take keys out (blm_remove()).
- *
- * A filter with a block that lost bits since it was recorded is not copied, here or by
- * blm_combine(), blm_combine_into(), blm_seal() or blm_store_publish(): -EUCLEAN,
- * blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys,
- * and no longer know that it does.
+ * Claims, removals and adds that look at more cells than they change wait for the copy. A counting
+ * filter takes keys meanwhile. If a copy or a union got only some counters of a key, it says so
+ * and removes no key (blm_remove()). A filter with a block that lost bits since its last sync gives
+ * -EUCLEAN, because the copy would deny keys and not know it: blm_error_message() names the block,
+ * and blm_verify() repairs it. This also holds for blm_combine(), blm_combine_into(), blm_seal()
+ * and blm_store_publish().
  */
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
 		     const struct blm_filter *from, unsigned mode);
@@ -1132,18 +1083,12 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 /**
  * blm_combine_into() - the same into `into`, which is the first of the filters combined
  *
- * An OR goes into the mapped data by atomic operations, while any number of writers add keys, which
- * are not lost. An AND makes a new file that replaces the old one in one step, with the keys that
- * others add in the meantime. An OR that ends in -EUCLEAN (see blm_copy()) leaves the bits that it
- * has set so far. An OR into a counting filter keeps removals, claims, copies and syncs waiting. If
- * its process dies in the middle, the filter removes no key any more (blm_remove()).
- *
- * The call takes effect at one moment between its beginning and its end, also where other processes
- * replace or clear the filters. A key is in `into` after an AND if its adds to all the filters
- * returned before that moment, or if its add to `into` returned after it. So a key that is added to
- * `from` first and to `into` afterwards is not lost. A key whose add to `from` returns after the
- * add to `into`, while the AND runs, may be taken out. After an OR, `into` has each key whose add
- * to one of `from` returned before the moment.
+ * Any number of writers may add keys meanwhile. The call takes effect at one moment, also where
+ * other processes replace or clear the filters: bloomery-durability(7) says which keys are in
+ * `into` then. An OR that ends in -EUCLEAN (see blm_copy()) leaves the bits that it has set so far.
+ * An OR into a counting filter keeps removals, claims, copies and syncs waiting; if its process
+ * dies in the middle, the filter removes no key any more (blm_remove()). An AND makes a new file,
+ * which replaces the old one in one step.
  * Return: as blm_combine(); -EBUSY where the filters are replaced again and again; an error where
  * what replaced one of `from` does not open.
  */
@@ -1219,12 +1164,11 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
  *
  * Keys are gathered as by blm_build_begin(); when all are there, a new file takes the place of the
  * old one, in one step. A key goes only from a filter that was built to count them (golomb:
- * counted=1): it has a key as often as it was given. Any number of threads may give keys at the
- * same time; after fork() the child must not touch it.
- *
- * Kinds with BLM_CAN_EXCLUDE take all keys that the filter is to have, by blm_update_add_many(),
- * and all that it is to deny, by blm_update_remove_many(). The file grows by the answers that
- * change. Each one takes 16 to 32 bytes of memory in addition to memory_bytes.
+ * counted=1): it has a key as often as it was given. Kinds with BLM_CAN_EXCLUDE take all keys that
+ * the filter is to have, by blm_update_add_many(), and all that it is to deny, by
+ * blm_update_remove_many(); see bloomery-update(1).
+ * Threads: any number may give keys at the same time.
+ * Processes: after fork() the child must not touch the update.
  * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
  */
 BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
@@ -1583,13 +1527,11 @@ enum blm_store_flags {
 /**
  * blm_store_open() - open a directory of filters with its catalog
  *
- * Names are 1 to BLM_NAME_MAX bytes of UTF-8 without control characters and without '/', and not
- * "." or "..". A new one has no marks of direction (like U+202E), no line separators (U+2028,
- * U+2029) and no invisible characters (like U+200B) either. They are keys in the catalog and never
- * become paths. One directory is opened once in a process, however often this is called. A store
- * that every user may write to, where anyone can put another's filter in the place of yours, is
- * refused with -EPERM unless flags say BLM_STORE_ANYONE. So is, when it is opened or made, a filter
- * in it whose file every user may write to.
+ * One directory is opened once in a process, however often this is called. bloomery(5) says which
+ * names a store takes: they are keys in the catalog and never become paths. A store that every user
+ * may write to, where anyone can put another's filter in the place of yours, is refused with -EPERM
+ * unless flags say BLM_STORE_ANYONE. So is, when it is opened or made, a filter in it whose file
+ * every user may write to.
  * Return: 0, or -ENOENT where there is no store, -EUCLEAN where the catalog is damaged
  * (blm_store_verify() mends it), -EACCES or -ENOLCK where this user cannot open the catalog's lock
  * (readers hold it too), and the mount is not read-only.
@@ -1688,32 +1630,17 @@ enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
  * take them off
  *
  * The list is kept in the catalog of the filter's store, as exact keys. Only keys that the filter
- * may contain are put on it. A caller that lists a key asserts that the key was never added. The
- * filter cannot check that: a key that was added is hidden until it is taken off.
- *
- *   - A listed key that is added or claimed later, by any process, leaves the list before that call
- *     returns. The call says that the key was new; if several claim it, one gets that answer. The
- *     key is then added as by blm_add().
- *   - blm_remove() and blm_remove_many() take a listed key for one that is not there.
- *   - A union into the filter, blm_data_unite() and blm_advance() take all keys off.
- *   - While there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE, and adding keys
- *     takes one look-up in the catalog more.
- *   - The list belongs to the name: a rename keeps it, and a dropped filter loses it. A copy has
- *     none.
- *   - A file that takes the filter's place (blm_clear(), blm_seal(), blm_rebuild(), a build or an
- *     update, blm_store_publish() and others) gets the list in the same step, less the keys that it
- *     may have been given. These are the keys that were added to it by their names while it was
- *     made. If it came by hashes, unions or publishing, they are all keys that it may contain.
- *
- * A handle that was opened by the path of a store's file does not know the store, and takes nothing
- * off the list: do not add keys through such a handle.
+ * may contain are put on it. A caller that lists a key asserts that the key was never added, which
+ * the filter cannot check. A listed key that is added or claimed later leaves the list before that
+ * call returns, and counts as new. While there is a list, adding and claiming by hashes fail with
+ * -EMEDIUMTYPE. bloomery-allow(1) says what takes keys off, and which lists a new file gets.
  * Return: how many were put on or taken off, or
  *   -EOPNOTSUPP   the filter belongs to no store
  *   -EBADF        opened for reading only
  *   -E2BIG        a key is longer than BLM_ALLOW_KEY_MAX
  *   -ENOENT, -EBUSY, -EUCLEAN, ...  as looking up a name; some keys may be on, or off
- * Threads, processes: any number. Putting on waits for claims that are under way, and holds off
- * claims and replacements.
+ * Threads, processes: any number. Putting keys on the list waits for claims that are under way, and
+ * holds off claims and replacements.
  */
 BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count);
 BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys,
@@ -1958,21 +1885,17 @@ enum blm_verify_flags {
 };
 
 /**
- * blm_verify() - check all of one filter: header, records, the blocks of its data as far as there
- * are records of them, and that no bit is set where none can be
+ * blm_verify() - check all of one filter: its header, its records, and its data as far as possible
  * @flags:   BLM_VERIFY_REPAIR: set all bits of damaged blocks, in the kinds that only set bits, so
  *           that no key is denied, and more are taken for there; and for a path remove what a
  *           process left in that folder that died while it replaced the file
  * @finding: called for each thing that is wrong, and with the rate that a repair results in
  *
- * In kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable,
- * attenuated) a block is checked from the first sync (or the sealing, or the making of a copy)
- * after it changed; of the others, where cells change both ways, only if it is sealed: what damaged
- * their data before that is not found (struct blm_info, unchecked). A block is damaged if it has
- * fewer bits than then, or as many but others; more are newer keys, among which bits that damage
- * turned on cannot be seen. In a sealed filter every difference is. Others may add and sync in the
- * meantime. Kinds with BLM_CAN_BUILD are always sealed, and never repaired: until it is built anew,
- * a damaged one can deny keys that it was built from, or take any for there.
+ * In kinds whose bits are only set, each block is checked that was synced after its last change,
+ * and no bit may be set where none can be. In other kinds damage to the data is found only if the
+ * filter is sealed (struct blm_info, unchecked). Kinds with BLM_CAN_BUILD are always sealed, and
+ * never repaired. Others may add and sync in the meantime. bloomery-verify(1) says which damage is
+ * found in which kind.
  * Return: how many things are wrong and not repaired, or a negative errno.
  */
 BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags,
@@ -1987,15 +1910,11 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
  *         filter needs the name of their id; fill damaged blocks as blm_verify() does. Then it
  *         looks again, and what it finds is left.
  *
- * A file that the catalog does not know is deleted only if it was certainly replaced, dropped or
- * never finished: if the catalog says so, or if the catalog is good and the file says that its
- * creation was not acknowledged, or that it is empty. Every other file gets its own name back, or
- * NAME.recovered-UUID if another filter has that name. One repair at a time: -EBUSY after five
- * seconds. A store that every user may write to is reported, and is not repaired: -EPERM.
- *
- * LMDB trusts its file, so the pages of the catalog are checked before LMDB reads them. If a page
- * makes LMDB crash nevertheless, only another process can go on: the program `bloomery verify`
- * calls this function in a process of its own, and again with BLM_VERIFY_DISTRUST after a crash.
+ * bloomery-verify(1) says what a repair deletes and which names it gives: it deletes no file that
+ * can hold keys. One repair at a time: -EBUSY after five seconds. A store that every user may write
+ * to is reported, and is not repaired: -EPERM. If a damaged page makes LMDB crash in spite of the
+ * checks before, only another process can go on: `bloomery verify` calls this function in a process
+ * of its own, and again with BLM_VERIFY_DISTRUST after a crash.
  */
 BLM_API int blm_store_verify(const char *dir, unsigned flags,
 			     void (*finding)(void *context, const struct blm_finding *found),
@@ -2005,12 +1924,11 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 
 /**
  * A bank is a file that holds the data of many filters. It appears whole, and never changes. Each
- * filter has an id, which is one line without tabs. Their kind has its keys as bits of one array
- * (classic, blocked, split-block, bitmap), without a secret key, or it is range. A bank of bits
- * takes twice the data of its filters, in rows of a multiple of 64 bytes. Rows are numbered from 0
- * in the order of their numbers of ones, and rows with equal numbers in the order in which they
- * were added. A bank of range filters has rows of the size of its largest filter, in the order of
- * their sizes.
+ * filter has an id, which is one line without tabs. Their kind is classic, blocked, split-block or
+ * bitmap, without a secret key, or it is range. A bank of bits takes twice the data of its filters,
+ * in rows of a multiple of 64 bytes, and numbers them from 0 in the order of their numbers of ones
+ * (equal ones in the order in which they were added). Rows of a bank of range filters have the size
+ * of its largest filter, and are in the order of their sizes.
  */
 struct blm_bank;
 struct blm_bank_build;
@@ -2293,20 +2211,25 @@ BLM_API void blm_use_threads(unsigned threads);
 
 /**
  * blm_use_progress() - have a function called while long calls of this thread work
- * @tell: NULL, as at first: none. `phase` is a static word such as "copying"; done and total are
- * bytes, and total is 0 where it is not known
+ * @tell:    NULL, as at first: none. `phase` is a static word such as "copying"; done and total are
+ *           bytes, and total is 0 where it is not known. It must return soon, and not by longjmp()
+ *           or an exception. It must not call the library, because the call can hold locks.
+ * @context: for tell(); it must stay valid until another function is set
  *
  * It is called when a phase begins, then each time that a piece of the data is done, which is about
- * every 64 KiB to 8 MiB. These calls report: blm_advance(), blm_bank_finish(), blm_bank_similar(),
- * blm_bank_verify(), blm_combine(), blm_combine_into(), blm_compare(), blm_convert(), blm_copy(),
- * blm_count(), blm_delta_apply(), blm_delta_make(), blm_difference_estimate(), blm_estimate(),
- * blm_export(), blm_fold(), blm_grow(), blm_import(), blm_join_part(), blm_merge(), blm_seal(),
- * blm_split(), blm_store_publish(), blm_store_verify(), blm_sync(), blm_update_finish(),
- * blm_verify(), and the variants of export and import. All others report only when they copy the
- * data of a filter, write a new file to the disk, or sync because of blm_sync_every(). A build has
- * a function of its own: struct blm_build_options, progress.
- * The function must not call the library, because the call can hold locks. It must return soon, and
- * not by longjmp() or an exception. `context` must stay valid until another function is set.
+ * every 64 KiB to 8 MiB. These calls report, and so do the variants of export and import:
+ *
+ *	blm_advance()         blm_convert()             blm_export()          blm_split()
+ *	blm_bank_finish()     blm_copy()                blm_fold()            blm_store_publish()
+ *	blm_bank_similar()    blm_count()               blm_grow()            blm_store_verify()
+ *	blm_bank_verify()     blm_delta_apply()         blm_import()          blm_sync()
+ *	blm_combine()         blm_delta_make()          blm_join_part()       blm_update_finish()
+ *	blm_combine_into()    blm_difference_estimate() blm_merge()           blm_verify()
+ *	blm_compare()         blm_estimate()            blm_seal()
+ *
+ * All others report only when they copy the data of a filter, write a new file to the disk, or sync
+ * because of blm_sync_every(). A build has a function of its own: struct blm_build_options,
+ * progress.
  * Threads: it is set for the calling thread, and called by that thread alone.
  */
 BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uint64_t done,
@@ -2334,8 +2257,7 @@ BLM_API void blm_stop_waiting_if(int (*asked)(void));
  * missing: questions about them are answered with yes, and every later change, sync and
  * blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
  * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN,
- * and loses the memory that it had in hand. The first fault in a filter makes a file in memory, of
- * 2 MiB, whose descriptor stays open; where it cannot, each page takes memory of its own.
+ * and loses the memory that it had in hand. bloomery-durability(7) says what memory this takes.
  */
 BLM_API int blm_survive_truncation(void);
 

@@ -15,7 +15,7 @@ import re
 import sys
 import textwrap
 
-DATE = "November 26, 2026"	# of the last change to what the pages say
+DATE = "November 27, 2026"	# of the last change to what the pages say
 GROUPS = {
     "Errors": "errors",
     "One key at a time": "key",
