@@ -310,9 +310,9 @@ static int check_nothing_there(const struct hashes *h)
 		if (fstatat(h->dir, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0
 		    || (i == 1 && is_half_made(h)))
 			continue;
-		return broken("%s/%s: is there without the table %s/hashes, so %s is no index, or "
-			      "has lost its table: name another folder, or move this file away to "
-			      "begin a new index", h->path, names[i], h->path, h->path);
+		return broken("%s/%s: is there without the table %s/hashes: name another "
+			      "folder, or move this file away to begin a new index", h->path,
+			      names[i], h->path);
 	}
 	return DONE;
 }

@@ -89,9 +89,7 @@ int tell_if_cut(int code)
 		return code;
 	told = true;
 	return broken("%s: I/O error on the mapped file (truncated, unreadable, or disk full): "
-		      "do not trust the answers, and new keys may be lost; if the disk is full, "
-		      "free space and try again; else restore a copy, or make it anew from its "
-		      "keys",
+		      "do not trust the answers; free disk space, or restore a copy",
 		      blm_truncated());
 }
 

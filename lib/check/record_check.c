@@ -177,8 +177,8 @@ static void check_mode(const struct repair *r, const struct blm_info *info)
 
 	if (!r->anyone && blm_store_file_mode(r->store, info->uuid, &mode) == 0 && mode & S_IWOTH)
 		blm_found(r->to, info->name, false, "its file %s has the mode %03o, so every user "
-			  "may change what is in it; take that away (chmod o-w), or say that this "
-			  "is meant (BLM_VERIFY_ANYONE)", info->path, mode & 0777);
+			  "may change what is in it; chmod o-w it, or allow that "
+			  "(BLM_VERIFY_ANYONE)", info->path, mode & 0777);
 }
 
 /*

@@ -187,9 +187,8 @@ static int tell_image(void *context, const struct blm_damage *d)
 	struct blocks *b = context;
 
 	blm_found(b->to, b->file, false, "second image, block %llu, bytes %llu to %llu: damaged; "
-		  "nothing is lost unless the power fails before all of it was written anew: copy "
-		  "the filter", (unsigned long long)d->block, (unsigned long long)d->from,
-		  (unsigned long long)d->to - 1);
+		  "a power cut could lose keys: copy the filter", (unsigned long long)d->block,
+		  (unsigned long long)d->from, (unsigned long long)d->to - 1);
 	return 0;
 }
 
@@ -264,8 +263,8 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 		blm_checkpoint_check(view, tell_image, &blocks);
 	if (kind_has_checkpoint(view->root.kind) && part_is_torn(&view->root))
 		blm_found(to, file, false, "is a copy that was made byte by byte during changes: "
-			  "it may lack keys that moved at that moment, and removes none; "
-			  "blm_rebuild() makes it anew from its keys");
+			  "it may lack keys, and removes none; blm_rebuild() makes it anew from "
+			  "its keys");
 	if (blm_sigbus_hit(view->image.map))
 		blm_found(to, file, false, "was truncated, or could not be read, during the check: "
 			  "only a part of it was checked");

@@ -24,22 +24,20 @@ bool blm_checkpoint_was_cut(const struct blm_view *view)
 
 static int damaged(const char *display, uint64_t block)
 {
-	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block "
-			"%llu of that is damaged: drop it, or remove the file, and make it anew "
-			"from its keys; if it is a copy, make that with blm_copy()",
+	return blm_fail(-EUCLEAN, "%s: lost its data in a power cut, and block %llu of its second "
+			"image is damaged: drop it or its file, and make it anew from its keys",
 			display, (unsigned long long)block);
 }
 
 static int no_image(const char *display)
 {
 	if (blm_boot_number() == BLM_NO_BOOT)
-		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed: which, the "
-				"number of this boot would tell, and "
-				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here",
-				display);
+		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed, and "
+				"/proc/sys/kernel/random/boot_id, which tells, cannot be read: "
+				"mount /proc", display);
 	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and "
-			"has no second image to go back to: drop it, or remove the file, and make "
-			"it anew from its keys", display);
+			"has no second image: drop it or its file, and make it anew from its keys",
+			display);
 }
 
 static void restore_words(struct blm_view *view)

@@ -151,8 +151,8 @@ static int choose(const struct blm_view *view, struct blm_outline *left,
 					      sizeof(names)));
 	if (count > 1)
 		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s "
-				"fit several: %s; name the right one (blm_exchange.hash), or %s "
-				"key that is surely in it (blm_exchange.known)", display,
+				"fit several: %s; name one (blm_exchange.hash), or %s key in it "
+				"(blm_exchange.known)", display,
 				how->known_count ? " and the known keys" : "",
 				list(left->candidate, count, names, sizeof(names)), how->known_count
 				? "another" : "a");

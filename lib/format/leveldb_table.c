@@ -269,9 +269,9 @@ static int take_only(const struct filters *f, struct blm_piece *ret)
 		return blm_fail(-ENOENT, "%s: a LevelDB table without keys in its filters",
 				f->display);
 	if (r == 0 && full > 1)
-		return blm_fail(-ENOTUNIQ, "%s: has %llu filters, from 0 to %llu, each for %llu "
-				"bytes of data blocks: name one (blm_exchange.record N), or the "
-				"data block that begins at a byte (blm_exchange.record @OFFSET)",
+		return blm_fail(-ENOTUNIQ, "%s: has %llu filters, 0 to %llu, each for %llu bytes "
+				"of data blocks: name one (blm_exchange.record N, or @OFFSET of a "
+				"data block)",
 				f->display, (unsigned long long)full,
 				(unsigned long long)f->count - 1,
 				1ULL << f->base);

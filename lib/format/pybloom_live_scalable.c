@@ -132,9 +132,9 @@ static int check_stages(const struct blm_outline *o, const uint8_t *bytes, const
 	unsigned stages = blm_outline_stages(o);
 
 	return stages == o->contents.parts ? 0
-	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of it is for %llu keys at the "
-			"error %g, so that there can be no filter %u, with a growth of %llu and a "
-			"ratio of %g", display,
+	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 is for %llu keys at the error %g, "
+			"which leaves no filter %u with a growth of %llu and a ratio of %g",
+			display,
 			(unsigned long long)le64toh(o->contents.constant.capacity),
 			blm_double_of(le64toh(o->contents.part[0].rate)), stages,
 			(unsigned long long)blm_get_little(bytes + GROWTH, 4),

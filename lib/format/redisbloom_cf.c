@@ -91,9 +91,8 @@ static int refuse(const struct header *h, const char *display)
 				(unsigned long long)h->iterations,
 				REDIS_CUCKOO_ITERATIONS_MOST);
 	if (!h->cells || h->keys <= h->cells)
-		return blm_fail(-EBADMSG, "%s: by its header %llu tables, the first of %llu "
-				"buckets of %llu cells, each with %llu times the buckets of the "
-				"one before: these are powers of 2, and no table has more than "
+		return blm_fail(-EBADMSG, "%s: by its header %llu tables of %llu buckets of "
+				"%llu cells, each %llu times as large: no powers of 2, or above "
 				"2^32 cells", display, (unsigned long long)h->tables,
 				(unsigned long long)h->buckets, (unsigned long long)h->slots,
 				(unsigned long long)h->expansion);

@@ -232,8 +232,8 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 	if (seen->damaged > 1)
 		snprintf(more, sizeof(more), " (and %d more)", seen->damaged - 1);
 	return blm_fail(-EUCLEAN, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost "
-			"bits, so keys may be denied: repair it with blm_verify(), which sets all "
-			"of a damaged block's bits", f->place.display, d->part,
+			"bits, so keys may be denied: repair it with blm_verify()",
+			f->place.display, d->part,
 			(unsigned long long)d->block,
 			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
 }

@@ -83,8 +83,8 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 {
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this "
-			     "one; nothing that was in it is lost; %sblm_rebuild() makes a larger "
-			     "one from the keys", f->place.display,
+			     "one; %sblm_rebuild() makes a larger one from the keys",
+			     f->place.display,
 			     (unsigned long long)blm_counted_keys(view)
 			     + (unsigned long long)new,
 				view->root.kind->grow ? "blm_grow() doubles it, or " : "");
@@ -96,9 +96,8 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 	if (r == -EMSGSIZE || r == -EREMOTE || (r == -EINVAL && view->hasher.family->column))
 		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
 	if (r == -EUCLEAN)
-		r = blm_fail(r, "%s: removes no key, because a power cut, a copy during changes or "
-			     "an interrupted union may have left counts too low; it still answers "
-			     "and takes keys; blm_rebuild() makes it anew from its keys",
+		r = blm_fail(r, "%s: removes no key, because a power cut, a copy or a union may "
+			     "have left counts too low; blm_rebuild() makes it anew from its keys",
 			     f->place.display);
 	if (r == -EKEYREVOKED)
 		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was",
@@ -126,8 +125,7 @@ static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 	if (!kind_has_checkpoint(view->root.kind) || !part_is_torn(&view->root))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: removes no key, because it was copied byte by byte during "
-			"changes and may lack keys; it still answers and takes keys; copy it anew "
-			"by blm_copy(), or blm_rebuild() makes it anew from its keys",
+			"changes and may lack keys; blm_rebuild() makes it anew from its keys",
 			f->place.display);
 }
 

@@ -123,9 +123,9 @@ static int find_size(struct blm_shape *s, unsigned slots)
 	for (s->cells = slots; s->cells <= TABLE_MOST; s->cells *= 2)
 		if ((double)s->cells >= least && blm_redis_cuckoo_rate(s, s->capacity) <= s->rate)
 			return 0;
-	return blm_fail(-EFBIG, "a cuckoo filter of RedisBloom has up to 2^32 cells, with "
-			"fingerprints of 8 bits: too few for %llu keys at a rate of %g; the kind "
-			"cuckoo has longer ones", (unsigned long long)s->capacity, s->rate);
+	return blm_fail(-EFBIG, "a redis-cuckoo filter has up to 2^32 fingerprints of 8 bits: too "
+			"few for %llu keys at a rate of %g; the kind cuckoo has longer ones",
+			(unsigned long long)s->capacity, s->rate);
 }
 
 int blm_redis_cuckoo_plan(struct blm_shape *ret, const struct blm_params *params)

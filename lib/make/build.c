@@ -61,14 +61,13 @@ static int check_way(struct blm_build *b)
 				"is in it: say for how many keys that differ it is to be "
 				"(blm_params.capacity)", b->place.display, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so "
-				"keys are not counted beforehand: say for how many the filter is "
-				"to be (blm_params.capacity)", b->place.display,
-				b->hasher.family->name);
+		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is made anew for each probe, so keys "
+				"are not counted beforehand: give blm_params.capacity",
+				b->place.display, b->hasher.family->name);
 	if (b->gathers && kind->forgets && !kind->remove)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys "
-				"are not put into another order to count them: say for how many it "
-				"is to be (blm_params.capacity)", b->place.display, kind->name);
+				"are not sorted and counted: give blm_params.capacity",
+				b->place.display, kind->name);
 	return blm_check_boot(kind, b->spec.sealed, &b->place);	/* before the keys are read */
 }
 

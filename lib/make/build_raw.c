@@ -9,9 +9,9 @@ static int check_raw(const struct blm_build *b, uint64_t at, const void *data, s
 	const struct blm_part *part;
 
 	if (b->gathers)
-		return blm_fail(-EOPNOTSUPP, "%s: raw data go into a filter of a size that is "
-				"known: say for how many keys it is to be (blm_params.capacity), "
-				"and take a kind whose keys need not be there at once",
+		return blm_fail(-EOPNOTSUPP, "%s: takes no raw data, because its keys are "
+				"gathered: give blm_params.capacity, and a kind that takes keys "
+				"one by one",
 				b->place.display);
 	if (view->parts > 1 || b->growing || !view->part[0].kind->unite)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter takes no raw data while it is built",

@@ -20,8 +20,7 @@ int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_pl
 	    || place->memory
 	    || blm_boot_number() != BLM_NO_BOOT)
 		return r;
-	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by "
-			"which a power cut is noticed, and /proc/sys/kernel/random/boot_id cannot "
-			"be read: mount /proc here; till then it can be read, or be made sealed",
+	return blm_fail(-ENOSYS, "%s: a %s filter cannot be changed here, because "
+			"/proc/sys/kernel/random/boot_id cannot be read: mount /proc",
 			place->display, kind->name);
 }

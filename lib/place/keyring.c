@@ -126,9 +126,7 @@ static int check_secrecy(const struct blm_place *place, int fd, const char *in, 
 	if (st.st_uid != geteuid() || !(st.st_mode & (S_IROTH | S_IWOTH)))
 		return 0;
 	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may "
-			"read or change it; chmod 600 it, or if others may know it make the "
-			"filter anew with another key; where the file system keeps no modes, "
-			"give it with blm_open_keyed()",
+			"read or change it: chmod 600 it, or give it with blm_open_keyed()",
 			place->display, in, name, st.st_mode & 0777);
 }
 

@@ -69,8 +69,8 @@ static int check_file_mode(const struct blm_store *s, const char *name, unsigned
 {
 	return s->anyone || !(mode & S_IWOTH) ? 0
 		: blm_fail(-EPERM, "%s (%s): its file has the mode %03o, so every user may change "
-			   "what is in it; take that away (chmod o-w), or say that this is meant "
-			   "(BLM_STORE_ANYONE)", name, s->dir, mode & 0777);
+			   "what is in it; chmod o-w it, or allow that (BLM_STORE_ANYONE)",
+			   name, s->dir, mode & 0777);
 }
 
 int blm_store_file_mode(const struct blm_store *s, const uint8_t uuid[16], unsigned *ret)

@@ -146,9 +146,9 @@ static int too_many(const struct blm_filter *const f[2], const struct blm_view *
 	if (r == 0)
 		r = count_difference(view, &keys);
 
-	return r < 0 ? r : blm_fail(-EXFULL, "%s and %s: about %.0f keys differ, ± %.0f, more than "
-				    "tables of %llu cells can list; ones for %.0f keys would, or a "
-				    "key was added twice to one of them", f[0]->place.display,
+	return r < 0 ? r : blm_fail(-EXFULL, "%s and %s: about %.0f keys differ, ± %.0f, more "
+				    "than %llu cells can list; make them for %.0f keys, unless a "
+				    "key was added twice to one", f[0]->place.display,
 				    f[1]->place.display, keys.value, keys.error,
 				    (unsigned long long)shape->cells, ceil(fmax(keys.value + 3
 					    * keys.error, 1.25 * (double)shape->capacity)));

@@ -237,7 +237,7 @@ START_TEST(where_there_is_one_it_need_not_be_named)
 {
 	load();
 	put_table(0, NUMBERED, policy);
-	refuses(file, bytes, NULL, -ENOTUNIQ, "filters, from 0 to 8, each for 2048 bytes");
+	refuses(file, bytes, NULL, -ENOTUNIQ, "filters, 0 to 8, each for 2048 bytes");
 	put_table(3, 3, policy);
 	is_filter(file, bytes, NULL, filter_of(3));
 	put_table(2, 2, policy);
@@ -512,7 +512,7 @@ START_TEST(among_thousands_of_filters_the_only_one_that_has_keys_is_found)
 	/* one byte is in filter 2998, what is left in 2999 */
 	file[filter[0].count + 4 * 2999] += 1;
 	end_table_of_block();
-	refuses(file, bytes, NULL, -ENOTUNIQ, "has 2 filters, from 0 to 2999");
+	refuses(file, bytes, NULL, -ENOTUNIQ, "has 2 filters, 0 to 2999");
 }
 END_TEST
 

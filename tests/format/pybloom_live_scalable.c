@@ -448,9 +448,8 @@ START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 			FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
 			ck_assert_ptr_nonnull(
 				strstr(blm_error_message(),
-				       "filter 0 of it is for 1 keys at the error 0.1, so that "
-				       "there can be no filter 44, with a "
-				       "growth of 2"));
+				       "filter 0 is for 1 keys at the error 0.1, which leaves "
+				       "no filter 44 with a growth of 2"));
 			break;
 		}
 		OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));

@@ -48,7 +48,7 @@ what_is_damaged_lists_no_wrong_key_and_repair_leaves_it_as_it_is() {
 where_too_many_differ_nothing_is_printed_and_a_table_of_the_size_that_is_named_does() {
 	files; bloomery build ./theirs.iblt -n 100 --kind iblt theirs; seq 95000 > few
 	exits 2 bloomery diff ./theirs.iblt few; same "$(cat exits.out)" ''; says 'keys differ'
-	n=$(sed -n 's/.* ones for \([0-9]*\) keys would.*/\1/p' exits.err)
+	n=$(sed -n 's/.* make them for \([0-9]*\) keys, unless.*/\1/p' exits.err)
 	bloomery build ./larger.iblt -n "$n" --kind iblt theirs
 	same "$(bloomery diff ./larger.iblt few | sort)" "$(sides theirs few | sort)"
 }

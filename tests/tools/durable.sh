@@ -76,7 +76,7 @@ cut_under()
 	wait $pid || code=$?
 	same "$code" 2
 	same "$(wc -l < exits.err)" "${lines-1}"
-	says './f: I/O error on the mapped file (truncated, unreadable, or disk full): do not trust the answers, and new keys may be lost'
+	says './f: I/O error on the mapped file (truncated, unreadable, or disk full): do not trust the answers; free disk space, or restore a copy'
 }
 
 a_file_that_is_cut_under_the_map_is_one_line_of_error_that_names_it() {

@@ -174,7 +174,7 @@ a_key_file_holds_one_secret_and_blank_lines_at_most() {
 
 where_a_secret_may_be_read_by_all_the_message_says_how_else_to_give_it() {
 	bloomery create ./f -n 100 --untrusted; cp f.key kept; chmod 644 f.key
-	exits 2 bloomery info ./f; says 'f.key has the mode 644'; says 'where the file system keeps no modes, give it with --key-file'
+	exits 2 bloomery info ./f; says 'f.key has the mode 644'; says 'chmod 600 it, or give it with --key-file'
 	bloomery info ./f --key-file kept
 }
 

@@ -204,8 +204,7 @@ static int continue_journal(struct journal *j, struct ledger *l, const uint8_t m
 		return code;
 	if (memcmp(head->mark, mark, MARK))
 		return broken("%s: was begun with other options, another filter or another input; "
-			      "repeat that command, or remove this file and begin with an empty "
-			      "filter, since documents that are in no output are in that one",
+			      "repeat that command, or remove this file and begin an empty filter",
 			      j->file.path);
 	j->fresh = true;	/* the process that began it may have died before the sync */
 	j->other_boot = !is_this_boot(head->boot);
