@@ -28,7 +28,7 @@
  * the journal, or that was made a hole since, and neither has it. A block that is newer than as of
  * s has a record that says so, or one that is not the block's. So where none of that is found the
  * image is as of s. Else the data that were copied serve: they have all keys but those that were
- * moved at that moment from a place not yet copied to one that was copied before. Own word `cut`
+ * moved at that moment from a place not yet copied to one that was copied before. Own word `torn`
  * says so for good, and nothing is removed any more: a key could be another's.
  */
 #include "file/os.h"

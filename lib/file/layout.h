@@ -258,11 +258,11 @@ struct blm_slot_line {
  *            boot number knows that a power cut or a crash of the machine, not of a process, came
  *            between. All writers of one boot write the same value.
  *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under
- *            the sync lock, before any write-back: the system reports an error once, and a process
- *            that is killed before it wrote it down would take it along. While it is greater than
- *            the epoch of the last sync record the pages are suspect: the system may hold what it
- *            failed to write for clean, so the next sync makes every page dirty again before it
- *            writes.
+ *            the sync lock, before any write-back: the system reports an error once, so the
+ *            report would be lost with a process that is killed before it writes it down. While
+ *            `failed` is greater than the epoch of the last sync record the pages are suspect: the
+ *            system may take pages for clean that it failed to write, so the next sync makes every
+ *            page dirty again before it writes.
  *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1,
  *            in a new file only or before the first bit of a union in place; BLM_SHARE in a new
  *            part of a split filter.

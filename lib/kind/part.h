@@ -45,7 +45,7 @@ struct blm_part {
 	unsigned subs;
 	/* no other thread sees these bytes yet: changes need not be atomic */
 	bool unshared;
-	/* the own word `cut` is to be, but this view cannot write it */
+	/* the own word `torn` is to be set, but this view cannot write it */
 	bool torn;
 };
 

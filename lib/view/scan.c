@@ -210,7 +210,7 @@ static void count_zeros(const struct blm_scan *scan, uint64_t bytes, struct blm_
 	}
 }
 
-static void add_census(struct blm_tally *to, const struct blm_tally *from)
+static void add_tally(struct blm_tally *to, const struct blm_tally *from)
 {
 	to->bytes += from->bytes;
 	to->ones += from->ones;
@@ -250,7 +250,7 @@ int blm_scan(const struct blm_scan *scan, struct blm_tally *to)
 		if (i)
 			pthread_join(thread[i].id, NULL);
 		for (unsigned c = 0; c < scan->tallies; c++)
-			add_census(&to[c], &thread[i].worker.tally[c]);
+			add_tally(&to[c], &thread[i].worker.tally[c]);
 		free_worker(&thread[i].worker);
 	}
 	count_zeros(scan, run.zeros, to);

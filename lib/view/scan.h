@@ -18,7 +18,7 @@ enum {
 
 /* What one thread has to itself. */
 struct blm_worker {
-	/* blm_scan.censuses of them, zero at first; added up over the threads at the end */
+	/* blm_scan.tallies of them, zero at first; added up over the threads at the end */
 	struct blm_tally *tally;
 	uint8_t *buffer;			/* blm_scan.most bytes, aligned to 64 */
 };
@@ -44,7 +44,7 @@ struct blm_scan {
 };
 
 /*
- * Go over all of the part; adds to to[0 .. censuses - 1]. At most blm_use_threads() threads, and
+ * Go over all of the part; adds to to[0 .. tallies - 1]. At most blm_use_threads() threads, and
  * fewer where the data is small or the system gives none. 0, -ENOMEM, or what piece() failed with.
  */
 int blm_scan(const struct blm_scan *scan, struct blm_tally *to);
