@@ -2219,13 +2219,13 @@ BLM_API void blm_use_threads(unsigned threads);
  * It is called when a phase begins, then each time that a piece of the data is done, which is about
  * every 64 KiB to 8 MiB. These calls report, and so do the variants of export and import:
  *
- *	blm_advance()         blm_convert()             blm_export()          blm_split()
- *	blm_bank_finish()     blm_copy()                blm_fold()            blm_store_publish()
- *	blm_bank_similar()    blm_count()               blm_grow()            blm_store_verify()
- *	blm_bank_verify()     blm_delta_apply()         blm_import()          blm_sync()
- *	blm_combine()         blm_delta_make()          blm_join_part()       blm_update_finish()
- *	blm_combine_into()    blm_difference_estimate() blm_merge()           blm_verify()
- *	blm_compare()         blm_estimate()            blm_seal()
+ *	blm_advance()        blm_convert()               blm_export()      blm_split()
+ *	blm_bank_finish()    blm_copy()                  blm_fold()        blm_store_publish()
+ *	blm_bank_similar()   blm_count()                 blm_grow()        blm_store_verify()
+ *	blm_bank_verify()    blm_delta_apply()           blm_import()      blm_sync()
+ *	blm_combine()        blm_delta_make()            blm_join_part()   blm_update_finish()
+ *	blm_combine_into()   blm_difference_estimate()   blm_merge()       blm_verify()
+ *	blm_compare()        blm_estimate()              blm_seal()
  *
  * All others report only when they copy the data of a filter, write a new file to the disk, or sync
  * because of blm_sync_every(). A build has a function of its own: struct blm_build_options,
