@@ -25,7 +25,7 @@ bool blm_checkpoint_was_cut(const struct blm_view *view)
 static int damaged(const char *display, uint64_t block)
 {
 	return blm_fail(-EUCLEAN, "%s: lost its data in a power cut, and block %llu of its second "
-			"image is damaged: drop it or its file, and make it anew from its keys",
+			"image is damaged: delete it, and make it anew from its keys",
 			display, (unsigned long long)block);
 }
 
@@ -36,8 +36,7 @@ static int no_image(const char *display)
 				"/proc/sys/kernel/random/boot_id, which tells, cannot be read: "
 				"mount /proc", display);
 	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and "
-			"has no second image: drop it or its file, and make it anew from its keys",
-			display);
+			"has no second image: delete it, and make it anew from its keys", display);
 }
 
 static void restore_words(struct blm_view *view)
