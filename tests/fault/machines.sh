@@ -58,7 +58,7 @@ in_chroot()
 in_container()
 {
 	local dev=$folder/dev one
-	mkdir "$dev" && mount -t tmpfs -o mode=755 none "$dev" || return 1
+	mkdir -p "$dev" && mount -t tmpfs -o mode=755 none "$dev" || return 1
 	for one in null zero full random urandom tty; do
 		: > "$dev/$one" && mount --bind "/dev/$one" "$dev/$one" || return 1
 	done
