@@ -130,7 +130,7 @@ static inline unsigned long how_many(int argc, char **argv, unsigned long by_def
 	return argc > 1 ? strtoul(argv[1], NULL, 10) : by_default;
 }
 
-/* The main program of one test that kills processes in so many cycles. */
+/* The main program of a test that kills processes: it has one test case, with this many cycles. */
 static inline int run_cycles(const char *name, const TTest *test, unsigned long cycles)
 {
 	Suite *s = suite_create(name);

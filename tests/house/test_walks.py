@@ -28,7 +28,7 @@ def check(holds, sentence):
 
 
 def through(count):
-    """A walk through so many files, each step within the one before."""
+    """A walk through this many files. Each step is called by the one before it."""
     return [(f"step_{i}", file) for i, file in enumerate(FILES[:count])]
 
 

@@ -293,7 +293,7 @@ static const struct planted mistakes[MISTAKES] = {
 	[TAKEN_WITHOUT_FENCE] = { "a slot is taken without a fence", ANY_CREW },
 	[STALE_FOR_EVER] = { "a claimer waits until the word of a dead replacer is 0", ANY_CREW },
 	[NOT_LOOKED] = { "the claimer does not look at `excluding`", ANY_CREW },
-	[NOT_EXCLUDED] = { "the replacer waits for nobody", ANY_CREW },
+	[NOT_EXCLUDED] = { "the replacer does not wait for claimers", ANY_CREW },
 };
 
 int main(int argc, char **argv)
