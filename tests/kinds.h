@@ -28,7 +28,7 @@ static inline unsigned other_kinds(unsigned can, unsigned never, bool (*is_in_li
 	return count;
 }
 
-/* For so many keys. Kinds of numbers that are their own cells: for the numbers below that. */
+/* For this many keys. Kinds whose cells are the numbers themselves: for the numbers below that. */
 static inline struct blm_params usual_params(const struct blm_kind_info *kind, uint64_t keys,
 					     double rate)
 {

@@ -1,10 +1,10 @@
 /*
  * mark.h - assertions that hold are cheap
  *
- * Check writes the place of each assertion that holds into a file, so as to tell of a crash behind
- * which one it came: a system call, and the parent goes through all of them when the test ends,
- * which takes longer than most tests do themselves. Here a test writes each place once, when it
- * first comes there; where an assertion fails is told as ever.
+ * Check writes the place of each assertion that holds into a file, so that it can report the last
+ * one before a crash: a system call each, and the parent reads all of them when the test ends,
+ * which takes longer than most tests. Here a test writes each place once, when it first reaches it.
+ * A failed assertion is reported as usual.
  */
 #ifndef BLM_MARK_H
 #define BLM_MARK_H

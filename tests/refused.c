@@ -1,6 +1,6 @@
 /*
- * refused.c - what a caller gets wrong beside the numbers of a filter is refused in words, and
- * changes nothing
+ * refused.c - wrong arguments other than the numbers of a filter are refused with an explanation
+ * and change nothing
  */
 #include "base/base.h"
 #include "suite.h"
@@ -263,7 +263,7 @@ START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
 }
 END_TEST
 
-/* Nothing is asked for: it is as it was. What is, takes the place of what it was. */
+/* Without parameters the filter stays as it is. A parameter replaces the old value. */
 START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
 {
 	static const struct {

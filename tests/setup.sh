@@ -93,11 +93,11 @@ configure()
 	meson setup $again "$@" "$dir" "$root" < /dev/null
 }
 
-# counting BUILD - the options by which clang counts what the tests take, one on a line. The counters lie in files that processes
-# share, so that those that are killed count as well, and cost little. But two that add one at once add one, and of two outcomes clang often counts
-# only one: the other is what is left of the sum, which what is lost of that can make zero. So there are sixteen files of each program,
-# for processes by their numbers. Inline functions are counted in each program. Of what debuggers want, reports need the lines: the rest is
-# a quarter of the time that these builds take.
+# counting BUILD - the options by which clang counts the branches that the tests take, one on a line. The counters are in files that
+# processes share, so that killed processes count as well, and cost little. But two that add one at once add one. And clang often counts
+# only one of two outcomes: the other one is the rest of the sum, which a lost count can make zero. So each program has sixteen files, for
+# processes by their numbers. Inline functions are counted in each program. Reports need only the lines of the debugging information: the
+# rest is a quarter of the time that these builds take.
 counting()
 {
 	mkdir -p -m 777 "$root/$1/profiles" && chmod 777 "$root/$1/profiles"

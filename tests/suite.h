@@ -110,8 +110,8 @@ static inline double test_scale(void)
 }
 
 /*
- * Sanitizers are for what each path does with memory, and make it slow: of many variants of a path
- * they are given one in so many.
+ * Sanitizers check what each path does with memory, and make it slow: they get one of this many
+ * variants of a path.
  */
 static inline int is_too_alike(int i, int many)
 {
@@ -119,8 +119,8 @@ static inline int is_too_alike(int i, int many)
 }
 
 /*
- * Of a loop of many that are alike: with a share of the work a quarter of them, with sanitizers one
- * in 13, which divides no number of them.
+ * A loop over many similar cases: with a share of the work it takes a quarter of them, with
+ * sanitizers one in 13, which divides no number of them.
  */
 static inline int is_left_out(int i)
 {

@@ -395,7 +395,7 @@ static bool is_id(const struct blm_bank *bank, uint64_t row, const char *want, s
 	return bytes == count && !memcmp(text, want, count);
 }
 
-/* "top10": [ID, common bits, bits of both]; "count_at_least": { "0.7": so many } */
+/* "top10": [ID, common bits, bits of both]; "count_at_least": { "0.7": the count } */
 static void prove_query(struct blm_bank *bank, const char *id, const char *query, uint64_t rows)
 {
 	const char *at = strchr(strstr(query, "\"top10\""), '[') + 1,
@@ -606,7 +606,7 @@ START_TEST(damage_is_found_and_harms_nobody)
 }
 END_TEST
 
-/* Of a bank that somebody made up all checksums are right. */
+/* All checksums of a forged bank are right. */
 static void mend(uint8_t *bytes)
 {
 	struct blm_bank_header *h = (struct blm_bank_header *)bytes;
@@ -990,8 +990,8 @@ START_TEST(of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the
 END_TEST
 
 /*
- * Of a header that is longer than there is room for, as many lines as that has; of none it is the
- * least that there must be.
+ * A header that is too long keeps as many complete lines as there is space for; without any, it
+ * becomes the shortest possible header.
  */
 START_TEST(of_a_long_header_whole_lines_are_kept)
 {

@@ -15,7 +15,7 @@ struct it {
 	char *third_path, *new_path;
 	void *x, *y, *z;	/* plain memory of the same size, mapped and touched */
 	size_t bytes;
-	/* what was timed last: looked at, and closed, beside the clock */
+	/* the result that was timed last: checked and closed, outside of the timed part */
 	struct blm_filter *made;
 	void *new;
 	struct blm_estimate estimate;

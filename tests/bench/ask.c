@@ -1,6 +1,6 @@
 /*
- * ask.c - so many keys, one way, and no more: for tests/bench/instructions, which counts what that
- * takes
+ * ask.c - asks a number of keys in one way and does nothing else, so that tests/bench/instructions
+ * counts its cost
  */
 #include <bloomery.h>
 

@@ -74,7 +74,9 @@ enum which {
 	FRESH,		/* the next ones to add */
 };
 
-/* keys made at a time, beside the clock: they are in the second cache when they are asked */
+/*
+ * keys made at a time, outside of the timed part; they are in the second cache when they are asked
+ */
 enum { PIECE = 8192 };
 #define ABSENT_FROM (UINT64_C(1) << 63)
 
@@ -154,7 +156,7 @@ struct work {
 	bool every;		/* measured of every kind that can */
 	unsigned can;		/* what a kind must be able to do */
 	const char *kind;	/* the only one that has it; NULL: any */
-	unsigned processes;	/* so many at once; 0: as 1 */
+	unsigned processes;	/* how many run at once; 0: one */
 	/*
 	 * over all lines of the site, not keys in pieces; by the wall's clock, as threads may share
 	 * it
@@ -170,12 +172,12 @@ struct work {
 	 */
 	int64_t (*begin)(struct site *s, size_t count);		/* NULL: run() is all there is */
 	int64_t (*finish)(struct site *s, size_t count);
-	/* beside the clock, and then removes it; or NULL */
+	/* outside of the timed part, and then removes it; or NULL */
 	int (*check)(struct site *s, size_t count);
 
-	int (*before)(struct site *s);		/* beside the clock; or NULL */
+	int (*before)(struct site *s);		/* outside of the timed part; or NULL */
 	/*
-	 * adds the keys of each piece, beside the clock; run() takes them out again; or NULL
+	 * adds the keys of each piece, outside of the timed part; run() removes them again; or NULL
 	 */
 	int (*give)(struct site *s);
 	/* instead of run: a clock of its own */
@@ -250,7 +252,8 @@ struct result {
 	char reason[256];
 };
 
-enum { PEERS = SETS_MAX, PROGRAMS, SECOND, WORKERS };	/* after those of the sets: who does what */
+/* after the names of the sets: which peer does what */
+enum { PEERS = SETS_MAX, PROGRAMS, SECOND, WORKERS };
 
 int workers_start(const struct plan *plan);
 int worker_ask(int worker, const struct job *job);
@@ -311,7 +314,7 @@ int plan_run(struct plan *plan);
 struct spread {
 	double median, q1, q3;
 	unsigned count;		/* of rounds that it is of; 0: there is none */
-	unsigned clean;		/* rounds in which nobody else had the processor */
+	unsigned clean;		/* rounds in which no other process had the processor */
 };
 
 struct spread row_spread(const struct plan *plan, const struct row *row);

@@ -1,11 +1,11 @@
 /*
- * built.c - filters that are built from all their keys at once: bits a key against the least there
- * can be, how often they are wrong, how fast they are built and asked; beside two that take their
- * keys one by one
+ * built.c - filters that are built from all their keys at once: bits a key against the lower bound,
+ * their false-positive rate, and the time to build and to ask them; compared with two kinds that
+ * take their keys one by one
  *
- * All filters of a size are built and asked in turns. Of three builds the fastest counts (large
- * ones are built once), of the questions the median. The largest are built, asked and closed one
- * after the other, so that not all are in memory together.
+ * All filters of a size are built and asked in turns. The fastest of three builds counts (large
+ * filters are built once), and the median of the questions. The largest filters are built, asked
+ * and closed one after the other, so that they are never all in memory together.
  */
 #include "../info.h"
 #include <bloomery.h>

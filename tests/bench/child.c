@@ -22,7 +22,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* `in`: a descriptor; it, and nothing else, is open in the program beside its output. */
+/* `in`: a descriptor; the program has only this one and its output open. */
 static int start(const char *const *argv, int in, pid_t *ret)
 {
 	posix_spawn_file_actions_t files;

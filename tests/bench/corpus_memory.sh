@@ -3,9 +3,9 @@
 #
 # usage: tests/bench/corpus_memory.sh [DOCUMENTS (1000000)]; as root, $BLOOMERY names the program, $TMPDIR is on a disk
 #
-# A cgroup of 512 MiB, page cache included, runs it with a filter of 1.5 GiB, and then with four filters of 384 MiB, one
-# after the other, and merge. Of the documents 10 % are copies. A line has the documents in a second. Fails if a document
-# is lost or kept twice, but for false positives. The last line of a success is "finished".
+# A cgroup of 512 MiB, page cache included, runs it with a filter of 1.5 GiB, and then with four filters of 384 MiB, one after the other,
+# and merge. 10 % of the documents are copies. A line of output has the documents a second. Fails if a document is lost or kept twice,
+# except by false positives. The last line of a success is "finished".
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 documents=${1:-1000000} memory=$((512 << 20))
 : "${BLOOMERY:?must be the path of the program}"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# examples.sh - what filters of two real lists take, beside the lists themselves: the table of bloomery-performance(7); and its
-# blacklist, with a list of false alarms and as an exact filter
+# examples.sh - the sizes of filters of two real lists and of the lists themselves: the table of bloomery-performance(7); and its blacklist,
+# with a list of false alarms and as an exact filter
 #
 # usage: tests/bench/examples.sh; $BLOOMERY names a program that is there, $BUILD the folder of the build (build-bench)
 # The words are those of Debian's wamerican-insane, the domains those of npm's disposable-email-domains 1.0.62 (MIT), where there is npm.

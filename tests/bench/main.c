@@ -48,7 +48,7 @@ static void remove_dir(const char *path)
 	rmdir(path);
 }
 
-/* Found out before the run, not after it. What is there stays as it is. */
+/* Found out before the run, not after it. A file that exists stays as it is. */
 static bool can_write(const char *path)
 {
 	bool there;

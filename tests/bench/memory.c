@@ -1,9 +1,9 @@
 /*
- * memory.c - what it costs how a filter lies in memory: opening; questions, changes and syncs with
- * pages of 2 MiB and of 4 KiB; questions to a filter that is not in memory, one by one and many at
- * once
+ * memory.c - what the placement of a filter in memory costs: opening; questions, changes and syncs
+ * with pages of 2 MiB and of 4 KiB; questions to a filter that is not in memory, one by one and
+ * many at once
  *
- * Written are the bytes that the file's device has written meanwhile, for others as well: on a busy
+ * Bytes written are those of the file's device in that time, also by other processes. On a busy
  * machine give the folder a file system of its own.
  */
 #include <bloomery.h>

@@ -179,8 +179,8 @@ static int64_t owned_finish(struct site *s, size_t count)
 /* ---- Building ---- */
 
 /*
- * In memory: the processor's time is that of a file, and nobody waits for a disk. Taking the space
- * and all page faults count. A process builds one at a time.
+ * In memory: the processor's time is that of a file, and no process waits for a disk. Taking the
+ * space and all page faults count. A process builds one at a time.
  */
 static struct blm_build *builder;
 static struct blm_filter *built;

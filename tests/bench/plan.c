@@ -130,7 +130,7 @@ static void add_peer(struct plan *plan, const struct engine *engine, uint64_t ke
 		only_for_plot(s, label);
 }
 
-/* Filters of so many keys, of every kind that takes keys one by one, and of every peer. */
+/* Filters of this many keys, of every kind that takes keys one by one, and of every peer. */
 static void add_size(struct plan *plan, uint64_t keys, const char *label)
 {
 	const struct engine *const *peer;

@@ -16,7 +16,7 @@ def planned(rate):
 	out = subprocess.run([sys.argv[1], 'plan', '-n', '1m', '-p', repr(rate), '--kind', 'ribbon', '--json'], capture_output=True, text=True, check=True).stdout
 	return json.loads(out)['over_lower_bound']
 
-# Of a slot: the bits that its values are worth, and those that it takes.
+# For a slot: the bits that its values are worth, and those that it takes.
 codes = sorted([(bits + 1, bits + 1) for bits in range(32)] + [(bits + log2(3), bits + TRIT) for bits in range(31)]
 	+ [(bits + log2(5), bits + QUINT) for bits in range(BITS_WITH_QUINTS + 1)])
 

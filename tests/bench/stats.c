@@ -18,7 +18,7 @@ static double quantile(const double *sorted, unsigned count, double q)
 	return i + 1 < count ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[i];
 }
 
-/* Rounds in which nobody else had the processor, unless these are fewer than half: then all. */
+/* Rounds in which no other process had the processor. If these are fewer than half: all rounds. */
 static struct spread spread(const double *values, const bool *disturbed, unsigned rounds)
 {
 	double kept[ROUNDS_MAX];

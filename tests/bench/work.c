@@ -127,7 +127,7 @@ static int64_t in_pieces(struct site *s, const struct work *work, const struct j
 	return yes;
 }
 
-/* The keys are made beside the clock, all else is on it. */
+/* The keys are made outside of the timed part; all else is timed. */
 static int64_t made_anew(struct site *s, const struct work *work, const struct job *job,
 			 struct result *ret)
 {

@@ -1,6 +1,6 @@
 /*
- * catalog.c - the catalog inside: the walk of its pages, its records, and changes beside those of
- * others
+ * catalog.c - the inside of the catalog: the walk over its pages, its records, and changes by
+ * several processes at once
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -368,8 +368,8 @@ static void mark_structure(uint8_t *marks)
 }
 
 /*
- * All that LMDB does in a catalog, and all look-ups. Each may refuse; what is no signal and hangs
- * not is good.
+ * All changes and look-ups that LMDB makes in a catalog. Each may be refused; no signal and no hang
+ * is allowed.
  */
 static int use_all(int unused)
 {

@@ -1,6 +1,6 @@
 /*
- * leftovers.c - what lies in a store and is nobody's, or not what its name says: verify tells of
- * it, repair and drop deal with it
+ * leftovers.c - files in a store that belong to no filter, or not to the one they are named after:
+ * verify reports them, repair and drop handle them
  */
 #include "said.h"
 #include "../info.h"
@@ -270,7 +270,7 @@ START_TEST(a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys)
 	struct blm_filter *f;
 
 	OK(blm_open(&f, store, "a", 0));
-	OK(blm_copy(NULL, store, "b", f, 0));		/* to which nobody added anything since */
+	OK(blm_copy(NULL, store, "b", f, 0));		/* without a key added since */
 	blm_close(f);
 	OK(blm_catalog_remove(store->catalog, "b", NULL));
 	tells(BLM_VERIFY_REPAIR, 0,
@@ -605,7 +605,7 @@ START_TEST(a_filter_that_does_not_open_can_be_dropped)
 	blm_close(f);
 	OK(blm_store_drop(store, "a"));
 	ck_assert_int_eq(files_in("s/filters", NULL), 0);
-	if (_i == 2)	/* else nobody knows where its state lies */
+	if (_i == 2)	/* otherwise the place of its state is unknown */
 		FAILS(blm_add(writer, "lost", 4), -ESTALE);
 	blm_close(writer);
 	all_is_well();

@@ -383,7 +383,7 @@ START_TEST(what_takes_the_place_of_a_filter_is_not_older_than_it)
 }
 END_TEST
 
-/* What was synced is not known then, and that is told. */
+/* The last synced state is then unknown, and verify reports that. */
 START_TEST(a_file_whose_sync_records_are_damaged_is_not_said_to_be_older)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);

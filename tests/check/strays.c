@@ -41,7 +41,7 @@ static int state_of(const char *path)
 	return state;
 }
 
-/* One bit of a filter's record, wherever it lies in the catalog. */
+/* One bit of a filter's record, at any place of the catalog. */
 static void damage_record(const char *path)
 {
 	uint8_t *file, *all;
@@ -86,7 +86,7 @@ static bool is_there(const char *name, const char *key)
 	return found;
 }
 
-/* ---- What nobody knows for certain stays ---- */
+/* ---- Files whose owner is uncertain stay ---- */
 
 /* Left by a process that died there, or not yet overwritten on the disk when the power went. */
 static const enum blm_state states[] = { BLM_LIVE, BLM_REPLACING, BLM_DROPPED, BLM_UNNAMED,

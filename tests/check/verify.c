@@ -1,6 +1,6 @@
 /*
- * verify.c - checking one filter: what lies beside it, what is cut meanwhile, what no writer would
- * write; and a new one that finds no room
+ * verify.c - checking one filter: files near it, truncation during the check, contents that no
+ * writer produces; and a new filter for which there is no space
  */
 #include "suite.h"
 #include "../info.h"
@@ -28,7 +28,7 @@ static void set_word(const char *path, size_t at, uint64_t value)
 	close(fd);
 }
 
-/* ---- Beside it ---- */
+/* ---- Files near it ---- */
 
 static void leave_beside(const char *path, const char *folder, char ret[512])
 {

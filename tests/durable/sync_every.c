@@ -79,7 +79,7 @@ START_TEST(after_every_so_many_seconds_the_next_new_key_brings_a_sync)
 	add_range(f, 0, 5);
 	ck_assert_uint_eq(info_of(f).synced, 0);
 	usleep(250000);
-	ck_assert_uint_eq(info_of(f).synced, 0);	/* nobody added, nobody syncs */
+	ck_assert_uint_eq(info_of(f).synced, 0);	/* no process added keys, so none syncs */
 	add_range(f, 0, 5);
 	ck_assert_uint_eq(info_of(f).synced, 0);
 	add_range(f, 5, 6);

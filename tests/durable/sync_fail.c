@@ -139,7 +139,7 @@ START_TEST(a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_n
 }
 END_TEST
 
-/* It may be told of any page, and the next sync finds that page clean. */
+/* The failure may be reported for any page, and the next sync finds that page clean. */
 START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
 {
 	struct blm_filter *f, *other;
@@ -313,7 +313,7 @@ static int announce_and_die(int unused)
 	return 1;
 }
 
-/* _i: who announced was told of a failure; was killed */
+/* _i: the announcing process was told about a failure; was killed */
 START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect)
 {
 	for (size_t kind = 0; kind < ARRAY_LEN(announcing); kind++) {
@@ -391,7 +391,7 @@ START_TEST(a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_d
 }
 END_TEST
 
-/* _i: by one who makes the filter; who replaces it */
+/* _i: by the process that makes the filter; by the one that replaces it */
 static int name_and_die(int replaces)
 {
 	struct blm_params params = BLM_PARAMS(.capacity = 1000, .rate = 0.01, .replace = replaces);
@@ -418,7 +418,7 @@ START_TEST(a_sync_makes_sure_of_a_name_whose_giver_was_killed)
 	ck_assert_int_eq(folder_syncs, 2);
 	add_range(f, 10, 20);
 	OK(blm_sync(f));
-	ck_assert_int_eq(folder_syncs, 2);	/* what is on the disk once stays there */
+	ck_assert_int_eq(folder_syncs, 2);	/* data on the disk stays there */
 	blm_close(f);
 }
 END_TEST
@@ -514,7 +514,7 @@ START_TEST(after_a_sync_that_failed_the_next_one_makes_every_page_dirty)
 	FAILS(blm_sync(f), -EIO);
 	count = pages_touched(f, &pages);
 	e = &current_view(f)->image.header->part[0];
-	/* nobody's */
+	/* without an owner */
 	gap = (le64toh(e->offset) - blocksum_bytes(le64toh(e->bytes))) / BLM_PAGE
 	    - BLM_HEADER_BYTES / BLM_PAGE;
 	ck_assert_msg(count == pages - gap,

@@ -1,11 +1,11 @@
 /*
- * exchange.c - the files of pybloomfiltermmap: in, out, as they are; what is refused, and how much
- * it may take
+ * exchange.c - the files of pybloomfiltermmap: imported, exported, opened directly; which of them
+ * are refused, and with how much memory
  *
  * exchange/ has filters that every version of pybloomfiltermmap made, with their answers: lists in
  * JSON, NAME.bloom as the file was left on disk, NAME.b64 its text form, NAME.tsv keys and answers;
  * bad/ has files that are broken, one way each. If meson's option `vectors` names a folder, its
- * pybloomfiltermmap/ has more of the same, and some that are too large to be here.
+ * pybloomfiltermmap/ has more files of this kind, and some that are too large to be here.
  */
 #include "handle/handle.h"
 #include "format/format.h"
@@ -935,7 +935,7 @@ START_TEST(each_broken_file_is_refused_with_a_word_that_says_where_and_leaves_no
 			r = way < 2 ? blm_import_bytes(&f, NULL, way ? to : NULL, &how, all, bytes)
 			  : way < 3 ? blm_import_file(&f, NULL, to, &how, path)
 			  : blm_import(&f, NULL, to, &how, next_chunk, &chunks);
-			/* nobody knows how much comes */
+			/* the length is unknown */
 			if (way == 3 && !strcmp(bad[i].file, "bits-2e40.bloom"))
 				expected = -EFBIG;
 			ck_assert_msg(r == expected, "%s: %d, not %d: %s", bad[i].file, r, expected,

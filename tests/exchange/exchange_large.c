@@ -512,7 +512,7 @@ START_TEST(what_unpacks_to_more_than_it_declares_is_read_up_to_the_limit_and_no_
 	f = blm_close(f);
 	free(text);
 
-	/* no filter at all: what comes after the beginning is not even unpacked */
+	/* no filter: the data after the beginning is not even unpacked */
 	memset(file, 0, 9);
 	text = as_text(file, many, &chars);
 	refused(text, chars, in_base64, -EBADMSG, "MBITARRAY");

@@ -64,7 +64,7 @@ static void add(struct blm_filter *f, const void *key, size_t bytes)
 		ck_abort_msg("%s", blm_error_message());
 }
 
-/* How many of the keys with these numbers, that nobody added, are found. */
+/* How many of the keys with these numbers, which were never added, are found. */
 static uint64_t found(const struct blm_filter *f, uint64_t count)
 {
 	uint64_t yes = 0;
@@ -232,7 +232,7 @@ static void xxh3_pair(uint64_t number, uint64_t a[4], uint64_t b[4])
 	b[1] = ~a[1];
 }
 
-/* Of so many seeds, with 100 pairs each, how many pairs are one key. */
+/* For this many seeds, with 100 pairs each: how many pairs are one key. */
 static uint64_t pairs_that_are_one(const char *hash, uint32_t seeds)
 {
 	const struct blm_family *family = blm_family_by_name(hash);
@@ -342,8 +342,8 @@ static double rate_under_attack(const char *kind, const char *hash, bool knowing
 }
 
 /*
- * Of as many keys that nobody chose, by the predicted one; and how far the rate of one such filter
- * is from that of another by chance.
+ * The rate for as many random keys, divided by the predicted one; and how far the rate of one such
+ * filter is from that of another by chance.
  */
 static double rate_unattacked(const char *kind, const char *hash, unsigned filters,
 			      double *ret_sigma)
@@ -395,8 +395,8 @@ START_TEST(who_knows_the_seed_of_a_default_filter_can_raise_its_rate)
 END_TEST
 
 /*
- * ---- Forging: keys that were never added and are found. Who has the file can try them at home, if
- * the hash is in it ----
+ * ---- Forging: keys that were never added and are found. An attacker with the file can try them at
+ * home if the file has the hash ----
  */
 
 enum { FORGED = 500 };

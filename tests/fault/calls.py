@@ -13,7 +13,8 @@ FAULT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FAULT.parent / 'reader'))
 from tap import Tap
 
-# What asks nothing of the system, beside the functions of libm; interpose.c has the names of what does, and yet is not made to fail, with the reasons.
+# Functions that ask nothing of the system, and the functions of libm; interpose.c names those that do and still are not made to fail, with
+# the reasons.
 IN_MEMORY = set('''
 	assert_fail ctype_b_loc cxa_finalize errno_location tls_get_addr secure_getenv
 	bcmp explicit_bzero gmtime_r inet_pton memchr memcmp memcpy memmove memset mempcpy stpcpy strcat strchr strcmp strcpy strcspn strlen strncmp strncpy strnlen strpbrk

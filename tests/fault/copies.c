@@ -148,7 +148,7 @@ START_TEST(a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys
 }
 END_TEST
 
-/* The marks of blocks lie before the data. */
+/* The marks of blocks are before the data. */
 START_TEST(what_a_copy_had_when_it_was_synced_it_has_after_a_power_cut)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false);
@@ -234,8 +234,8 @@ END_TEST
 static struct blm_filter *adds;
 
 /*
- * He reads all up to the journal's blocks when a sync record is about to be written back; before
- * that somebody adds, if he is to.
+ * The copier reads everything up to the journal's blocks when a sync record is about to be written
+ * back. If the test wants it, another process adds a key before that.
  */
 static void copy_up_to_the_journal(const void *at, size_t bytes)
 {

@@ -8,9 +8,9 @@
 # `.ci/run --long` counts. That every call says so when something fails is checked by the gate itself;
 # here those failures are made for their branches.
 #
-# Counted are the outcomes of the conditions in the source, by clang: `a && b` has four. gcc counts the jumps that it makes, of which
-# some are in no source. Assertions are left out; inline functions are taken together. Every call of every case of inject.c fails
-# once, and from then on, for failures are half of the branches; what is done for each instruction set is done with each.
+# clang counts the outcomes of the conditions in the source: `a && b` has four. gcc counts the jumps that it makes, some of which are in no
+# source. Assertions are left out; inline functions are taken together. Every call of every case of inject.c fails once, and from then on,
+# because failures are half of the branches; code for one instruction set runs with each.
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 least=${1:-95}
 shift $(($# > 0))
@@ -39,7 +39,7 @@ if [ -n "${COUNTED:-}" ]; then
 	builds=("$root/$COUNTED" "$dir")
 	tests file/sigbus kind/torn limits load	# sanitizers leave these out, or some of what they ask
 else
-	# Of what takes long, these ask nothing of the library that the others do not.
+	# These are slow and use nothing of the library that the others do not.
 	builds=("$dir")
 	mapfile -t all < <(meson test --list 2> /dev/null | sed -n 's|.* / ||p' |
 		grep -vxE 'model|inject|fault/attack|fault/cases|reader-(hashes|spec|golden)|.*install.*|.*bench.*|.*measure.*')

@@ -1,10 +1,11 @@
 /*
- * cut.c - the power goes at a random moment, on ext4 and on XFS
+ * cut.c - the power fails at a random moment, on ext4 and on XFS
  *
- * Workers use filters on a file system of their own, on a loop device, and tell of each step
- * through a pipe. Then the file system is shut down without a flush, which to it is a power cut:
- * what is not on the disk by then never will be. It is mounted again, which replays its journal,
- * and all that returned before must be there. Some are cut again in the middle of the recovery.
+ * Workers use filters on a file system of their own, on a loop device, and report each step through
+ * a pipe. Then the file system is shut down without a flush, which is a power cut for it: data that
+ * is not on the disk at that moment is lost. The file system is mounted again, which replays its
+ * journal, and the effect of all calls that had returned must be there. Some are cut again in the
+ * middle of the recovery.
  */
 #include "disk.h"
 #include "fault.h"
@@ -91,7 +92,7 @@ static long work_until_cut(struct disk *disk, enum work work, const char *folder
 	disk_cut(disk);
 	if (!failed)
 		reap(pid);
-	/* nobody tells of what failed after the cut */
+	/* workers do not report failures after the cut */
 	for (from = count, count = read_all(ends[0], count); from < count; from++)
 		failed |= reports[from].op == OP_FAILED;
 	close(ends[0]);
@@ -136,7 +137,7 @@ static void cut(struct disk *disk, enum work work, unsigned number, uint64_t *ra
 	disk_mount(disk);
 	disk_folder(disk, folder, sizeof(folder));
 	count = work_until_cut(disk, work, folder, 0, random);
-	/* nobody repairs anything, the work goes on, and the power goes again */
+	/* without a repair the work goes on, and the power fails again */
 	if (count >= 0 && (work == WORK_NAMES || work == WORK_PATHS) && number % GO_ON_EVERY == 0) {
 		disk_mount(disk);
 		count = work_until_cut(disk, work, folder, (size_t)count, random);
@@ -169,7 +170,8 @@ static void cut_often(struct disk *disk, enum work work, unsigned long cuts, uin
 	for (unsigned i = 0; i < cuts && t->wrong < 5; i++)
 		cut(disk, work, i, &seed, t);
 	/*
-	 * on a busy machine a cut may come before the first key, or step, and tells of nothing then
+	 * on a busy machine a cut may come before the first key or step, and then nothing was
+	 * reported
 	 */
 	for (unsigned i = 0;
 	     !t->keys && (work == WORK_UNSYNCED || !t->steps) && !t->wrong && i < 50; i++)

@@ -48,7 +48,7 @@ static int attach(int image, char device[32])
 		if (fd < 0 && errno == ENOENT
 		    && mknod(device, S_IFBLK | 0600, makedev(7, (unsigned)number)) == 0)
 			fd = open(device, O_RDWR | O_CLOEXEC);
-		/* somebody else was quicker */
+		/* another process was faster */
 		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
 			close(fd);
 			fd = -1;

@@ -29,8 +29,8 @@ void disk_unmount(struct disk *disk);
 bool disk_try_mount(struct disk *disk);
 
 /*
- * Take the power away: what is not on the disk by now will not be. What is open fails; then unmount
- * it.
+ * Take the power away: data that is not on the disk is lost. Open files fail; then unmount the file
+ * system.
  */
 void disk_cut(const struct disk *disk);
 

@@ -1,6 +1,5 @@
 /*
- * files.c - files, sizes, names and rights that nobody should give a filter, and what it says to
- * them
+ * files.c - files, sizes, names and rights that a filter should not have, and the answers to them
  */
 #include "suite.h"
 #include "../info.h"
@@ -170,7 +169,7 @@ START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
 			      "block %llu was named %u times, others %u",
 			      (unsigned long long)flipped.block, flipped.named, flipped.others);
 		if (i % 250 == 0) {
-			/* the block is all ones now: nobody is denied */
+			/* the block is all ones now: no key is denied */
 			ck_assert_int_eq(count_found("a.blm", true), 0);
 			OK(blm_open(&f, NULL, "a.blm", 0));
 			ck_assert(all_there(f));
@@ -585,7 +584,7 @@ static int which_loops(void)
 	return getuid() == geteuid() ? 79 : strcmp(blm_simd(), "scalar") == 0;
 }
 
-/* ---- Export beside writers ---- */
+/* ---- Export during writes ---- */
 
 enum { WRITERS = 4 };
 static struct { _Atomic int next[WRITERS]; _Atomic bool stop; } *shared;

@@ -1,10 +1,10 @@
 /*
  * images.c - every state in which a power cut may leave the disk is a good one
  *
- * Workers use filters on a disk that remembers. Afterwards disks are made as a cut at a random
- * moment can leave them: what was written before the last flush, and of what came later any sectors
- * of 512 bytes, or any writes, or the first ones. Each is mounted, and what returned before the
- * moment must be there.
+ * Workers use filters on a disk that records its writes. Afterwards the test makes disks as a cut
+ * at a random moment can leave them: everything before the last flush, and of the later writes any
+ * sectors of 512 bytes, or any complete writes, or the first ones. Each disk is mounted, and the
+ * effect of every call that had returned before the moment must be there.
  */
 #include "fault.h"
 #include "logdisk.h"
@@ -68,8 +68,8 @@ struct recording {
 	size_t log_bytes, count;
 	size_t *record;			/* where each begins */
 	/*
-	 * so many came before the work: until the last of them there need not even be a folder to
-	 * work in
+	 * number of records before the work: until the last of them the folder to work in may not
+	 * exist
 	 */
 	size_t begun;
 };
@@ -87,7 +87,7 @@ static size_t bytes_of(int log)
 	return (size_t)st.st_size;
 }
 
-/* The work began after so many bytes of it. */
+/* The work began after this many bytes of it. */
 static void read_log(struct recording *r, int log, size_t begun)
 {
 	r->log_bytes = bytes_of(log);
@@ -113,7 +113,7 @@ struct lost {
 };
 
 /*
- * Of a write that no flush came after, what a cut may leave of it. The two sectors of ext4's
+ * The possible results of a cut for a write without a later flush. The two sectors of ext4's
  * superblock stay together: they are under one checksum and in no journal, so ext4 itself does not
  * mount if they are torn apart.
  */
@@ -186,10 +186,10 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * A file system may count on pieces of several sectors that a disk writes whole or not at all, as
- * ext4 does on its superblock; an image that tears one then does not mount, whatever lies in its
- * files. It is none, and another is drawn in its place; but where there are many something else is
- * wrong.
+ * A file system may rely on pieces of several sectors that a disk writes completely or not at all,
+ * as ext4 does for its superblock. An image with such a torn piece does not mount, whatever its
+ * files contain. It does not count, and another one is drawn; but many such images mean that
+ * something else is wrong.
  */
 static bool give_up(const struct disk *disk, struct lost *lost, bool forgetful)
 {

@@ -129,7 +129,7 @@ static void tell(void *context, const struct blm_finding *found)
 		finding("verify: %s: %s", found->file, found->what);
 }
 
-/* Of a filter that is sealed, or was built. */
+/* For a filter that is sealed, or was built. */
 static bool never_takes_keys(int r)
 {
 	return r == -EROFS || r == -EOPNOTSUPP;
@@ -286,7 +286,7 @@ static void check_store_handle(const struct one_case *c, struct world *w)
 		finding("the store's handle is of no more use: %s", blm_error_message());
 }
 
-/* What a call that failed leaves: what was, or what should be, and nothing between. */
+/* The state after a failed call: the old one, or the intended one, and nothing between. */
 static void check_half(const struct one_case *c, const struct world *w)
 {
 	struct blm_store *store = NULL;
@@ -627,7 +627,7 @@ struct unit {
 	const struct one_case *c;
 	enum where where;
 	struct shared *shared;
-	FILE *told;		/* what it says, until its turn to be told of has come */
+	FILE *told;		/* its message, until its turn to be printed comes */
 	pid_t pid;		/* 0: not begun, or ended */
 	bool failed;
 };
@@ -716,7 +716,7 @@ static void tell_of(struct unit *u, size_t number)
 	fflush(stdout);
 }
 
-/* So many at the same time; told of in their order. Return: how many failed. */
+/* This many at the same time, printed in their order. Return: how many failed. */
 static unsigned work_through(struct unit *units, size_t count, size_t at_once)
 {
 	size_t begun = 0, ended = 0, told_of = 0;

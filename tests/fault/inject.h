@@ -77,7 +77,7 @@ struct one_case {
 
 extern const struct one_case filters_cases[], stores_cases[], lists_cases[], forms_cases[],
 	exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
-/* Of the kinds that kinds_cases does not name; of those that are built from all their keys. */
+/* Kinds that kinds_cases does not name; kinds that are built from all their keys. */
 const struct one_case *other_kinds_cases(void), *built_kinds_cases(void);
 
 #define FIXTURE(x) do { \

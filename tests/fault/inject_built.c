@@ -66,7 +66,7 @@ static const struct blm_key *others(void)
 	return keys;
 }
 
-/* A filter of this kind with these keys, and as many more that nobody asks for. */
+/* A filter of this kind with these keys, and as many more that are never asked. */
 static int build_kind(struct world *w, const char *name, struct blm_params params, int from, int to,
 		      int more, struct blm_filter **ret)
 {
@@ -96,7 +96,7 @@ static int build_registered(struct world *w)
 			  300, MORE, &w->made);
 }
 
-/* Of two lists, so that both levels are made. */
+/* Two lists, so that both levels are made. */
 static int build_of_lists(struct world *w, const char *name, int from, int to, bool replace,
 			  struct blm_filter **ret)
 {
@@ -130,7 +130,7 @@ static int give_columns(struct blm_build *b)
 	return r;
 }
 
-/* Of two lists that are divided by a column. */
+/* Two lists that are divided by a column. */
 static int build_of_columns(struct world *w)
 {
 	const struct blm_build_options least = { .memory_bytes = 1 };

@@ -34,7 +34,7 @@ static void leave_secret(struct world *w)
 	FIXTURE(unlink("new"));
 }
 
-/* Without an end: what comes is another line. */
+/* Without an end: the next data is another line. */
 static void leave_line(struct world *w)
 {
 	int fd = open("new.key", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -324,8 +324,8 @@ static void list_rights(struct world *w)
 }
 
 /*
- * With its list, or without anything for the group: the group's bits of the mode are else what the
- * list gives somebody else.
+ * With its access list, or without any rights for the group: the group bits of the mode would
+ * otherwise be what the list gives another user.
  */
 static int clear_with_list(struct world *w)
 {

@@ -115,7 +115,7 @@ static void as_scalable(struct world *w)
 	become(w, BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6));
 }
 
-/* "b", too, with more parts, as it has more keys, for which nobody asks. */
+/* "b", too, with more parts, because it has more keys, which are never asked. */
 static void as_two_scalable(struct world *w)
 {
 	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6,
@@ -252,14 +252,14 @@ static void as_cut_iblt(struct world *w)
 	cut_power(w);
 }
 
-/* In the middle of a sync: what is in the journal counts. */
+/* In the middle of a sync: the contents of the journal count. */
 static void as_cuckoo_cut_in_sync(struct world *w)
 {
 	as_cuckoo_with_journal(w);
 	lose_power(w, true);
 }
 
-/* Nobody knows what was lost. */
+/* The lost keys are unknown. */
 static void as_cut_counting(struct world *w)
 {
 	as_counting(w);

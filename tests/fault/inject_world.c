@@ -157,7 +157,7 @@ int count_one(void *context, const struct blm_info *info, int err)
 	return err;
 }
 
-/* What comes after happens in a child, which has the handles from its parent. */
+/* The rest happens in a child, which has the handles from its parent. */
 void fork_it(struct world *w)
 {
 	int status;

@@ -1,13 +1,12 @@
 /*
- * interpose.c - the C library's calls in the places of which ours stand, and fail when they are
- * told to
+ * interpose.c - replacements of the C library's calls, which fail when they are told to
  *
  * The program defines them itself, so the libraries that it is linked with come here as well: LMDB,
  * libsodium, and what the C library itself allocates. Counting is for threads, too; but which
  * thread makes the n-th call is not the same each time.
  *
- * Of what these libraries call, the following does not come here (calls.py reads the names before
- * the colons, and itself has those of what works in memory only):
+ * These libraries also call the following functions, which are not replaced (calls.py reads the
+ * names before the colons, and itself has the names of functions that work in memory only):
  *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid,
  * gettid, geteuid, getpagesize, sigaction, sigpending, sigtimedwait, pthread_sigmask, raise: cannot
  * fail as they are called, or fail without effect
@@ -149,8 +148,8 @@ static void note_site(enum fault_call call)
 }
 
 /*
- * How this call fails: an errno value, FAULT_SHORT; 0: not at all. Who is interrupted for ever
- * would wait for ever: 20 times will do.
+ * How this call fails: an errno value, FAULT_SHORT; 0: not at all. A caller that is interrupted for
+ * ever would wait for ever, so 20 interruptions are enough.
  */
 static int failure_of(enum fault_call call)
 {

@@ -41,7 +41,7 @@ enum { FAULT_SHORT = -1 };
 extern struct fault {
 	enum fault_mode mode;
 	enum fault_call call;		/* that fails; NOW_AND_THEN: any */
-	long nth;			/* from 1 on; NOW_AND_THEN: of so many calls one fails */
+	long nth;			/* from 1 on; NOW_AND_THEN: one of this many calls fails */
 	int err;			/* errno, or FAULT_SHORT */
 	unsigned long random;		/* NOW_AND_THEN: the state of its dice */
 
@@ -65,7 +65,7 @@ void fault_begin_sites(void);
 const char *fault_name(enum fault_call call);
 int fault_errno(enum fault_call call, unsigned i);
 
-/* Of all kinds. */
+/* For all kinds. */
 long fault_all_failed(void);
 long fault_all_calls(void);
 

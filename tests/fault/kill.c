@@ -1,16 +1,15 @@
 /*
- * kill.c - workers that do everything to one store, killed at any moment: nothing that they were
- * told is ever untrue
+ * kill.c - workers that do everything to one store, killed at any moment: no acknowledged result is
+ * ever untrue
  *
  * usage: test-kill [CYCLES]
  *
- * Four workers; a cycle kills one of them, or all, and looks at what is left. A worker writes what
- * it is about to do, and that it was done, into memory that outlives it. Of the key filters and
- * claim filters, which all workers use and replace (by an AND with ones, which takes nothing out),
- * every acknowledged key must be found, and no key may be claimed twice, nor by nobody, but those
- * of a batch that a kill interrupted. The slots are names of one worker each, so what must be there
- * is known: as before the step that the kill interrupted, or as after it. The common names are
- * everybody's, to get in each other's way.
+ * Four workers; a cycle kills one of them, or all, and looks at the result. A worker records each
+ * step and its completion in memory that outlives it. All workers use and replace the key filters
+ * and claim filters (by an AND with ones, which removes nothing). Every acknowledged key in these
+ * must be found, and each key must be claimed exactly once, except for the keys of a batch that a
+ * kill interrupted. A slot is a name of one worker only, so its state is known: as before the step
+ * that the kill interrupted, or as after it. All workers use the common names, so that they meet.
  */
 #include "processes.h"
 #include "../info.h"
@@ -564,8 +563,8 @@ static void check_left(void *context, const struct blm_finding *found)
 }
 
 /*
- * A process that dies between giving the new file a name and renaming it leaves that one file
- * beside the path, and no more; verifying the path finds it.
+ * A process that dies between giving the new file a name and renaming it leaves that one file near
+ * the path, and no more; verifying the path finds it.
  */
 static unsigned repair_paths(void)
 {
@@ -613,7 +612,8 @@ static void check_claims(struct blm_store *store)
 }
 
 /*
- * Nobody is at work: everything is as was acknowledged, and what the dead left is found and goes.
+ * No worker runs: all acknowledged results are there, and the files of the dead are found and
+ * removed.
  */
 static unsigned check_at_rest(void)
 {
@@ -661,7 +661,7 @@ static void start_round(struct checked *ret)
 	*ret = (struct checked){ .claimed = { 0 } };
 }
 
-/* Nobody stopped of itself, that is, found anything wrong. */
+/* No worker stopped by itself, which it does when it finds something wrong. */
 static void kill_workers(pid_t pid[WORKERS], unsigned first, unsigned count)
 {
 	for (unsigned w = first; w < first + count; w++)

@@ -1,15 +1,15 @@
 /*
- * kill_built.c - workers that build, update and merge, killed at any moment: what has the name is
- * always whole
+ * kill_built.c - workers that build, update and merge, killed at any moment: the file under the
+ * name is always complete
  *
  * usage: test-kill_built [CYCLES]
  *
- * Each worker brings one set that all share up to date, merges it with another into a filter of its
- * own, and builds a filter of its own, of another kind each time, in the place of the one before. A
- * cycle kills one of them, or all. Of an update that was under way all of it was done or nothing,
- * what comes and what goes; of a build the name has the old filter or the new one, with all its
- * keys and values; a merged filter has all of both. Repair finds nothing but files that somebody
- * left who was at it.
+ * Each worker updates one set that all share, merges it with another set into a filter of its own,
+ * and builds a filter of its own, of another kind each time, which replaces the one before. A cycle
+ * kills one of them, or all. An interrupted update was done completely or not at all, both its
+ * added and its removed keys; the name of an interrupted build has the old filter or the new one,
+ * with all its keys and values; a merged filter has all keys of both. Repair finds nothing but
+ * files that killed workers left.
  */
 #include "kinds.h"
 #include "../info.h"
@@ -159,7 +159,7 @@ static bool has_all(const struct blm_filter *f, uint64_t first, uint64_t count)
 	return lost == 0;
 }
 
-/* Of a worker that is dead. What it was about to do is done from now on, or was never begun. */
+/* The step of a dead worker: from now on it is done, or was never begun. */
 static void check_set(struct blm_store *store, struct log *log, unsigned worker)
 {
 	struct blm_filter *f;
@@ -176,7 +176,7 @@ static void check_set(struct blm_store *store, struct log *log, unsigned worker)
 				      == (i + LIVE >= log->updates),
 			      "batch %llu of %llu", (unsigned long long)i,
 			      (unsigned long long)log->updates);
-	/* what was there from the beginning */
+	/* the files that were there from the beginning */
 	ck_assert(has_all(f, first_key(0, OF_FIXED, 1), FIXED));
 	blm_close(f);
 }
@@ -258,7 +258,7 @@ static int count_filters(void *context, const struct blm_info *info, int err)
 	return err;
 }
 
-/* Nobody is at work. */
+/* No worker runs. */
 static void check_at_rest(void)
 {
 	struct blm_store *store = open_store(0);

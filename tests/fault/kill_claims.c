@@ -55,7 +55,7 @@ static struct {
 	uint64_t limit[FILTERS];
 	/* acknowledged at all; how often with "new" */
 	uint8_t told[FILTERS][CLAIMS_MOST], new[FILTERS][CLAIMS_MOST];
-	/* no process was told of it, but the filter may have it: by a kill; by the changer */
+	/* no process was told about it, but the filter may have it: by a kill; by the changer */
 	uint8_t interrupted[FILTERS][CLAIMS_MOST], given[FILTERS][CLAIMS_MOST];
 	uint64_t changes, replaced, rebuilt, dropped;
 } *shared;

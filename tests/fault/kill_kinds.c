@@ -4,13 +4,13 @@
  *
  * usage: test-kill_kinds [CYCLES]
  *
- * Four workers on filters of the kinds that do more than set bits; a cycle kills one of them, or
- * all, and looks. A worker's keys are its own, in batches, and before and after each call it writes
- * what is to become of a batch into memory that outlives it. A batch of which neither is sure,
- * since the worker was killed in between, is never touched again: taking out what may be out would
- * take out others'. Whatever was killed where: a key that is there is found, with the value that it
- * has or one above it; of those that were taken out no more are found than by mistake; repair finds
- * nothing but files that somebody left who grew a filter; and every filter goes on.
+ * Four workers use filters of the kinds that do more than set bits; a cycle kills one of them, or
+ * all, and looks at the result. A worker's keys are its own, in batches. Before and after each call
+ * it writes the intended state of a batch into memory that outlives it. A batch whose state is
+ * unknown, because the worker was killed in between, is never touched again: removing keys that are
+ * already out would remove those of others. After each kill: every key that is there is found, with
+ * its value or a higher one; removed keys are found at the false-positive rate only; repair finds
+ * nothing but files of workers that were growing a filter; and every filter stays usable.
  */
 #include "processes.h"
 #include "../info.h"
@@ -117,7 +117,10 @@ enum state { NEW, ADDING, THERE, REMOVING, GONE };
 
 struct log {
 	uint8_t batch[KINDS][BATCHES];		/* enum state */
-	/* of the window: what had ended when the batch began, see must_be_there() */
+	/*
+	 * of the window: the number of slots that had ended when the batch began, see
+	 * must_be_there()
+	 */
 	uint64_t past[BATCHES];
 	/* keys added to the window; a rotation is SLOT_KEYS of them */
 	uint64_t begun, ended;
@@ -199,8 +202,8 @@ static void begin(struct log *log, uint64_t keys)
 }
 
 /*
- * Whatever its worker began took place by now, or never will: it returned, or the worker died in
- * it.
+ * Each step that its worker began has taken place, or never will: it returned, or the worker died
+ * in it.
  */
 static void end(struct log *log)
 {
@@ -324,12 +327,12 @@ static int worker_body(int worker)
 /* ---- What must be true ---- */
 
 /*
- * Asked before: is it still so? The slot that the batch is in may have been full but for it, and is
+ * Asked before: is it still so? The slot of the batch may have been full but for this batch. It is
  * dropped when SLOTS + 1 more have begun, each of the others after SLOT_KEYS keys at the earliest,
- * or by rotate(). What came since the batch began is at most what was begun by now and had not
- * ended then: others were in the middle of a rotation, or had keys in that were not counted yet. A
- * stable one forgets any key at any time, and so may a kind that is not named: of these it matters
- * only that they go on.
+ * or by rotate(). The keys since the batch began are at most those that were begun since and had
+ * not ended then: other workers were in the middle of a rotation, or had added keys that were not
+ * counted yet. A stable filter forgets any key at any time, and so may a kind that is not named;
+ * these only have to stay usable.
  */
 static bool must_be_there(const struct log *log, enum which kind, uint32_t batch)
 {
@@ -437,8 +440,8 @@ static void check_finding(void *context, const struct blm_finding *found)
 }
 
 /*
- * Nobody is at work. Nothing but files that somebody left who grew a filter is found, and those
- * only once; all can go on.
+ * No worker runs. Repair finds nothing but files of workers that were growing a filter, and those
+ * only once; all filters stay usable.
  */
 static uint64_t check_at_rest(void)
 {

@@ -249,7 +249,7 @@ static void check_new(struct blm_store *store, enum way how, int r)
 }
 
 /*
- * What is at paths and in the store is as it should be after that, done or not, in one of them;
+ * After that, paths and the store are as they should be in one of both cases, done or not done;
  * nothing else is left.
  */
 static void check_all(enum way how, int r, bool in_store)
@@ -537,8 +537,8 @@ START_TEST(on_a_full_disk_nothing_is_half_made_and_nothing_is_killed)
 END_TEST
 
 /*
- * The space of a next part is taken when it is begun: until then keys go in, and from then on the
- * disk is told of, by the key that needed it.
+ * The space of a next part is taken when that part is begun. Until then keys are added; from then
+ * on the full disk is an error for the key that needed the part.
  */
 static int grow_on_a_full_disk(int but)
 {

@@ -2,10 +2,10 @@
  * locks.c - holders of locks that stop, die or fork; containers; users and mounts that only read;
  * copies made at any moment
  *
- * What is waited for, and what is not, is lib/file/ofd_lock.h's and lib/catalog/flock.h's promise:
- * a question never waits, adding and claiming only for a replacement (a claim without a slot,
- * lib/file/presence.h, for the gate, too); the catalog's lock is waited for by changes only, while
- * it moves. A dead holder holds nothing.
+ * lib/file/ofd_lock.h and lib/catalog/flock.h promise which calls wait: a question never waits;
+ * adding and claiming wait only for a replacement (a claim without a slot, lib/file/presence.h, for
+ * the gate, too); only changes wait for the catalog's lock, while it moves. A dead holder holds
+ * nothing.
  */
 #include "processes.h"
 #include "../info.h"
@@ -41,7 +41,7 @@ static void make_pipes(void)
 	ck_assert(pipe(told) == 0 && pipe(asked) == 0);
 }
 
-/* Does a process still run after so many milliseconds? Ended with anything but 0 is an error. */
+/* Does a process still run after this many milliseconds? Any exit status but 0 is an error. */
 static bool runs_after(pid_t pid, unsigned milliseconds)
 {
 	double end = seconds() + milliseconds / 1e3;
@@ -91,7 +91,7 @@ static const struct {
 	{ "one who makes room", BLM_LOCK_GROW, true, BLM_LIVE, 0, "scalable" },
 };
 
-static struct blm_store *the_store;	/* NULL: filters beside a path */
+static struct blm_store *the_store;	/* NULL: filters at a path */
 static struct blm_filter *the_filter;
 
 static int hold_and_stop(int which)
@@ -113,7 +113,7 @@ static int hold_and_stop(int which)
 	return 0;
 }
 
-/* Whatever answers only: it waits for nobody. */
+/* A call that only answers waits for no other process. */
 static bool answers(const struct blm_filter *f)
 {
 	const struct blm_key keys[] = { { "key", 3 }, { "no key", 6 } };
@@ -199,7 +199,7 @@ START_TEST(a_stopped_holder_stops_only_those_who_need_its_lock_and_a_dead_one_no
 			      waits ? "does not wait" : "waits");
 		waiting[what] = waits ? pid : 0;
 	}
-	/* the other filters are nobody's business */
+	/* the other filters are not concerned */
 	ck_assert(holds(the_store, "b", "key"));
 	/* last: claims without a slot wait for who waits to replace, and for who excludes */
 	if (holders[which].waits >> CLEAR & 1) {
@@ -338,7 +338,7 @@ START_TEST(a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_lock
 }
 END_TEST
 
-/* Its idle child is told to end by the pipe. */
+/* A byte in the pipe tells its idle child to end. */
 static int lock_with_a_child(int unused)
 {
 	struct blm_view *view = current_view(the_filter);

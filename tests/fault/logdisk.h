@@ -17,7 +17,7 @@
 enum logged { LOG_WRITE = 1, LOG_FLUSH, LOG_MARK };
 
 struct log_record {
-	uint64_t what, offset, bytes;	/* then so many bytes, of writes and marks */
+	uint64_t what, offset, bytes;	/* then this many bytes, of writes and marks */
 };
 
 enum { FAULTS_MAX = 256 };
@@ -31,9 +31,9 @@ struct faults {
 
 struct logdisk {
 	struct disk disk;		/* mount this; its image is the file in user space */
-	int image, log;			/* what it has by now; what happened to it */
+	int image, log;			/* its contents so far; what happened to it */
 	struct faults *faults;
-	int mark;			/* what is written here is a mark in the log */
+	int mark;			/* each write here is a mark in the log */
 	char folder[64];
 	pid_t server;
 };

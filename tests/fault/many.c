@@ -3,10 +3,10 @@
  *
  * usage: test-many [KEYS [SECONDS [OPENS]]]
  *
- * KEYS is how many are added to one filter by several processes; then all are asked for. Where
- * there is no memory for a filter of so many, they go into several, one after the other. All of
- * them, or it fails: SECONDS is the time in which the machine, if it is a slow one, must be done
- * with that. OPENS is of each of 16 processes.
+ * KEYS is how many several processes add to one filter; then all are asked. Without enough memory
+ * for such a filter the keys go into several, one after the other. The test fails if a key is
+ * missing: SECONDS is the time limit, for slow machines. OPENS is the number of opens by each of 16
+ * processes.
  */
 #include "processes.h"
 #include "../info.h"
@@ -43,7 +43,7 @@ static void all_end_well(const pid_t *pid, unsigned count)
 		ck_assert_int_eq(join(pid[i]), 0);
 }
 
-/* ---- So many keys ---- */
+/* ---- Many keys ---- */
 
 static int add_the_next(int unused)
 {
@@ -298,8 +298,8 @@ static int open_often(int which)
 }
 
 /*
- * Of the processes every second one writes, of the times every second one: so all numbers are
- * there, and the labels of half of them.
+ * Every second process writes, every second time: so all numbers are there, and the labels of half
+ * of them.
  */
 static void check_opened(void)
 {

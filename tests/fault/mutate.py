@@ -2,12 +2,12 @@
 #
 # usage: mutate.py [--seconds N] [--count N] [--seed WORD] [--tried N] [--least PERCENT] [--build DIR] [FILE...]
 #
-# Each mutant changes one place of one file: an operator, a constant by one, a condition to its opposite, or a statement that is
-# left out. It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant, which is looked at in
-# the end, of all together; if none fails: survived, and its diff is told. The FILEs are patterns, which take turns, so each has the same share
-# of a sample; which mutants it has follows from the seed, that is, from the commit, where none is given. Those that change nothing that anybody
-# could see are listed in equivalent.txt beside this file, as "file: line before => line after". What makes the suites so slow that
-# they would take minutes is neither: undecided.
+# Each mutant changes one place of one file: an operator, a constant by one, a condition to its opposite, or a statement that is left out.
+# It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant, which is checked at the end, for
+# all together; if none fails: survived, and its diff is printed. The FILEs are patterns, which take turns, so each has the same share of a
+# sample; the mutants follow from the seed, that is, from the commit if no seed is given. Mutants that change nothing visible are listed in
+# equivalent.txt in this folder, as "file: line before => line after". A mutant with which the suites would take minutes is neither:
+# undecided.
 import argparse
 import hashlib
 import itertools

@@ -140,8 +140,8 @@ static bool to_be_cut;
 
 #if !SANITIZED	/* they have one of their own */
 /*
- * As somebody who cuts data.mdb in the moment in which LMDB has mapped it, by the name under which
- * that knows the call.
+ * As another process that truncates data.mdb at the moment in which LMDB has mapped it, by the name
+ * that LMDB uses for the call.
  */
 void *map_and_cut(void *at, size_t bytes, int protection, int flags, int fd,
 		  off_t offset) __asm__("mmap");
@@ -374,7 +374,7 @@ static int outgrow_the_addresses(int unused)
 	limit_addresses(20 << 20);
 	r = put_until(store, "m", 10000);
 	MUST(r == -ENOMEM);
-	MUST(find(store, "a") == 0);		/* what is there is there */
+	MUST(find(store, "a") == 0);		/* a filter that is there stays there */
 	MUST(put_until(store, "o", 10000) == -ENOMEM);
 	MUST(find(store, "a") == 0);
 	MUST(setrlimit(RLIMIT_AS, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0);

@@ -1,14 +1,13 @@
 /*
  * pageloss.c - whatever subset of a filter's pages reached the disk, no synced key is lost
  *
- * A filter is put through a life of adds, syncs, unions and clears while every version of each of
- * its pages is kept, and which of them msync() and fsync() have promised. Then power cuts are made
- * up: each page, or sector, or cache line of it, is taken at random from the versions since the one
- * that the last completed flush of it promised, and so is the length of a file that grows. Every
- * such file must open as it is, hold the keys of the last sync that returned and those that its own
- * sync record tells of, and show no damage. Of kinds that forget, those keys that had not got too
- * old for them by the cut. Of some, what a program does with it next is recorded again, and cut
- * again.
+ * A filter passes through a life of adds, syncs, unions and clears, while the test keeps every
+ * version of each of its pages and records which of them msync() and fsync() promised. Then it
+ * makes power cuts: each page, or sector, or cache line of it, is taken at random from the versions
+ * since the last promised one, and so is the length of a file that grows. Every such file must open
+ * as it is, hold the keys of the last sync that returned and those that its own sync record states,
+ * and show no damage. A kind that forgets must hold the keys that were not too old for it at the
+ * cut. For some files the next steps of a program are recorded and cut again.
  */
 #include "bloomery.h"
 #include "../info.h"
@@ -25,7 +24,7 @@
 #include <unistd.h>
 
 enum { FILES = 8, SEQUENCES = 256, PROBLEMS_SHOWN = 5 };
-/* who asks for so many or more gets at least so many of each life */
+/* a caller that asks for this many or more gets at least this many of each life */
 enum { STATES = 2000, STATES_EACH = 200 };
 
 /* ---- What is known of the disk ---- */
@@ -98,8 +97,8 @@ struct history {
 	uint64_t random;
 };
 
-static struct history *watched;		/* NULL: nobody is watching */
-/* a key is being added: what is flushed then counts, and nobody else adds */
+static struct history *watched;		/* NULL: no watcher */
+/* a key is being added: a flush at this moment counts, and no other process adds */
 static struct history *adding;
 static bool flushes_are_ignored;	/* a disk that lies */
 
@@ -304,7 +303,7 @@ int __wrap_msync(void *at, size_t bytes, int flags)
 	return 0;
 }
 
-/* Who grows a file asks for its length by it. */
+/* A process that grows a file asks for its length by this call. */
 int __wrap_fdatasync(int fd)
 {
 	struct history *h = watched ? watched : adding;
@@ -359,7 +358,7 @@ struct life {
 	bool unite, clear, remove, goes_back;
 	bool announces;			/* of a kind that minds cuts */
 	bool numbers, values;		/* keys are numbers below 4 million; are put */
-	/* of a window: the keys of so many and one more are there, and none of before */
+	/* of a window: the keys of this number and one more are there, and none of before */
 	unsigned slots;
 	/* of its last keys, as many as its capacity, some may be missing: see forgotten() */
 	bool forgets;
@@ -504,7 +503,7 @@ static void look_at_turn(struct history *h, uint64_t key)
 	h->turn[h->turns++] = (struct turn){ .word = word, .from = key };
 }
 
-/* Can it take so many without another part, or slot? */
+/* Can it take this many without another part or slot? */
 static bool has_space(const struct history *h, unsigned count)
 {
 	const struct blm_view *view = current_view(h->f);
@@ -590,7 +589,7 @@ static void unite_keys(struct history *h, unsigned count)
 	watched = h;
 }
 
-/* Begin to watch what lies at path, which is on the disk as it is. */
+/* Begin to watch the file at path, which is on the disk as it is. */
 static void watch(struct history *h, const char *path, struct keys keys, uint64_t random)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -887,8 +886,8 @@ static uint64_t half_cleared(const struct blm_filter *f, uint64_t before)
 }
 
 /*
- * Of a window, keys that have left it, going by the newest slot that the file tells of: those of
- * the two slots that went last.
+ * In a window: keys that have left it, by the newest slot that the file states: the keys of the two
+ * slots that ended last.
  */
 static uint64_t come_back(const struct blm_filter *f, const struct cut *cut,
 			  const struct life *life)
@@ -957,8 +956,8 @@ static void check_claims(const char *path, const struct blm_filter *f, const str
 }
 
 /*
- * Of kinds that mind cuts: one that looks clean is exactly the filter of the keys that its sync
- * record tells of.
+ * A file that looks clean, of a kind that notices power cuts, is exactly the filter of the keys
+ * that its sync record states.
  */
 static void check_clean(const struct blm_filter *f, const struct cut *cut, struct tally *t,
 			const struct life *life)

@@ -96,7 +96,7 @@ static inline int is_file_of(void *context, const struct blm_info *info, int err
 }
 
 /*
- * Of a store with no keyed filter: nothing is in any of its folders that its catalog does not know.
+ * For a store without a keyed filter: its folders contain nothing that its catalog does not know.
  */
 static inline void only_known_files(struct blm_store *store)
 {

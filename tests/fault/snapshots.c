@@ -1,6 +1,6 @@
 /*
- * snapshots.c - look-ups in a catalog beside its writers: stopped in a commit, fast, many; on file
- * systems that became read-only; and how long writers wait for each other
+ * snapshots.c - look-ups in a catalog while writers use it: stopped in a commit, fast, many; on
+ * file systems that became read-only; and how long writers wait for each other
  */
 #include "processes.h"
 #include "../info.h"

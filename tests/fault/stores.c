@@ -103,7 +103,7 @@ START_TEST(a_catalog_of_another_byte_order_or_width_is_told_of_and_made_anew)
 }
 END_TEST
 
-/* Another program may open the catalog its own way while nobody else has it open. */
+/* Another program may open the catalog its own way while no other process has it open. */
 START_TEST(a_catalog_that_another_program_wrote_to_with_a_writable_map_goes_on)
 {
 	struct blm_store *store;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # tsan.sh - threads that share handles, filters and mappings, with ThreadSanitizer: what one changes the others touch by atomic operations only
 #
-# usage: tests/fault/tsan.sh [OPTION OF meson setup...]; $BUILD names the folder of the build (build-tsan); exits 77 where clang has no
-# such sanitizer. It runs the cases called "threads" of the programs below. What is reported is to be mended; there is no
-# list of exceptions. A test that starts threads goes into a case of that name, and its program into the list.
+# usage: tests/fault/tsan.sh [OPTION OF meson setup...]; $BUILD names the folder of the build (build-tsan); exits 77 where clang has no such
+# sanitizer. It runs the cases called "threads" of the programs below. Every report must be mended; there is no list of exceptions. A test
+# that starts threads goes into a case of that name, and its program into the list.
 #
 # The loops are those without vector instructions, for the sanitizer does not look at accesses of more than 16 bytes. It sees only what was
 # compiled with it, and threads of one process only: what processes do to each other is the same code on the same words.
@@ -26,7 +26,7 @@ CC=clang configure "$build" -Dtests=enabled -Dbuildtype=debugoptimized -Db_sanit
 # shellcheck disable=SC2086
 ninja -C "$root/$build" --quiet $programs || exit 2
 
-# A program's own lines, and those of what it was told of; none that ran is a failure, too.
+# A program's own lines, and those of its reports; a program that did not run is a failure, too.
 code=0
 for program in $programs; do
 	file=$root/$build/$program

@@ -1,10 +1,9 @@
 # uncovered.py - the lines and branches of lib/ that the tests took, by file; the list has each branch that none took, with its reason
 #
-# usage: uncovered.py COVERAGE.JSON ROOT LIST LEAST. The first is what `llvm-cov export` tells of all programs of the tests. A branch
-# is one outcome of one condition. A line of LIST is "file: function: condition: outcome", once for each place that is so called;
-# the reason stands in the comment above it. Fails where fewer than LEAST percent were taken, where a line names no branch that there is,
-# or where more than a few are missing from the list: some are taken by chance, with processes that race, and another run of the same
-# tests misses another few.
+# usage: uncovered.py COVERAGE.JSON ROOT LIST LEAST. The first is the output of `llvm-cov export` for all programs of the tests. A branch is
+# one outcome of one condition. A line of LIST is "file: function: condition: outcome", once for each place with that name; the reason is in
+# the comment above it. Fails if fewer than LEAST percent were taken, if a line names a branch that does not exist, or if more than a few
+# are missing from the list: some are taken by chance, with processes that race, and another run of the same tests misses another few.
 import collections
 import json
 import os

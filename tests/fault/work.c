@@ -82,8 +82,8 @@ struct slot {
 	bool misnamed;
 	uint32_t generation, keys, label;
 	/*
-	 * How many its file may have counted. Of an add that a cut came into the count can be on
-	 * the disk and the keys not, which are then counted again when they are added again.
+	 * How many keys its file may have counted. The count of an add that was cut can be on the
+	 * disk without its keys, which are counted again when they are added again.
 	 */
 	uint32_t counted;
 };
@@ -102,7 +102,7 @@ static void apply(struct model *m, const struct report *r)
 		m->store = true;
 		break;
 	case OP_CREATE:
-		/* what is replaced leaves its labels */
+		/* a replaced filter leaves its labels */
 		*s = (struct slot){ .there = true, .generation = r->generation, .label = s->label };
 		break;
 	case OP_ADD:
@@ -830,7 +830,7 @@ static bool check(enum work work, struct looking *l, const char *folder, const s
 		return check_paths(l, folder, s);
 	in_folder(path, folder, "store");
 	/*
-	 * a store that nobody was told of yet may be there or not; making it goes well either way
+	 * a store that was not acknowledged yet may be there or not; making it works either way
 	 */
 	if (blm_store_open(&store, path, s->model.store ? 0 : BLM_STORE_CREATE) < 0)
 		return no(l, "the store: %s", blm_error_message());
@@ -886,7 +886,7 @@ int work_check(enum work work, const char *folder, const struct report *reports,
 
 /* ---- Doing ---- */
 
-/* Of the step that the last cut came in, all was done or nothing; which, the filters tell. */
+/* The step in which the last cut came was done completely or not at all; the filters show which. */
 static void settle(struct blm_store *store, struct state *s, int fd)
 {
 	struct tally unused = { 0 };

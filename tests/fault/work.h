@@ -2,9 +2,9 @@
  * work.h - what programs do with filters while their machine fails, and what must be true
  * afterwards
  *
- * A worker tells of each step before it takes it and after it has returned. Whoever knows what was
- * told before the power went knows what must be there: all that returned, and of the step under way
- * nothing or all.
+ * A worker reports each step before it takes it and after it has returned. The reports before the
+ * power cut say what must be there: the effect of every step that returned, and of the step under
+ * way nothing or all.
  */
 #ifndef BLM_WORK_H
 #define BLM_WORK_H
@@ -22,7 +22,7 @@ enum work {
 	WORK_NAMES,
 	WORK_PATHS,	/* the same without a store, as far as that goes */
 	WORK_WRITERS,
-	WORK_UNSYNCED,	/* adds that nobody syncs; to see that a cut is one */
+	WORK_UNSYNCED,	/* adds that are never synced; to see that a cut is one */
 	WORKS
 };
 
@@ -75,9 +75,9 @@ int work_check(enum work work, const char *folder, const struct report *reports,
 void work_recover(const char *folder) __attribute__((noreturn));
 
 /*
- * To be set before a cut, shared with the workers: from then on they tell of nothing. A file system
+ * Set before a cut, and shared with the workers: from then on they report nothing. A file system
  * that was shut down is not a machine without power: a moment later an fsync() of a folder can
- * still return 0 for what will never be on the disk.
+ * still return 0 although the data will never be on the disk.
  */
 extern _Atomic int *work_power_goes;
 

@@ -1,14 +1,14 @@
 /*
- * writeback.c - a disk that fails to write, or to read, and is well again
+ * writeback.c - a disk that fails to write, or to read, and works again later
  *
- * The system gives up on what it could not write: a later msync() succeeds and the pages are lost
- * with the next power cut. So a sync that failed says so, the filter is suspect, and the next sync
- * writes all pages anew. Here the disk fails the writes to the filter's blocks, and only those,
- * once; then, after a sync that returned 0, the power is cut. As a control the same is done with a
- * plain msync() in the place of that sync, which must lose keys.
+ * The system drops pages that it could not write: a later msync() succeeds, and the pages are lost
+ * with the next power cut. So a failed sync returns an error, the filter is suspect, and the next
+ * sync writes all pages again. Here the disk fails the writes to the filter's blocks, and only
+ * those, once; then, after a sync that returned 0, the power is cut. As a control the test does the
+ * same with a plain msync() instead of that sync, which must lose keys.
  *
- * What cannot be read is no answer: who opted in to survive that hears of it from every call that
- * says how the filter is, and nobody is denied a key.
+ * Unreadable data is no answer: a process that asked to survive it gets an error from every call
+ * that returns an answer, and no key is denied.
  */
 #include "bloomery.h"
 #include "../info.h"
@@ -188,7 +188,7 @@ static const char *ask_of_bad_blocks(const char *path, const struct faults *faul
 		     : "verify does not name it";
 }
 
-/* The page of numbers can be read, what comes behind the first 128 KiB cannot. */
+/* The page of numbers can be read, the data behind the first 128 KiB cannot. */
 static void fail_reads(struct logdisk *l, const char *type)
 {
 	enum { SEVERAL_BLOCKS = 2, FIRST = 128 << 10 };

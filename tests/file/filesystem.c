@@ -1,6 +1,6 @@
 /*
- * filesystem.c - file systems that are told of, and files of an overlay, which move when they are
- * first written to
+ * filesystem.c - file systems that the library warns about, and files of an overlay, which move
+ * when they are first written to
  */
 #include "suite.h"
 

@@ -66,7 +66,7 @@ START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_r
 }
 END_TEST
 
-/* Of two slots the newer good one counts; a new one takes the place of the other. */
+/* The newer good slot of two counts; a new record takes the place of the other. */
 START_TEST(of_two_sync_records_the_newer_good_one_counts)
 {
 	struct blm_live live = { .parts.word = 0 };

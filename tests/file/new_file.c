@@ -51,7 +51,7 @@ int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 }
 
 /*
- * What the list of rights of a file is told with, and what taking one away ends with; 0: as it is.
+ * The error of reading a file's access list, and that of removing one; 0: as it is.
  */
 static int refuse_list, refuse_no_list;
 
@@ -288,7 +288,7 @@ START_TEST(what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for)
 	static const mode_t modes[] = { 0644, 0600, 0400, 0664, 0 };
 
 	refuse_unnamed = _i ? EOPNOTSUPP : 0;
-	/* what nobody may read root may */
+	/* root may do what other users may not */
 	for (size_t i = 0; i < ARRAY_LEN(modes) - (getuid() != 0); i++) {
 		close(a_file_of("a"));
 		OK(chmod("a", modes[i]));

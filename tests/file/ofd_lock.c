@@ -197,7 +197,7 @@ START_TEST(threads_that_share_the_lock_let_a_replacer_in)
 	}
 	wait_until_it_sleeps(waiter);
 	blm_unlock_shared(&shared_by.lock, shared_by.fd);
-	OK(blm_ofd_lock(other, BLM_LOCK_REPLACE, true));	/* nobody shares it now */
+	OK(blm_ofd_lock(other, BLM_LOCK_REPLACE, true));	/* no other thread shares it now */
 	blm_ofd_unlock(other, BLM_LOCK_GATE);
 	blm_ofd_unlock(other, BLM_LOCK_REPLACE);
 	pthread_join(thread, &r);
@@ -343,7 +343,7 @@ END_TEST
 static struct held_by_child held;
 static int asked;
 
-/* The lock was waited for through many patiences when the holder is told to end. */
+/* The waiter waited many intervals for the lock when it is told to end. */
 static int end_holder_at_last(void)
 {
 	if (++asked == 20)
@@ -407,7 +407,7 @@ START_TEST(a_program_that_was_asked_to_end_waits_for_no_lock)
 	alarm(TOO_LONG);
 	for (int exclusive = 0; exclusive < 2; exclusive++)
 		FAILS(blm_ofd_lock(fd, BLM_LOCK_SYNC, exclusive), -EINTR);
-	OK(blm_ofd_lock(fd, BLM_LOCK_WRITE, true));	/* what is free is given all the same */
+	OK(blm_ofd_lock(fd, BLM_LOCK_WRITE, true));	/* a free lock is given all the same */
 	alarm(0);
 	end_holding(&h);
 	close(fd);

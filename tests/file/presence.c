@@ -146,7 +146,7 @@ static int claim_without_calls(void *context)
 	struct blm_filter *f = context;
 
 	MUST(claim_number(f, 0) == 1);
-	/* what is no read(2), write(2) or exit(2) kills from here on */
+	/* from here on any call but read(2), write(2) and exit(2) kills */
 	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
 	for (int twice = 0; twice < 2; twice++)
 		for (uint64_t i = 1; i < 1000; i++)
@@ -269,7 +269,7 @@ START_TEST(a_present_claimer_is_waited_for)
 				 0);
 	alarm(TOO_LONG);
 	wait_until_excluding(view);
-	usleep(20000);		/* it would have gone on by now, mostly: then the next line fails */
+	usleep(20000);		/* without waiting it would mostly proceed in this time */
 	ck_assert(load_acquire(&live_of(view)->excluding)
 		  && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE);
 	ck_assert(!atomic_load(&has_excluded));

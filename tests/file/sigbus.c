@@ -198,7 +198,7 @@ END_TEST
 
 /* ---- What is made in one that is cut ---- */
 
-/* What is open and lies in this folder, whether a name leads to it or none. */
+/* An open file in this folder, with or without a name. */
 static int cut_open_files(off_t bytes)
 {
 	char here[PATH_MAX], link[32], path[PATH_MAX + 16];

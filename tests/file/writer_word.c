@@ -145,7 +145,7 @@ static void check_others(const char *path, const struct blm_filter *f)
 	ck_assert_uint_eq(owner(f), 0);
 }
 
-/* _i: what comes first after the death */
+/* _i: the first event after the death */
 START_TEST(a_writer_that_died_in_a_change_holds_up_nobody)
 {
 	const char *path;
@@ -473,7 +473,7 @@ static struct race {
 	_Atomic uint8_t wins[KEYS];
 } *race;
 
-/* Whoever comes in the place of a killed one begins at the first key again. */
+/* The successor of a killed worker begins at the first key again. */
 static int claim_all(void *unused)
 {
 	struct blm_filter *f;

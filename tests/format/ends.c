@@ -18,7 +18,7 @@ static const struct blm_params stock[] = {
 	BLM_PARAMS(.kind = "counting", .capacity = 1000, .rate = 0.001),
 };
 
-/* Of kinds that are made from all their keys. */
+/* For kinds that are made from all their keys. */
 static struct blm_filter *built(const struct blm_params *params)
 {
 	struct blm_filter *f = NULL;
@@ -91,7 +91,7 @@ static int64_t give(void *context, void *buffer, size_t bytes)
 	return (int64_t)some;
 }
 
-/* Each of the first calls fails, and each so many after that. */
+/* Each of the first calls fails, and later one in a certain number. */
 static unsigned next_failure(unsigned n, unsigned calls)
 {
 	return n < 12 ? n + 1 : n + 1 + calls / (SANITIZED ? 2 : 8);

@@ -167,7 +167,7 @@ START_TEST(lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_th
 	ck_assert_str_eq(info.kind, "bitmap");
 	ck_assert_uint_eq(info.cells, 9);
 	blm_close(f);
-	f = take("A0Ff\tx", NULL);		/* 4 bits a digit, where nobody says */
+	f = take("A0Ff\tx", NULL);		/* 4 bits a digit by default */
 	goes_out_as(f, "a0ff\tx");
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, 16);
@@ -221,7 +221,7 @@ END_TEST
 
 enum { KEPT_MOST = 1776, MOST_BITS = 1 << 20 };	/* format-spec.md; fps.c */
 
-/* One fingerprint of 8 bits, behind so many bytes of header, in lines of 100 at most. */
+/* One fingerprint of 8 bits, behind this many bytes of header, in lines of 100 at most. */
 static char *behind_header(size_t header)
 {
 	char *text = malloc(header + 6);
@@ -302,7 +302,7 @@ START_TEST(a_fingerprint_has_2_to_the_20_bits_at_most)
 }
 END_TEST
 
-/* Who reads a file twice may come upon another. */
+/* A program that reads a file twice may find another one. */
 START_TEST(a_file_that_changes_before_its_bits_are_read_is_refused)
 {
 	static const char other[] = "#FPS1\n#num_bits=8\nff\ta\n0f\tb\n";

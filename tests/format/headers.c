@@ -286,7 +286,7 @@ START_TEST(json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_w
 }
 END_TEST
 
-/* Who reads a file twice may come upon another. */
+/* A program that reads a file twice may find another one. */
 START_TEST(json_that_changes_before_its_bits_are_read_is_refused)
 {
 	const struct blm_format *format = blm_format_by_name("bits-and-blooms-json");
@@ -378,7 +378,7 @@ START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
 END_TEST
 
 /*
- * What is packed is not looked at for its name: of formats that come in gzip it begins like none.
+ * Packed data is not recognised by its name: for formats in gzip it begins like none.
  */
 START_TEST(other_things_in_gzip_are_no_filter)
 {

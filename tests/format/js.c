@@ -299,7 +299,7 @@ START_TEST(a_size_above_2_to_the_27_goes_nowhere)
 }
 END_TEST
 
-/* Who reads a file twice may come upon another. */
+/* A program that reads a file twice may find another one. */
 START_TEST(a_file_that_changes_before_its_bits_are_read_is_refused)
 {
 	static const char cut[] = "{\"size\":64,\"seeds\":[32],\"bits\":{\"0\":1}",

@@ -85,7 +85,7 @@ static unsigned filter_of(unsigned number)
 	return FILTERS;
 }
 
-/* So many numbers, of which those from `first` to `last` have their filters. */
+/* This many numbers; those from `first` to `last` have their filters. */
 static void put_block(unsigned first, unsigned last)
 {
 	uint32_t begins[NUMBERED];
@@ -509,7 +509,7 @@ START_TEST(among_thousands_of_filters_the_only_one_that_has_keys_is_found)
 	end_table_of_block();
 	refuses(file, bytes, NULL, -EBADMSG, "filter 2499 is from byte");
 	put_many(3000, 2999);
-	/* one byte is in filter 2998, what is left in 2999 */
+	/* one byte is in filter 2998, the rest in 2999 */
 	file[filter[0].count + 4 * 2999] += 1;
 	end_table_of_block();
 	refuses(file, bytes, NULL, -ENOTUNIQ, "has 2 filters, 0 to 2999");

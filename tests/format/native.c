@@ -222,9 +222,9 @@ static int64_t give_some(void *context, void *buffer, size_t bytes)
 }
 
 /*
- * As a file, in memory, from a function, which does not say how much comes. What lies behind the
- * only part of a cuckoo filter's own file is its; behind a scalable one is what a writer made of
- * the next part before it was killed.
+ * As a file, in memory, from a function, which does not say how many bytes follow. Bytes behind the
+ * only part of a cuckoo filter's own file belong to the filter; bytes behind a scalable one are the
+ * next part as a killed writer left it.
  */
 START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come)
 {

@@ -164,7 +164,7 @@ START_TEST(the_filters_of_duckdb_answer_as_there_and_go_out_unchanged)
 }
 END_TEST
 
-/* The header in its usual form, before so many bytes of bits. */
+/* The header in its usual form, before this many bytes of bits. */
 static size_t put_header(uint8_t *to, uint32_t bits)
 {
 	size_t at = 0;
@@ -522,7 +522,7 @@ START_TEST(a_parquet_file_that_is_cut_or_damaged_anywhere_is_refused_in_words_or
 			taken_count += taken(file, bytes) == 0;
 			file[i] ^= (char)x;
 		}
-	ck_assert_uint_gt(taken_count, 100);	/* what is elsewhere in it is nothing to us */
+	ck_assert_uint_gt(taken_count, 100);	/* bytes elsewhere in it have no meaning for us */
 	free(file);
 }
 END_TEST

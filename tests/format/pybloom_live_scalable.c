@@ -279,7 +279,7 @@ START_TEST(keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_fil
 }
 END_TEST
 
-/* Of the file of version 4: filters begin at 56, 220 and 512. */
+/* In the file of version 4 filters begin at 56, 220 and 512. */
 static const struct { size_t at; uint64_t to; int err; const char *words;
 } changed[] = {
 	{ 0, 0, -EBADMSG, "0 times the keys" },
@@ -414,7 +414,7 @@ START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
 }
 END_TEST
 
-/* A file of so many filters, each of 8 bits, for that many keys, with one. */
+/* A file of this many filters, each of 8 bits, for that many keys, with one. */
 static void make_file(uint32_t stages, uint64_t capacity)
 {
 	load(1);
@@ -432,8 +432,7 @@ static void make_file(uint32_t stages, uint64_t capacity)
 }
 
 /*
- * Of the heads there is room for 43 in one of our files; the 45th would be for 2^44 keys, too large
- * for us.
+ * One of our files has space for 43 heads; the 45th would be for 2^44 keys, too large for us.
  */
 START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 {
@@ -521,8 +520,8 @@ START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
 END_TEST
 
 /*
- * Of a file of hundreds of MiB only the heads are looked at: what is between them takes no memory.
- * Its digests have 8 bytes a probe.
+ * Only the heads of a file of hundreds of MiB are read: the data between them takes no memory. Its
+ * digests have 8 bytes a probe.
  */
 START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
 {

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 static int reads_left;		/* that work */
-static int64_t reads_end;	/* what comes of the others */
+static int64_t reads_end;	/* the results of the others */
 
 static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void *buffer,
 					  size_t bytes, uint64_t at)
@@ -23,8 +23,8 @@ static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void 
 }
 
 /*
- * Whichever of its reads is the first that fails, that is told, and nothing is found. Return: how
- * many there are.
+ * The first read that fails is reported, whichever it is, and nothing is found. Return: how many
+ * reads there are.
  */
 static inline int each_read_may_fail(
 	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file,

@@ -132,7 +132,7 @@ static inline size_t put_number(uint8_t *to, uint64_t n)
 
 /* ---- Chunks, by the functions of a format ---- */
 
-/* What is written: of that in short pieces the bytes, of the others how many there are. */
+/* The output: the bytes of short pieces, and the number of the others. */
 struct written {
 	struct blm_writer writer;
 	char words[4096];

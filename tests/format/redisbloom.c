@@ -297,7 +297,7 @@ START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 	static const struct { uint8_t packed[9]; size_t bytes; unsigned whole;
 	} bad[] = {
 		/* from before the beginning */
-		/* what is repeated goes past the end */
+		/* the repeated part passes the end */
 		/* not as many as the filter's bits */
 		{ { 1, 0x5a, 0, 0xe0, 140 - 8, 0, 1, 0, 0xa5 }, 9, 144 },  /* one byte more */
 		{ { 1, 0x5a, 0, 0xe0, 140 - 10, 0, 1, 0, 0xa5 }, 9, 144 }, /* one less */
@@ -322,7 +322,8 @@ START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 END_TEST
 
 /*
- * A dump of one filter of so many bits, whose string is of some form; it is said to be of `links`.
+ * A dump of one filter with this many bits, whose string has this form; the dump claims to have
+ * `links`.
  */
 static size_t put_dump(uint8_t *dump, uint64_t links, uint64_t bits, const uint8_t *string,
 		       size_t string_bytes)
@@ -471,7 +472,7 @@ END_TEST
 
 /* ---- Headers that are written ---- */
 
-/* A chain of these shapes, of so many keys: its header, by itself. */
+/* A chain of these shapes, with this many keys: its header only. */
 static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o,
 		    const struct blm_shape *shapes, unsigned links)
 {

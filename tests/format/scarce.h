@@ -1,5 +1,5 @@
 /*
- * scarce.h - memory that is there for so many pieces and no more, for tests that are linked with
+ * scarce.h - memory that has a limited number of pieces, for tests that are linked with
  * --wrap=malloc, calloc and realloc
  */
 #ifndef BLM_TEST_FORMAT_SCARCE_H
@@ -40,7 +40,7 @@ void *__wrap_realloc(void *old, size_t bytes)
 	return is_given() ? __real_realloc(old, bytes) : NULL;
 }
 
-/* Whichever piece of memory is lacking, that is told. Return: how many it takes. */
+/* A lack of memory for any piece is reported. Return: how many pieces it takes. */
 static inline int each_piece_may_lack(int (*call)(void *context), void *context)
 {
 	for (int pieces = 0; pieces < 1000; pieces++) {
@@ -60,7 +60,7 @@ static inline int each_piece_may_lack(int (*call)(void *context), void *context)
 	ck_abort_msg("it takes memory for ever");
 }
 
-/* For formats whose files lie in others. */
+/* For formats whose files are inside others. */
 struct lookup {
 	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file,
 		      const struct blm_exchange *how, const char *display);

@@ -16,7 +16,7 @@
 
 enum { KEYS_MOST = 2048, KEY_MOST = 1200 };
 
-/* What is done with the cases of a list. */
+/* What a test does with the cases of a list. */
 struct list {
 	const char *file, *format;	/* of the folder; of the library */
 	/*
@@ -32,8 +32,8 @@ struct list {
 	const char *hash;		/* to be named, where the file does not say */
 	bool told;			/* m and k are not in the file */
 	/*
-	 * its file has numbers that are not the filter's, like addresses: what is made here has the
-	 * same bits only
+	 * its file has numbers that are not the filter's, like addresses: the filter made here has
+	 * the same bits only
 	 */
 	bool other;
 	unsigned least;			/* cases in the list, of those that are in data/ */

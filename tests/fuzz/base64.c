@@ -20,7 +20,7 @@ enum { MOST = 1 << 20, PIECES = 1 << 14, BETWEEN = 1 << 18 };
 static const struct blm_stage *const stages[] = { NULL, &blm_stage_base64, &blm_stage_zlib,
 						  &blm_stage_zstd };
 
-/* Between two stages: ends after so many bytes. */
+/* Between two stages: ends after this many bytes. */
 struct meter {
 	struct blm_reader reader, *from;
 	size_t left;

@@ -1,13 +1,13 @@
 /*
- * cli.c - whatever is typed, the program ends with one of its exit codes
+ * cli.c - the program ends with one of its exit codes for any command line
  *
  * The input: words, one a line, up to an empty line; the rest is standard input. Several command
- * lines may follow each other, divided by a byte of 1: they share a folder, which begins with a
- * filter f and a store with a filter named a, and is put back after some inputs, and before one
- * that begins with such a byte. A slash counts only in "./": nothing outside of the folder is
- * touched. The program's variables lie in sections of their own (sections.h), so that they can be
- * put back before each command line. To be run with -close_fd_mask=3, which keeps its answers out
- * of the fuzzer's.
+ * lines may follow each other, divided by a byte of 1. They share a folder, which begins with a
+ * filter f and a store with a filter named a. The folder is restored after some inputs, and before
+ * one that begins with such a byte. A slash counts only in "./": nothing outside of the folder is
+ * touched. The program's variables are in sections of their own (sections.h), so that they can be
+ * restored before each command line. Run it with -close_fd_mask=3, which keeps the program's output
+ * out of the fuzzer's.
  */
 #include "bloomery.h"
 #include "dice.h"
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 extern char __start_tool_data[], __stop_tool_data[], __start_tool_bss[], __stop_tool_bss[];
 static char *data_before, folder[] = "/tmp/bloomery-cli-XXXXXX";
-static bool mounted;		/* a file system of its own lies there */
+static bool mounted;		/* a file system of its own is mounted there */
 static unsigned runs;
 static int in;			/* what standard input is read from */
 static size_t in_bytes;
@@ -51,7 +51,7 @@ __attribute__((no_sanitize("address", "undefined", "coverage"))) static void put
 	typedef uint64_t line __attribute__((vector_size(64), aligned(1)));
 	volatile char *c = __start_tool_bss;
 
-	/* much: the program's buffers lie there, too */
+	/* large: the program's buffers are there, too */
 	for (; c + sizeof(line) <= __stop_tool_bss; c += sizeof(line))
 		*(volatile line *)c = (line){ 0 };
 	while (c < __stop_tool_bss)
@@ -252,8 +252,8 @@ static void tame_numbers(char *word)
 }
 
 /*
- * Blocks for a rate are sized in the square of its probes: 1e-50 takes a fifth of a second. What is
- * refused as too small takes none.
+ * The time to size blocks for a rate grows with the square of the probes: 1e-50 takes a fifth of a
+ * second. A rate that is refused as too small takes none.
  */
 static void tame_rate(char *word)
 {

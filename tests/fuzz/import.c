@@ -1,10 +1,9 @@
 /*
- * import.c - whatever bytes are imported, or opened as they are, nothing goes wrong, and what goes
- * in comes out again
+ * import.c - any bytes can be imported or opened, and an imported filter is exported unchanged
  *
  * The input: one byte of choices, for another program's format two more, then the file or its text.
- * What is taken must answer, and go out to bytes that come in as the same filter, and out as the
- * same bytes.
+ * An accepted filter must answer, its export must be imported as the same filter, and that filter's
+ * export must have the same bytes.
  */
 #include "bloomery.h"
 #include "dice.h"

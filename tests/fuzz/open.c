@@ -417,7 +417,7 @@ static bool holds(const struct blm_filter *f, const char *key)
 }
 
 /*
- * What was added is there, but for kinds that forget, of which the others' keys may take it away.
+ * Added keys are there, except in kinds that forget: there other keys may replace them.
  */
 static void change_keys(struct blm_filter *f)
 {
@@ -460,8 +460,8 @@ static int stop(void *context, const void *key, size_t len, bool in_b)
 }
 
 /*
- * What is made of a filter takes longer than all the rest: of each input of the corpus it is, of
- * the fuzzer's one in four, by its bytes.
+ * Filters made from a filter take longer than all the rest: they are made for each input of the
+ * corpus, and for one in four of the fuzzer's, chosen by its bytes.
  */
 static bool is_made_of(const uint8_t *data, size_t size)
 {
@@ -510,7 +510,7 @@ static void join_of(const struct blm_filter *f)
 		blm_close(whole);
 }
 
-/* What is made of filters without their keys: two of it, into one; and Bitcoin's file of it. */
+/* Filters that are made without keys: two copies combined into one; and Bitcoin's file. */
 static void make_of(const struct blm_filter *f)
 {
 	const struct blm_filter *two[2] = { f, f };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The bytes of a file, up to so many, for good; the file goes. */
+/* The bytes of a file, up to this many, to keep; the file is deleted. */
 static inline uint8_t *take_file(const char *path, size_t most, size_t *ret_count)
 {
 	FILE *in = fopen(path, "re");

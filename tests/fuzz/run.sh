@@ -37,10 +37,10 @@ some()
 	find "$1" -type f | sort | awk -v step=$step -v first="$2" '(NR + first) % step == 0' | xargs -r cp -t "$3"
 }
 
-# One process after the other, since what a program leaves to the system at its end adds up here, of commands most; each begins with what those before it
-# found. No entropy: to keep account of it takes longer than most inputs. What others find is looked for now and then: among thousands of
-# files that takes its time, too. Through a pipe: a target may limit the size of its files.
-# Of the command line longer inputs would only be more commands one after the other: those of the repository run once as they are.
+# One process after the other, because memory that a program leaves to the system at its end adds up here, most for commands; each begins
+# with the finds of those before it. No entropy: its bookkeeping takes longer than most inputs. The finds of others are read now and then:
+# among thousands of files that takes its time, too. Through a pipe: a target may limit the size of its files. For the command line longer
+# inputs would only be more commands one after the other: those of the repository run once as they are.
 work()
 {
 	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 most=500000 share new rest corpus from
@@ -94,7 +94,7 @@ show_failure()
 	done
 }
 
-# The target with so many seconds; says how it went.
+# Run the target for this many seconds; report the result.
 fuzz()
 {
 	local target=$1 seconds=$2 name=${1##*/fuzz_} pids=() code=0 begun=$SECONDS count each least=$((runs ? runs : 1))

@@ -19,7 +19,7 @@ struct golden {
 	const char *name;
 	struct blm_params params;
 	uint64_t seed;
-	unsigned more;		/* keys beside the ADDED that the list names */
+	unsigned more;		/* more keys than the ADDED that the list names */
 	bool synced, in_store, sealed;
 	bool numbers;		/* its keys are */
 	bool networks;		/* its keys are */
@@ -266,7 +266,7 @@ static size_t key_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 	return lengths[i];
 }
 
-/* Of the kinds that hold some; any number that fits the narrowest. */
+/* For kinds that hold values; any number that fits the narrowest. */
 static uint64_t value_of(const uint8_t *key, size_t len)
 {
 	uint64_t sum = 7;
@@ -343,7 +343,7 @@ static void build_from(struct blm_build *b, const struct golden *g, const uint8_
 	     g->name);
 }
 
-/* Of a kind that is made from all its keys at once. */
+/* For a kind that is made from all its keys at once. */
 static struct blm_filter *build(const struct golden *g, const struct blm_params *params,
 				const char *path)
 {
@@ -605,7 +605,7 @@ static void make(const struct golden *g, const char *folder)
 	if (store)
 		move_out_of_store(dir, path);
 	snprintf(list, sizeof(list), "%s.key", path);
-	/* the list has the secret; a keyed golden file has none beside it */
+	/* the list has the secret; a keyed golden file has none with it */
 	unlink(list);
 }
 

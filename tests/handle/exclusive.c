@@ -157,7 +157,7 @@ START_TEST(a_grow_through_it_says_that_it_is_exclusive)
 }
 END_TEST
 
-/* The data are those that a handle with others beside it makes, and so are the answers. */
+/* The data equal those made by a handle that is not alone, and so do the answers. */
 START_TEST(its_changes_are_those_of_every_handle)
 {
 	struct blm_filter *f[2];

@@ -1,6 +1,6 @@
 /*
- * load.c - how filters lie in memory: aligned, in pages as asked for, brought in, locked; and what
- * opening costs
+ * load.c - how filters are placed in memory: aligned, in pages as requested, prefaulted, locked;
+ * and the cost of opening
  */
 #include "handle/handle.h"
 #include "suite.h"
@@ -13,7 +13,7 @@
 
 enum { HUGE_PAGE = 2 << 20, KEYS = 20000 };
 
-/* What the system says of the map that an address lies in. */
+/* The system's description of the map around an address. */
 struct map {
 	uint64_t rss, huge, locked;	/* bytes */
 	char flags[256];

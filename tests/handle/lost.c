@@ -51,7 +51,7 @@ static void close_two(struct blm_filter *f[2], struct blm_store *store)
 	blm_store_close(store);
 }
 
-/* Of a file without a name: through the descriptor. */
+/* For a file without a name: through the descriptor. */
 static uint64_t synced_epoch(int fd)
 {
 	struct blm_filter *f;
@@ -384,7 +384,7 @@ START_TEST(a_forked_childs_sync_that_cannot_open_says_why)
 }
 END_TEST
 
-/* Of a kind whose every change takes a lock, so the child opens the file for its first one. */
+/* A kind whose every change takes a lock, so the child opens the file for its first one. */
 static int add_to_displaced_in_child(int unused)
 {
 	return -blm_add(parents, "child", 5);

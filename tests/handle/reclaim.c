@@ -92,7 +92,9 @@ START_TEST(a_handle_keeps_only_the_last_of_the_files_that_were_replaced)
 }
 END_TEST
 
-/* A second map of the same data is counted by itself; what was not mapped is given back in vain. */
+/*
+ * A second map of the same data is counted separately; unmapping an unmapped range has no effect.
+ */
 START_TEST(data_that_are_mapped_outlive_the_replacement_of_their_file)
 {
 	const char *path = filled();
@@ -744,7 +746,7 @@ struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_vi
 
 static atomic_int renewed;
 
-/* Who goes over to another view is inside, and so is who used the old one. */
+/* A thread that moves to another view is inside, and so is one that used the old view. */
 struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_view *view)
 {
 	if (!blm_in_critical_section())
@@ -803,7 +805,7 @@ START_TEST(every_call_goes_over_to_the_file_that_took_the_place)
 END_TEST
 
 /*
- * Of a source that another one takes the place of: of another template, so that the two are never
+ * A source that is replaced during the call: by one of another template, so that the two are never
  * mixed, and of ten times the size.
  */
 START_TEST(a_merge_is_of_the_files_that_its_sources_were_when_it_began)

@@ -350,8 +350,8 @@ static void *clear_all_the_time(void *nothing)
 }
 
 /*
- * First to the source, then to the filter that is changed: what is still in the source after that
- * must be in the filter.
+ * First add to the source, then to the changed filter: a key that is still in the source after that
+ * must be in the changed filter.
  */
 static void *add_to_both(void *context)
 {

@@ -1,6 +1,6 @@
 /*
- * allow.c - lists of false positives: what is listed is spared, and what is given later is never
- * hidden
+ * allow.c - allowlists of false positives: listed keys are denied, and keys that are added later
+ * are never hidden
  */
 #include "suite.h"
 
@@ -347,7 +347,7 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 		ck_assert_uint_eq(bits[i], 0);
 	ck_assert_int_eq(listed(b->f), LISTED);
 	FAILS(blm_add_many(b->f, b->wrong, LISTED, NULL), -EXFULL);
-	/* nobody is told which of them came in, so none is hidden */
+	/* the call does not say which keys were added, so none is hidden */
 	ck_assert_int_eq(listed(b->f), 0);
 	end(b);
 }
@@ -664,7 +664,7 @@ START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_rebuild(b->store, "list", &BLM_PARAMS(.capacity = 400), unnamed[_i], b));
 	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
-	/* of the others it says yes to some by mistake, and nobody knows that of them */
+	/* it answers yes to some others by mistake, which are not known */
 	ck_assert_int_eq(found_of(b->f, b->wrong + 50, LISTED - 50) + listed(b->f), LISTED - 50);
 	ck_assert_int_gt(listed(b->f), 0);
 	end(b);
@@ -746,8 +746,8 @@ START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
 END_TEST
 
 /*
- * Another one puts a file with the same keys in its place, over and over: who gives keys finds them
- * on the new one's list.
+ * Another process replaces the file by one with the same keys, over and over: a caller that adds
+ * keys finds them on the new file's allowlist.
  */
 START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
 {
@@ -956,8 +956,8 @@ static void put_record(const void *name, size_t name_bytes, const void *value, s
 }
 
 /*
- * Of the filter's uuid, or of none: how long its name is, what is in it behind the uuid, and how
- * long its value is.
+ * With the filter's uuid, or without: the length of its name, the bytes behind the uuid, and the
+ * length of its value.
  */
 static const struct {
 	bool of_filter;

@@ -1,10 +1,10 @@
 /*
- * writers.c - many processes and threads on one filter: nothing is lost, nothing is won twice,
- * nobody waits for the dead
+ * writers.c - many processes and threads on one filter: nothing is lost, nothing is won twice, no
+ * process waits for a dead one
  *
- * Workers tell what they were told through memory that they share with the test and that outlives
- * them: a key is acknowledged once the call that added it has returned and its worker has written
- * so. $BLOOMERY_TEST_SCALE shortens.
+ * Workers report results through memory that they share with the test and that outlives them: a key
+ * is acknowledged once the call that added it has returned and its worker has recorded that.
+ * $BLOOMERY_TEST_SCALE shortens the test.
  */
 #include "handle/handle.h"
 #include "suite.h"
@@ -215,8 +215,8 @@ static uint64_t wins(void)	/* no key has two */
 }
 
 /*
- * Nobody was killed, so of all who were told of a claimed key one was told that it is his: but
- * where it seemed to be there before.
+ * No worker was killed, so exactly one claimer of each key won it, unless the key seemed to be
+ * there before.
  */
 static void every_claimed_key_was_won(const struct blm_filter *f)
 {
@@ -416,7 +416,7 @@ START_TEST(threads_that_share_a_handle_claim_every_key_once)
 			      .how = CLAIM,
 			      .unsynced = 50 };
 	make_team();
-	/* of more than eight blocks: a sync looks at so many marks at once */
+	/* more than eight blocks: a sync looks at this many marks at once */
 	create(blm_kind_at((size_t)_i), distinct_keys() + 400000, 0.001);
 	the_handle = open_filter(true);
 	for (uintptr_t w = 0; w < WORKERS; w++)
@@ -684,8 +684,8 @@ int main(void)
 
 	for (int i = 0; blm_kind_at((size_t)i); i++) {
 		/*
-		 * What takes long, where only a share of the work is done: each kind in one of its
-		 * tests at least.
+		 * Slow cases, where only a share of the work is done: each kind in one of its tests
+		 * at least.
 		 */
 		bool share = test_scale() < 1, kill_claimers = !share || (i + 1) % 4 < 2,
 		     kill_adders = !share || (i + 1) % 4 >= 2;

@@ -150,7 +150,7 @@ static inline uint64_t count_yes(const struct built *b, const struct blm_hash *h
 	return yes;
 }
 
-/* Of so many strangers, whose numbers are from 2^40 on. */
+/* This many absent keys, with numbers from 2^40 on. */
 static inline uint64_t count_strangers(const struct built *b, uint64_t count)
 {
 	struct blm_hash *hashes = malloc(count * sizeof(*hashes));

@@ -1,6 +1,6 @@
 /*
- * bitmap.c - numbers are exact: what is in it, how many, what two have in common; and nothing but
- * numbers is taken
+ * bitmap.c - numbers are exact: the members, their count, the intersection of two; and only numbers
+ * are accepted
  */
 #include "handle/handle.h"
 #include "suite.h"
@@ -220,7 +220,7 @@ START_TEST(of_no_numbers_there_is_no_bitmap)
 }
 END_TEST
 
-/* Of a key whose hash is given there is nothing to show. */
+/* A key that is given by its hash cannot be shown. */
 START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
 {
 	static const char nines[] = "999999999999999999999999999999999999999999999999";

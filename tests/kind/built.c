@@ -416,7 +416,7 @@ START_TEST(every_bit_that_changes_is_found)
 }
 END_TEST
 
-/* Data with a page behind them, and one before, that nobody may touch. */
+/* Data with an inaccessible page after them and one before. */
 START_TEST(whatever_its_data_say_nothing_outside_of_them_is_read)
 {
 	static const uint64_t few[] = { 0, 1, 40, 3000 };

@@ -194,7 +194,7 @@ static void end(struct model *m, const struct state *s)
 		m->most_new = told_new;
 	if (told_new < m->fewest_new)
 		m->fewest_new = told_new;
-	/* who was told anything can rely on the key being there */
+	/* after any answer a process can rely on the key being there */
 	for (unsigned i = 0; i < m->processes; i++)
 		for (unsigned w = 0; w < m->words && s->process[i].status != DEAD; w++)
 			ck_assert_uint_eq(s->word[w], m->mask);

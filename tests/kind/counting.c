@@ -644,7 +644,7 @@ START_TEST(a_sync_during_a_change_does_not_make_the_file_look_clean)
 	else
 		OK(blm_sync(f));
 	ck_assert(is_dirty(f));
-	live_of(view)->boot.word ^= htole64(2);	/* and nobody came to the end of the change */
+	live_of(view)->boot.word ^= htole64(2);	/* and no process completed the change */
 	blm_unlock_shared(&view->lock, view->image.fd);
 	blm_close(f);
 	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
@@ -678,7 +678,7 @@ START_TEST(a_change_is_announced_in_the_epoch_in_which_it_is_made)
 	view = current_view(other);
 	OK(blm_lock_exclusive(&view->lock, view->image.fd));
 	ck_assert_int_eq(pthread_create(&thread, NULL, begin_a_change, f), 0);
-	usleep(20000);				/* by now it waits, as a rule */
+	usleep(20000);				/* the other one waits in most runs */
 	OK(blm_sync(other));
 	blm_unlock_exclusive(&view->lock, view->image.fd);
 	pthread_join(thread, NULL);

@@ -83,7 +83,7 @@ static int die_in_a_removal(void *path)
 	return 0;
 }
 
-/* _i: what comes first after it */
+/* _i: the first event after it */
 START_TEST(a_remover_that_died_holds_up_nobody)
 {
 	const char *path;

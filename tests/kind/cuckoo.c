@@ -1,6 +1,6 @@
 /*
- * cuckoo.c - what holds for the kind cuckoo only: how full it gets, what it forgets when it is told
- * to, and what cuts and kills leave
+ * cuckoo.c - properties of the kind cuckoo only: its load, its removals, and the state after power
+ * cuts and kills
  */
 #include "file/os.h"
 #include "file/two_slots.h"
@@ -208,7 +208,7 @@ START_TEST(a_key_can_be_in_it_in_every_cell_of_its_places_and_comes_out_as_often
 }
 END_TEST
 
-/* Of more than 2^23 cells so many are looked at. */
+/* The test looks at this many cells where there are more than 2^23. */
 START_TEST(a_large_one_in_memory_tells_its_load_and_is_synced)
 {
 	struct blm_filter *f;
@@ -646,7 +646,7 @@ static int sync_traced(void *path)
 }
 
 /*
- * Let it go on until it is about to write back so many bytes (0: any number), or has. 0: it may not
+ * Let it run until it is about to write back this many bytes (0: any number), or has. 0: it may not
  * be traced here.
  */
 static int go_to_a_write_back(pid_t pid, uint64_t bytes, bool to_its_end)
@@ -700,8 +700,8 @@ static void go_until(pid_t pid, bool (*there)(const struct blm_live *live),
 }
 
 /*
- * Call by call, to where it asks for its first lock: what comes before is most of it, and writes
- * nothing. 0: it may not be traced here.
+ * Call by call, up to its first lock: most of the calls come before and write nothing. 0: it may
+ * not be traced here.
  */
 static int go_to_a_lock(pid_t pid)
 {
@@ -765,7 +765,7 @@ bool __real_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16],
 bool __wrap_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16],
 			  struct blm_sync_record *ret);
 
-/* how many looks at the last sync from now on somebody writes; 0: nobody does */
+/* after how many looks at the last sync a process writes; 0: never */
 static int looks;
 static struct blm_filter *who_writes;
 static const char *what_is_written;
@@ -860,8 +860,8 @@ START_TEST(the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_th
 END_TEST
 
 /*
- * Who died in a move left a word that says which cell does not count; but of the data, not of the
- * image.
+ * A process that died in a move left a word that names the cell that does not count; but for the
+ * data, not for the image.
  */
 START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data)
 {

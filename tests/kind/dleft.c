@@ -208,8 +208,8 @@ START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
 END_TEST
 
 /*
- * Twice that is more than any is for. What we make is never for so many, as its buckets would be
- * too many first.
+ * Twice that is more than the largest capacity. Our own filters are never that large, because they
+ * would have too many buckets first.
  */
 START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 {

@@ -229,8 +229,8 @@ static int make_sum(const struct blm_part *part, struct blm_shard *shard,
 }
 
 /*
- * Its thread cannot be had, or of its memory the first or the last: who calls has as much before
- * it.
+ * Its thread cannot be started, or the first or last piece of its memory is missing: the caller
+ * allocates as many pieces before it.
  */
 START_TEST(a_helper_that_cannot_be_had_is_done_without)
 {
@@ -305,7 +305,7 @@ START_TEST(keys_that_cannot_be_read_fail_it_with_their_words)
 }
 END_TEST
 
-/* ---- Data of an enemy: what comes after the part cannot be read ---- */
+/* ---- Hostile data: the bytes behind the part cannot be read ---- */
 
 static void ask_all_ways(const struct built *b)
 {

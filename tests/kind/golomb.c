@@ -445,8 +445,7 @@ START_TEST(nothing_is_made_of_what_is_damaged)
 END_TEST
 
 /*
- * Of a filter that may be written to, since it is in memory: the numbers that its blocks begin
- * with, in part.
+ * A filter in memory, which can be written to: some of the numbers that its blocks begin with.
  */
 static void clear_low_bits(const struct blm_part *part)
 {
@@ -475,7 +474,7 @@ START_TEST(numbers_that_do_not_ascend_are_damage)
 END_TEST
 
 /*
- * What comes of a filter with this change to its data: the last numbers before the error, or the
+ * The result of a filter with this change to its data: the last numbers before the error, or the
  * end.
  */
 static int reads_to_the_end(const struct blm_filter *f)
@@ -632,7 +631,7 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 }
 END_TEST
 
-/* Nobody needs to be told how far it came. */
+/* A progress callback is optional. */
 START_TEST(it_is_built_though_nobody_is_told_how_far_it_came)
 {
 	struct blm_part part = { .kind = blm_kind_by_name("golomb") };
@@ -691,7 +690,7 @@ START_TEST(numbers_that_change_while_they_are_read_are_not_written_past_the_end)
 }
 END_TEST
 
-/* What comes now is within the range, but more than there is room for. */
+/* The next numbers are within the range, but there is no space for them. */
 START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
 {
 	static uint64_t number[3000];
@@ -761,8 +760,8 @@ START_TEST(a_keyed_filter_keeps_its_key_when_it_is_updated)
 END_TEST
 
 /*
- * The head of its data: {what lies where, a number that cannot be}. Sealed files are not looked
- * through when they are opened.
+ * The head of its data: {place, an impossible number}. Sealed files are not checked when they are
+ * opened.
  */
 START_TEST(a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other)
 {

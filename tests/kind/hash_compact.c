@@ -128,7 +128,7 @@ START_TEST(a_full_table_refuses_keys_and_has_all_that_were_taken)
 		ck_assert_uint_eq(before, taken);
 		ck_assert_uint_eq(numbers_found(f, 0, tried - 1), tried - 1);
 		for (uint32_t i = 0; i < tried - 1; i++)
-			ck_assert_int_eq(blm_add(f, &i, 4), 0);	/* what is there is no new key */
+			ck_assert_int_eq(blm_add(f, &i, 4), 0);	/* a present key is no new key */
 		blm_close(f);
 	}
 }

@@ -367,7 +367,7 @@ START_TEST(a_table_has_two_cells_for_each_of_a_keys_at_least)
 }
 END_TEST
 
-static uint64_t own_memory(void)	/* in bytes; what is of files is not in it */
+static uint64_t own_memory(void)	/* in bytes; without the mapping of files */
 {
 	FILE *status = fopen("/proc/self/status", "r");
 	unsigned long long kib = 0;
@@ -471,8 +471,8 @@ struct span {
 enum { SYNCS = 1024 };	/* more than writers that are killed, of each of which one may have ended */
 
 /*
- * What the writer says, in memory that outlives it: what is in it for sure, and was at the last
- * sync, or at one that may have ended since.
+ * The writer's reports, in memory that outlives it: the keys that are certainly there, and those of
+ * the last sync, or of one that may have ended since.
  */
 struct told {
 	struct span now, synced[SYNCS];
@@ -534,8 +534,8 @@ static bool are(const struct seen *s, struct span is)
 }
 
 /*
- * Of what it was when its writer died, the last key may be in it or not; and one that was to come
- * out.
+ * The state when its writer died: the last key may be in it or not, and so may a key that was being
+ * removed.
  */
 static bool is_of_now(const struct seen *s, struct told *told)
 {
@@ -582,8 +582,8 @@ static void check(struct told *told, const char *path, const struct blm_filter *
 }
 
 /*
- * The machine starts again, and of what was written since the last sync nobody knows what reached
- * the disk. If nothing was, all that is in the file is on the disk. Returns whether anything was.
+ * The machine starts again, and the fate of writes since the last sync is unknown. Without such
+ * writes the whole file is on the disk. Returns whether there were any.
  */
 static bool cut(const char *path)
 {

@@ -56,7 +56,7 @@ START_TEST(at_capacity_the_false_positive_rate_is_as_planned)
 	mean = sum / seeds;
 	error = sqrt((squares / seeds - mean * mean) / (seeds - 1));
 	ck_assert_msg(mean <= 0.01 + 3 * error, "rate %g +- %g", mean, error);
-	/* what is made of parts is as planned when all of them are full */
+	/* a filter made of parts is as planned when all of them are full */
 	ck_assert_msg(kind_of(_i)->compose || mean >= 0.85 * planned - 3 * error,
 		      "rate %g +- %g wastes space", mean, error);
 }

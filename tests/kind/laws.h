@@ -77,7 +77,7 @@ static inline struct blm_filter *make_seeded(const struct blm_kind *kind, uint64
 	return make_for(kind, N, seed, rate);
 }
 
-/* Of a kind that fills there is room for all that a law adds. */
+/* A kind that fills has space for all keys that a law adds. */
 static inline struct blm_filter *make(const struct blm_kind *kind)
 {
 	return make_for(kind, kind->fills ? 3 * N : N, 7, 0.01);

@@ -41,7 +41,7 @@ static void many_says_what_each_says(const struct blm_filter *f)
 	}
 }
 
-/* From 0 on, up to so many or until it is full, in three steps. */
+/* From 0 on, up to this many or until it is full, in three steps. */
 static void fill_and_ask(struct blm_filter *f, uint64_t keys,
 			 int (*add)(struct blm_filter *, const void *, size_t))
 {
@@ -60,7 +60,7 @@ static void fill_and_ask(struct blm_filter *f, uint64_t keys,
 	many_says_what_each_says(f);
 }
 
-/* Who takes a key out looks for it by another way. What comes out goes in again. */
+/* A removal looks for the key by another way. Removed keys are added again. */
 static void taking_out_finds_what_asking_finds(struct blm_filter *f)
 {
 	for (uint64_t i = 0; i < ASKED; i++) {
@@ -101,7 +101,7 @@ START_TEST(fingerprints_of_every_width)
 }
 END_TEST
 
-/* Who adds a key looks for it by another way. */
+/* An add looks for the key by another way. */
 static void adding_finds_what_asking_finds(struct blm_filter *f)
 {
 	for (uint64_t i = 0; i < ASKED; i++) {
@@ -195,8 +195,8 @@ END_TEST
 /* ---- Places ---- */
 
 /*
- * Whoever reads them beforehand has read what the answer takes: one that lacks a bit means no, and
- * if all of the last has theirs, yes.
+ * Reading these places beforehand reads all that the answer depends on: a place that lacks a bit
+ * means no, and if all the last ones have theirs, yes.
  */
 static void places_say_what_asking_says(const struct blm_part *part, const struct blm_hashed *key,
 					bool all_are_asked)

@@ -1,4 +1,4 @@
-/* options.c - what a kind is told, as text and as numbers */
+/* options.c - the options of a kind, as text and as numbers */
 #include "kind/common/options.h"
 #include "kind/kind_registry.h"
 #include "file/mapping.h"
@@ -40,7 +40,7 @@ START_TEST(what_is_none_of_them_or_out_of_range_is_refused)
 }
 END_TEST
 
-/* A filter that is rebuilt is told what the old one says. */
+/* A rebuild uses the options of the old filter. */
 START_TEST(their_text_comes_to_the_same_numbers)
 {
 	char text[BLM_OPTIONS_MAX];

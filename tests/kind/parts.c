@@ -72,8 +72,9 @@ static uint64_t found_in_range(const struct blm_filter *f, uint64_t from, uint64
 /* ---- Scalable: the rate ---- */
 
 /*
- * Almeida et al.: at every size, however it grew. Beside a stage that is full and one that is
- * empty; within 3 standard deviations, of what is asked and of what the keys happen to set.
+ * Almeida et al.: the rate holds at every size, however the filter grew: with a full last stage and
+ * with an empty one; within 3 standard deviations, from the questions and from the bits that the
+ * keys happen to set.
  */
 START_TEST(the_rate_holds_at_every_size)
 {

@@ -52,7 +52,7 @@ static bool has(const uint64_t *number, size_t count, uint64_t first, uint64_t l
 
 enum lie { RANDOM, STEPS, IN_A_ROW, CLUSTERS, LOW, ENDS, LIES };
 
-/* Numbers in order, as keys lie in the world. */
+/* Numbers in order, as keys usually are. */
 static void fill(uint64_t *number, size_t count, enum lie lie, uint64_t state)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -124,8 +124,7 @@ START_TEST(no_range_that_has_a_key_is_denied)
 END_TEST
 
 /*
- * Keys that lie in one block: all their numbers are beside each other, and mostly run over the end
- * of the range.
+ * Keys of one block: all their numbers follow each other, and mostly pass the end of the range.
  */
 START_TEST(a_range_that_runs_over_the_end_is_whole)
 {
@@ -281,7 +280,7 @@ static void rate_is(enum lie lie, struct made how, uint64_t places, uint64_t nea
 	wrong = wrong_of(number, how, places, near, 4, &asked);
 	expected = rate * (double)asked;
 	ck_assert_uint_gt(asked, 20000);
-	/* numbers of one block are beside each other: a range that meets one meets others */
+	/* numbers of one block follow each other: a range that meets one meets others */
 	if (lie > STEPS)
 		wrong = wrong < expected ? expected : wrong;
 	ck_assert_msg(fabs(wrong - expected) <= 3 * sqrt(expected * (1 - rate)) + 1,

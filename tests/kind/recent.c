@@ -1,6 +1,6 @@
 /*
- * recent.c - when keys were seen: what is remembered, for how long, and who claims; the time is
- * what the test says it is
+ * recent.c - when keys were seen: what is remembered, for how long, and which process claims; the
+ * test sets the time
  */
 #include "handle/handle.h"
 #include "kind/common/clock.h"

@@ -163,7 +163,7 @@ START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
 }
 END_TEST
 
-/* Of more than 2^23 cells so many are looked at. */
+/* The test looks at this many cells where there are more than 2^23. */
 START_TEST(a_large_one_tells_its_load)
 {
 	struct blm_filter *f;

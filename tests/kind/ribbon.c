@@ -66,8 +66,8 @@ START_TEST(all_keys_are_found_however_few_there_are)
 END_TEST
 
 /*
- * Of each number a layer of a few buckets has as many keys a slot as one of many, so the first seed
- * nearly always serves.
+ * For each number a layer of a few buckets has as many keys a slot as one of many, so the first
+ * seed nearly always works.
  */
 START_TEST(a_layer_of_a_few_buckets_hardly_ever_takes_another_seed)
 {
@@ -129,7 +129,7 @@ static double rate_of(struct ribbon_code code)
 }
 
 /*
- * Of a stranger that comes to a layer: how likely it is to start at a slot of a section whose keys
+ * For an absent key at a layer: the probability that it starts at a slot of a section whose keys
  * are not bumped.
  */
 static void stay_in(const struct ribbon_layer *l, const uint64_t *words, double ret[2])

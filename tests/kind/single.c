@@ -67,7 +67,7 @@ static struct blm_hashed hashed_of(const struct twin *t, const struct blm_key *k
 	return hashed;
 }
 
-/* Of the same key: the question and the add, by the key and by its hash. */
+/* The question and the add of one key, by the key and by its hash. */
 static void say_the_same(struct twin *t, const void *bytes, size_t len, bool give)
 {
 	const struct blm_key key = { bytes, len };
@@ -784,7 +784,7 @@ START_TEST(a_child_adds_to_its_parents_filter)
 }
 END_TEST
 
-/* ---- Threads, beside what replaces the file ---- */
+/* ---- Threads, while the file is replaced ---- */
 
 struct race {
 	struct blm_filter *f;

@@ -1,6 +1,6 @@
 /*
- * window.c - windows: what is forgotten, when, and that nothing is before; the time is what the
- * test says it is
+ * window.c - windows: which keys are forgotten, when, and that none is before; the test sets the
+ * time
  */
 #include "handle/handle.h"
 #include "kind/common/clock.h"
@@ -359,8 +359,8 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
 	blm_close(f);
 	OK(blm_open(&f, NULL, cut, BLM_OPEN_WRITE));
 	/*
-	 * rotations since: of the synced keys those of the last SLOTS slots, as many as are not
-	 * past the window by now
+	 * rotations since then: of the synced keys those of the last SLOTS slots count, as far as
+	 * they are not past the window
 	 */
 	if (rotations < at_sync + SLOTS) {
 		uint64_t from = last_of[rotations - SLOTS - 1], to = last_of[at_sync - 1];
@@ -550,8 +550,8 @@ static int adder(void *context)
 }
 
 /*
- * Of the last keys that were acknowledged before the question began, as many as the window is for,
- * each is found.
+ * Each of the last keys acknowledged before the question began, as many as the window is for, is
+ * found.
  */
 static int reader(void *context)
 {

@@ -715,7 +715,7 @@ START_TEST(of_a_size_that_is_known_it_is_built_for_another_programs_format)
 }
 END_TEST
 
-/* Of kinds that grow, into the file; of a size in cells, or none. */
+/* Kinds that grow go into the file; a size in cells, or none. */
 START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 {
 	static const struct { const char *kind; uint64_t capacity, cells;

@@ -153,7 +153,7 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 		ck_assert_uint_eq(numbers_found(again, 0, N), n);
 		ck_assert_int_eq(blm_add(again, "more", 4) >= 0 && blm_contains(f, "more", 4), 1);
 		blm_close(again);
-		/* beside a path the new file may be left, which repair takes away */
+		/* a new file may be left near the path, which repair removes */
 		ck_assert_int_eq(blm_verify(store, in_store ? "f" : path,
 					    !in_store ? BLM_VERIFY_REPAIR : 0, NULL, NULL),
 				 0);

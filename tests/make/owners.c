@@ -1,4 +1,4 @@
-/* owners.c - whose a filter is that somebody else replaces */
+/* owners.c - the owner of a filter that another user replaces */
 #include "suite.h"
 
 #include <grp.h>
@@ -99,7 +99,7 @@ static int owner_adds(int unused)
 	return 0;
 }
 
-/* Also one that nobody may read, and not what a new file would have. */
+/* Also a mode without read permission, which a new file would not have. */
 START_TEST(what_root_replaces_stays_its_owners)
 {
 	const mode_t mode = _i < 2 * WAYS ? 0640 : 0;

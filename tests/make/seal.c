@@ -354,7 +354,7 @@ START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
 END_TEST
 
 /*
- * What is asked for, and the kind and hash that come of it where the filter was blocked, with
+ * The request, and the kind and hash that follow from it for a filter that was blocked, with
  * siphash; mode 0: as it was.
  */
 static const struct {
@@ -513,7 +513,7 @@ static int rebuild_for_ever(int unused)
 	}
 }
 
-/* What was sealed may be made anew all the same: that is another filter. */
+/* A sealed filter may be rebuilt all the same: that is another filter. */
 START_TEST(a_sealed_filter_can_be_rebuilt_and_is_not_sealed_then)
 {
 	struct blm_filter *f;

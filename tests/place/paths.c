@@ -1,4 +1,4 @@
-/* paths.c - filters at paths: working directories that change, and secrets beside them */
+/* paths.c - filters at paths: working directories that change, and their secrets */
 #include "suite.h"
 #include "place/place.h"
 
@@ -69,7 +69,7 @@ START_TEST(a_relative_path_leads_where_it_led_whatever_the_working_directory_is)
 }
 END_TEST
 
-/* ---- Secrets beside paths ---- */
+/* ---- Secrets of paths ---- */
 
 static void opens(const char *path)
 {
@@ -280,7 +280,7 @@ START_TEST(who_comes_too_late_takes_its_own_secret_away_and_no_other)
 }
 END_TEST
 
-/* Who is given another's secret may ask: that is the other's affair. */
+/* A process that was given another filter's secret may ask; the test does not care. */
 START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended)
 {
 	static const mode_t open_to_all[] = { 0644, 0602, 0666 };

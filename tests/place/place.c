@@ -1,6 +1,5 @@
 /*
- * place.c - paths and the secrets beside them: what names no filter, what is too long, and where
- * the file is gone
+ * place.c - paths and their secrets: names of no filter, names that are too long, and missing files
  */
 #include "handle/name_record.h"
 #include "place/place.h"

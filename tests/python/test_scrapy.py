@@ -131,7 +131,7 @@ class Crawls(unittest.TestCase):
         crawl.communicate()
         said = self.leased(0, free='100', first='').communicate()[1]
         self.assertEqual(set(self.site.fetched), {f'/{i}' for i in range(100)}, said)
-        # what was in the hands of the spider is fetched again, and nothing else
+        # the pages that the spider had in hand are fetched again, and nothing else
         self.assertLessEqual(sum(self.site.fetched.values()) - 100, 2 * 16, said)
         self.assertEqual(len(bloomery.Filter.open('./seen.blm', 'r')), 0)
 
@@ -150,7 +150,7 @@ class Crawls(unittest.TestCase):
                 crawls[i] = self.leased(i)
         said = [crawl.communicate()[1] for crawl in crawls]
         self.assertEqual(set(self.site.fetched), {f'/{i}' for i in range(PAGES)}, said)
-        # what was in the hands of a spider that was killed is fetched again, and nothing else
+        # the pages that a killed spider had in hand are fetched again, and nothing else
         self.assertLessEqual(sum(self.site.fetched.values()) - PAGES, 2 * 16 * killed, said)
         self.assertGreater(killed, 0)
         self.assertEqual(len(bloomery.Filter.open('./seen.blm', 'r')), PAGES)

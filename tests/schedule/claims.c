@@ -8,9 +8,9 @@
  * these is in claimer() and replacer(), as in lib/handle/write.c (begin_held()) and
  * lib/make/replace.c.
  *
- * Each end of each schedule must have at most one process that was told "new", and one if nobody
+ * Each end of each schedule must have at most one process that won the key, and one if no process
  * died. A state in which a process still runs, and no move leads to another state, is a process
- * that waits for ever. The same schedules with a mistake must fail.
+ * that waits for ever. The same schedules with a planted mistake must fail.
  */
 #include <stdbool.h>
 #include <stdint.h>

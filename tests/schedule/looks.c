@@ -12,7 +12,7 @@
  *	copy	of a handle for reading: blm_quiesce_begin(), reads the cells, blm_quiesce_stands()
  *	sync	announce_epoch(), then writes back: reads the cells
  *
- * A copy that stands must have both cells of a key or neither. Of a sync that found no thread
+ * A copy that stands must have both cells of a key or neither. After a sync that found no thread
  * present, each change that it did not write back must have seen the new epoch. A death leaves a
  * key half added, which a copy may have, because that key was never counted. (Writers load the
  * epoch again at their end, and copies look before they read, too: neither is needed here.)
@@ -54,7 +54,7 @@ struct crew {
 #include "scheduler.h"
 
 /*
- * What programs are told. The half of a key that a copy has, or a sync: one bit for each cell of
+ * The results of programs: the half of a key that a copy has, or a sync; one bit for each cell of
  * each writer, behind FACTS.
  */
 enum { DONE = TOLD, SAW_EPOCH, DOUBTS, FACTS = 16 };

@@ -13,7 +13,9 @@
 #ifndef SCHEDULE_REPORT_H
 #define SCHEDULE_REPORT_H
 
-/* One schedule, of a crew that the seed chooses. What is wrong with its end; NULL: nothing. */
+/*
+ * One schedule of a crew that the seed chooses. Return: the error at its end; NULL: none.
+ */
 static const char *walk(uint64_t seed);
 
 enum { ANY_CREW = -1, FEW = 10000 };	/* schedules in which a mistake must be found */
@@ -76,7 +78,7 @@ static void explore_all(const struct report *r, unsigned count)
 	}
 }
 
-/* What is wrong in the first schedule that shows the mistake; *ret_seed: the one behind it. */
+/* The error in the first schedule that shows the mistake; *ret_seed: the seed of it. */
 static const char *walk_mistake(const struct report *r, const struct planted *m, uint64_t *ret_seed)
 {
 	const char *wrong = NULL;

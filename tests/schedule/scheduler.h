@@ -50,11 +50,14 @@ static unsigned lock_of(const struct flock *lock);
 struct state;
 struct crew;
 static void begin(struct state *s, const struct crew *c);
-/* Run the program of process i. What it is told. */
+/* Run the program of process i. Return: its result. */
 static unsigned run(unsigned i, const struct crew *c);
-/* What is wrong with a state of that crew that no move leads out of; NULL: nothing. */
+/* The error of a state of that crew without a move that leaves it; NULL: none. */
 static const char *judge(const struct state *s, const struct crew *c);
-/* Mistakes: what is loaded, or told of a lock, for `value`; is an operation left out? */
+/*
+ * Planted mistakes: the value that a load returns, or the state of a lock, instead of `value`; is
+ * an operation left out?
+ */
 static unsigned loaded_by_mistake(unsigned i, unsigned word, unsigned value);
 static bool locked_by_mistake(unsigned lock, bool value);
 static bool is_left_out(unsigned i, unsigned operation);
@@ -80,7 +83,7 @@ enum operation {
 	END
 };
 
-enum { RUNNING, DEAD, TOLD };	/* TOLD and more are what the tests say that a program is told */
+enum { RUNNING, DEAD, TOLD };	/* TOLD and more are results that the tests define */
 
 struct made {
 	enum operation operation;
@@ -219,7 +222,7 @@ static int caught_clock(clockid_t clock, struct timespec *ret)
 #define clock_gettime(clock, ret) caught_clock(clock, ret)
 #define nanosleep(time, rest) ((void)caught(PAUSE, 0, 0))
 #define getpid() 0		/* so that the thread of number i finds slot i first */
-#define realpath(link, ret) NULL	/* a message that nobody reads needs no path */
+#define realpath(link, ret) NULL	/* a message that is not printed needs no path */
 #define SPINS LOOKS
 /* each process has a handle of its own, so none of these is ever waited for */
 #define pthread_mutex_lock(m) ((void)(m))
@@ -253,7 +256,7 @@ struct state {
 	struct process process[PROCESSES];
 };
 
-/* The next operation of a process, into `replay`; END: its value is what it is told. */
+/* The next operation of a process, into `replay`; END: its value is the result. */
 static void next_operation(const struct process *p, unsigned i, const struct crew *c)
 {
 	replay.answers = p->answers;
@@ -631,7 +634,9 @@ static void reach(const struct state *s)
 	todo[todo_count++] = *s;
 }
 
-/* All states that any order of moves can reach, each once. What is wrong with one, or NULL. */
+/*
+ * All states that any order of moves can reach, each once. Return: the error of one, or NULL.
+ */
 static const char *explore(const struct crew *c, uint64_t *ret_ends)
 {
 	const char *wrong = NULL;

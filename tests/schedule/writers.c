@@ -210,7 +210,7 @@ static bool is_late(const struct crew *c, unsigned i)
 	return c->late && i + 1 == c->writers;
 }
 
-/* Where nothing is replaced all writers are present, and nobody looks at that. */
+/* Without replacements all writers are present, and no process checks that. */
 static unsigned writer(unsigned i, const struct crew *c)
 {
 	struct blm_view *view = &views[i];
@@ -337,7 +337,7 @@ static const char *walk(uint64_t seed)
 	const struct crew crew = {
 		.writers = WRITERS,
 		.other = { (enum role)(n % 5), (enum role)(n / 5 % 5) },
-		/* one that is not woken shows where nobody died */
+		/* a process that is not woken is seen where no process died */
 		.deaths = n / 25 % 3,
 		.ticks = 3,
 		.late = n / 75 % 2,

@@ -229,7 +229,7 @@ START_TEST(a_key_with_two_values_is_refused_wherever_the_second_comes)
 }
 END_TEST
 
-/* Both lie in what is put into order when there is no room for more. */
+/* Both are in the memory of the sort when it is full. */
 START_TEST(two_values_of_a_key_are_told_of_before_the_end)
 {
 	struct blm_sort *s = begin(true, 1, 64 << 10);

@@ -793,7 +793,7 @@ static int on_a_read_only_mount(int err)
 
 /*
  * At a path, open for reading: while a file is open for changes, as a store's catalog is, the
- * system lets nobody take the right to write away.
+ * system refuses to remove the right to write.
  */
 static int becomes_read_only(int unused)
 {
@@ -849,7 +849,7 @@ static int hold_the_lock(int unused)
 	char c = 'h';
 
 	MUST(fd >= 0 && flock(fd, LOCK_EX) == 0);
-	/* another sort, which holds nobody up */
+	/* another sort, which delays no process */
 	MUST(fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_RDLCK, .l_whence = SEEK_SET }) == 0);
 	MUST(write(told[1], &c, 1) == 1);
 	pause();

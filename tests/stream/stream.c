@@ -1,6 +1,6 @@
 /*
- * stream.c - stages that bytes pass through: what is written reads back, whatever arrives in
- * whatever pieces ends well
+ * stream.c - stages that bytes pass through: output reads back, and any input in any pieces ends in
+ * an orderly way
  */
 #include "bloomery.h"
 #include "stream/stream.h"

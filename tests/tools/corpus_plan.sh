@@ -3,7 +3,7 @@
 . "${0%/*}/tap.sh"
 read_page=$(cd "${0%/*}" && pwd)/report_page.py
 
-# FROM TO DIFFERENT: documents of two paragraphs, with one of so many first paragraphs and a second one of its own
+# FROM TO DIFFERENT: documents of two paragraphs, with one of this many first paragraphs and a second one of its own
 documents() { seq "$1" "$2" | awk -v m="$3" '{ printf "{\"id\":\"%d\",\"text\":\"one of many %d\\nno other is like %d\"}\n", $1, $1 % m, $1 }'; }
 
 a_sample_of_all_counts_all() {

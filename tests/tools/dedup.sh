@@ -194,7 +194,7 @@ a_file_of_somebody_else_is_no_index_and_is_left_as_it_is() {
 	mkdir empty; bloomery dedup --index empty --blocks 4Ki a | counts | grep -qx '401 0'
 }
 
-# Of somebody who may write in the folder; the filter is made anew, as there are more blocks than it has room for.
+# By a user who may write in the folder; the filter is rebuilt, because there are more blocks than it has space for.
 a_link_that_takes_the_filters_place_in_a_run_leads_nowhere() {
 	files; mkfifo p; bloomery create ./other -n 1000; seq 1000 | bloomery add ./other; cp other before
 	bloomery dedup --index i --blocks 64 a > /dev/null

@@ -43,7 +43,7 @@ syncs_tell_of_a_block_that_lost_bits_until_it_is_repaired() {
 	same "$(seq 20100 | bloomery test -c ./f)" 20100
 }
 
-# with so many keys after the first thousand that no count of its bits shows any more what the block has lost
+# with enough keys after the first thousand that no count of its bits shows the loss of the block
 a_block_that_lost_bits_stops_no_input_and_is_told_of_at_its_end() {
 	make ./damaged 20000; spoil ./damaged 1 65536
 	seq 20001 80000 > more

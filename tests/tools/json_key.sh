@@ -21,7 +21,7 @@ the_value_at_the_pointer_is_the_key_and_the_line_is_printed_whole() {
 	exits 1 bloomery test ./f --json-key /text docs
 }
 
-# The copy has no parser beside it. A system that has one installed is not refused.
+# The copy has no parser in its folder. A system with an installed parser is not refused.
 a_parser_that_is_missing_is_named_with_what_to_do() {
 	make; cp "$BLOOMERY" bloomery
 	printf '{"a":1}\n' | LD_LIBRARY_PATH=${BLOOMERY%/*}/../lib ./bloomery claim ./f --json-key /a > out 2> err && return

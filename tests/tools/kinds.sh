@@ -16,7 +16,7 @@ done <<< "$abilities"
 
 can() { [[ ${abilities_of[$1]} == *" $2 "* ]]; }
 
-# Of each kind a filter with something in it, as far as it takes something. They are made once.
+# A filter of each kind with some keys in it, as far as it accepts any. They are made once.
 fill_all()
 {
 	[ -d "$top/filled" ] || (mkdir "$top/filled"; cd "$top/filled"; make_all)
@@ -284,7 +284,8 @@ measured_rates_are_those_of_the_formulas() {
 		[ "$kind" != bitmap ] || continue
 		keys=$many
 		[[ $kind != @(iblt|stable) ]] || keys=${many/500k/100k}	# slow ones, whose rates differ less from one filter to the next
-		# of so many keys, since of 20 thousand one filter's rate differs from the next one's, by 3 % of split-block and 4 % of hash-compact
+		# enough keys, because with 20 thousand one filter's rate differs from the next one's, by 3 % for split-block and 4 % for
+		# hash-compact
 		bloomery measure --kind "$kind" -n $keys -p 0.01 --enough $enough --json > j
 		holds 'j["found"] > 1000 and j["rate"] - j["formula"] <= 5 * j["rate_error"] + 0.05 * j["formula"]' < j
 		# the formula is for all slots, or levels, full

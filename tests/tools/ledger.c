@@ -130,8 +130,9 @@ static int do_file(void *context)
 /* ---- Disks ---- */
 
 /*
- * What is on the disk for certain is a copy of the file, PATH.disk, of its last fdatasync(). That
- * the name of a journal is on the disk says PATH.named, since the last fsync() of the folder.
+ * A copy of the file, PATH.disk, of its last fdatasync() has the data that is certainly on the
+ * disk. PATH.named says that the name of a journal is on the disk, since the last fsync() of the
+ * folder.
  */
 extern const char *ledger_boot;
 const char *ledger_boot;
@@ -285,7 +286,7 @@ static void begin_world(void)
 	copy_file(filter_path, disk);
 }
 
-/* Of each key exactly one copy is kept, and the filter has it. */
+/* Exactly one copy of each key is kept, and the filter has it. */
 static void one_copy_of_each_is_kept(int step, int times)
 {
 	struct blm_filter *f;

@@ -255,7 +255,7 @@ START_TEST(the_lines_before_a_wrong_one_are_there)
 }
 END_TEST
 
-/* Lines come in batches of any size, so each is told by its number in the input. */
+/* Lines come in batches of any size, so each is identified by its number in the input. */
 START_TEST(skipped_lines_are_counted_and_no_number_is_wrong)
 {
 	static const char *const numbers[] = { "input: line 1", "input: line 3", "input: line 4",

@@ -2,7 +2,7 @@
 # links.sh - what stands in the place of a file of a store, of an index, of a secret or of a temporary one: links, pipes, sockets, folders
 . "${0%/*}/tap.sh"
 
-# A file that is nobody's business, a filter and a catalog: what a link leads to stays as it is, time and all.
+# An unrelated file, a filter and a catalog: the target of a link stays as it is, including its time.
 victims()
 {
 	mkdir victims; echo mine > victims/text; : > victims/empty

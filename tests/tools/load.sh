@@ -1,5 +1,5 @@
 #!/bin/bash
-# load.sh - how a filter lies in memory: --prefault, --lock, --pages
+# load.sh - how a filter is placed in memory: --prefault, --lock, --pages
 . "${0%/*}/tap.sh"
 
 # Sanitizers let no memory be locked, and have much of their own.

@@ -18,7 +18,7 @@ if sys.argv[1] == "--kill":
     del sys.argv[1:4]
 
 
-# Written behind the output, because a terminal that nobody has open any more can lose its last bytes.
+# Written after the output, because a terminal that is not open in any process can lose its last bytes.
 END = b"\0on_terminal.py: the end\0"
 
 

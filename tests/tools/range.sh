@@ -1,5 +1,5 @@
 #!/bin/bash
-# range.sh - filters that answer for ranges, and prefixes of keys beside them
+# range.sh - filters that answer for ranges, and prefixes of keys
 . "${0%/*}/tap.sh"
 
 a_range_with_a_key_is_printed_in_either_form() {

@@ -4,7 +4,7 @@
 command -v python3 > /dev/null || { echo '1..0 # SKIP python3 is not installed'; exit 0; }
 read_page() { python3 "${0%/*}/report_page.py" "$1" > page.json; }
 
-# A history of the filter: ago in seconds, keys. Of the file that the filter has now.
+# A history of the filter: ago in seconds, keys. For the file that the filter has now.
 moment() { bloomery info "$1" --json | json "'%d %s %d %d %.9g %d %s' % ($(date +%s) - $2, j['uuid'], $3, j['capacity'], $4, j['bytes'], '$1')"; }
 
 few()
@@ -54,7 +54,8 @@ a_filter_is_full_in_so_many_days_at_this_pace() {
 	bloomery create seen -n 1000 -p 0.001; seq 800 | bloomery add seen
 	keys=$(bloomery info seen --json | json 'j["keys"]')
 	bloomery report -o page.html; read_page page.html; holds 'j["planned"] == {} and "at least an hour" in j["text"]' < page.json
-	# what is left comes in 12 days, at the pace of the last 7; and before that there was another file
+	# the rest arrives in 12 days, at the pace of the last 7; and before that there was another
+	# file
 	{
 		echo '1000000000 00000000-0000-0000-0000-000000000000 5 1000 1e-9 20000 seen'
 		moment seen $((86400 * 30)) 10 1e-8

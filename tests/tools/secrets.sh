@@ -2,9 +2,9 @@
 # secrets.sh - where the secrets of keyed filters are, and where not
 . "${0%/*}/tap.sh"
 
-# Of a command that reads the FIFO "keys", after it has hashed many: how many pieces of the secret in $1 a core dump would have beside the
-# registers, if the kernel made one as it does by default, and whether the command has it at all. A piece is any 8 bytes of it that follow
-# one another, forwards or backwards, their digits, and the words that SipHash begins with.
+# For a command that reads the FIFO "keys", after it has hashed many: how many pieces of the secret in $1 a core dump would have outside of
+# the registers, if the kernel made one as it does by default, and whether the command has it at all. A piece is any 8 bytes of it that
+# follow one another, forwards or backwards, their digits, and the words that SipHash begins with.
 pieces_in_a_dump()
 {
 	rm -f keys; mkfifo keys

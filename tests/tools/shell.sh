@@ -116,7 +116,7 @@ what_hides_a_failure_is_no_test_at_all() {
 	done
 }
 
-# What is there is only what tap.sh itself needs, and a program that says yes to everything.
+# The folder has only what tap.sh itself needs, and a program that answers yes to everything.
 no_test_passes_without_the_programs_that_it_calls() {
 	local program file files name limit number step=1 tried=0 lost='seq|wc|sort|cmp|od|tr|cut|awk|diff|dd|gzip|zstd|xargs|stat|touch|cp|mv|ln|chmod|truncate|mkfifo|base64|sha256sum|sleep'
 	lost+='|md5sum|uniq|comm|tail|find|shuf|paste|nl|yes|tee|readlink|id|pkg-config|readelf|objdump|nm|cc|gcc'

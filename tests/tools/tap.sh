@@ -58,9 +58,8 @@ grep()
 : "${BLOOMERY:?must be the path of the program under test}"
 export LC_ALL=C.UTF-8 NO_COLOR=1
 
-# The tests are in memory where there is room for 2 GiB, because most of them are not about disks. A script that
-# needs a real disk (for its syncs, or for a file system that keeps what it is told to keep) says TAP_DISK=1 before
-# it reads this file.
+# The tests run in memory if there is space for 2 GiB, because most of them are not about disks. A script that needs a real disk (for its
+# syncs, or for a file system that keeps its settings) sets TAP_DISK=1 before it reads this file.
 tap_folder=${TMPDIR:-/tmp}
 if [ -z "${TMPDIR:-}${TAP_DISK:-}" ] && [ -w /dev/shm ]; then
 	read -r tap_blocks tap_bytes <<< "$(stat -f -c '%a %S' /dev/shm 2> /dev/null)"

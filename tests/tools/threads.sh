@@ -206,7 +206,7 @@ a_signal_ends_threads_that_wait_for_input() {
 		        p.send_signal(s)
 		        assert p.wait(30) == -s, p.returncode
 		        assert p.stdout.read() == b"" and p.stderr.read() == b""
-		    # a FIFO that nobody opens
+		    # a FIFO that is never opened
 		    open("n", "wb").write(text)
 		    p = subprocess.Popen([sys.argv[1], "test", "-v", "-j", "4", "f", "n", "fifo"], stdout=pipe)
 		    assert p.stdout.read(len(text)) == text

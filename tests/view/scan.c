@@ -531,7 +531,7 @@ static int count_bytes(const struct blm_scan *pass, struct blm_worker *worker, u
 	return 0;
 }
 
-/* Its thread cannot be had, or its memory: who calls has the first. */
+/* Its thread cannot be started, or its memory is missing: the caller allocates the first piece. */
 START_TEST(a_helper_that_cannot_be_had_is_done_without)
 {
 	struct blm_filter *f = make("blocked", NULL, false, 0);

@@ -16,7 +16,7 @@ dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'rm -rf "$dir"' EXIT
 number=0
 
-# What the model comes to with these options: holds; lost: something that was said is not true; blocked: somebody waits for ever
+# The result of the model with these options: holds; lost: an acknowledged result is not true; blocked: a process waits for ever
 outcome()
 {
 	local expected=$1
