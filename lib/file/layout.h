@@ -5,15 +5,15 @@
  * little-endian. The first five pages are the header:
  *
  *	page 0	struct blm_constant	written once, under one checksum
- *	page 1	struct blm_live		what changes: one thing a cache line
+ *	page 1	struct blm_live		words that change, each in its own cache line
  *	page 2	struct blm_part_entry[64]	append-only, each under a checksum of its own
  *	page 3	struct blm_record[2]	name and labels, in two alternating slots
  *	page 4	struct blm_stripe[64]	the count of keys, striped
  *
- * then come the parts, each after the records of its blocks. The file never holds a lock or
- * an address: a copy of it made at any moment, from its beginning to its end, is a good filter. For
- * this reason a number that says how much of some data is good is stored before the data: the
- * number of parts before the part table, a block's record before the block.
+ * The parts follow, each after the records of its blocks. The file never holds a lock or an
+ * address: a copy of it made at any moment, from its beginning to its end, is a good filter. For
+ * this reason a number that validates some data is at a smaller offset than the data: the number of
+ * parts before the part table, a block's record before the block.
  */
 #ifndef BLM_FILE_FORMAT_H
 #define BLM_FILE_FORMAT_H
@@ -40,10 +40,10 @@ enum {
 	BLM_ORIGIN_BYTES = 1776,
 };
 
-/* one a nanosecond for 292 years: more is damage, and would come round to 0 */
+/* one epoch a nanosecond for 292 years: a greater number is damage, and could wrap to 0 */
 #define BLM_EPOCH_MAX (UINT64_MAX >> 1)
 
-/* Records have the low half of an epoch, where 0 stands for none. */
+/* Records contain the low half of an epoch, where 0 means no epoch. */
 static inline uint64_t blm_epoch_after(uint64_t epoch)
 {
 	return (uint32_t)(epoch + 1) ? epoch + 1 : epoch + 2;
@@ -59,18 +59,18 @@ enum { BLM_MUST_SPLIT = 1 << 0 };
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,
 	BLM_FLAG_SEALED = 1 << 1,
-	/* behind its only part lies a second image of it, struct blm_checkpoint_layout */
+	/* a second image of its only part follows the part, struct blm_checkpoint_layout */
 	BLM_FLAG_CHECKPOINT = 1 << 2,
 };
 
 /*
- * What makes two filters combinable: all of it, and the template id is a hash of it (up to the last
- * seed in use).
+ * Two filters combine only if all these fields are equal. The template id is a hash of them (up to
+ * the last seed in use).
  */
 struct blm_template_fields {
 	uint32_t kind;
 	uint32_t family;
-	/* how cells are made of the hash; 0: as the family's own, or ours */
+	/* the rule from hash to cells; 0: the family's own rule, or ours */
 	uint32_t index_rule;
 	uint32_t bit_order;		/* 0: bit j is bit j % 8 of byte j / 8 */
 	uint64_t cells;
@@ -100,10 +100,10 @@ struct blm_constant {
 	uint32_t split_part, split_parts;	/* with BLM_MUST_SPLIT: which of how many, from 0 */
 	uint8_t reserved[24];
 	struct blm_template_fields template;
-	/* the format that it was imported from; 0: it was made as it is */
+	/* the format that it was imported from; 0: it was not imported */
 	uint32_t origin;
 	uint32_t origin_bytes;
-	/* how that file began, byte by byte, so that it can be written again */
+	/* the first bytes of the imported file, so that an export can write them again */
 	uint8_t origin_head[BLM_ORIGIN_BYTES];
 	uint64_t check;			/* XXH3-64 of all before it */
 };
@@ -130,7 +130,7 @@ struct blm_part_entry {
 	uint64_t cells;
 	uint32_t probes;
 	uint32_t cell_bits;
-	/* of this part: that of the filter, or what a composite kind is made of */
+	/* the kind of this part: the filter's kind, or a component of a composite kind */
 	uint32_t kind;
 	uint32_t role;			/* composite kinds' own; else 0 */
 	uint64_t capacity;
@@ -143,23 +143,24 @@ struct blm_part_entry {
 static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 2: part table");
 
 /*
- * What stands before a part, and ends where it begins: a record for each block of 64 KiB of the
- * part (the last one may be shorter), then a mark for each block, one byte, then up to 63 bytes
- * that make it a multiple of 64.
+ * Before each part, ending where the part begins: a record for each block of 64 KiB of the part
+ * (the last block may be shorter), then a mark for each block, one byte, then up to 63 bytes of
+ * padding to a multiple of 64.
  *
  *   mark     not 0: the block changed since it was recorded. Set, relaxed, by a writer after it
  *            changed the block, if it is not set yet; the process that records the block clears it,
  *            under the sync lock, before it copies the block. A change whose mark is lost (its
  *            writer died, or the two met) leaves a block with more ones than its record says, which
  *            is no damage.
- *   record   of a copy of the block that was made before a write-back which succeeded, written
- *            after it: so the block on the disk has at least these ones. Written under the sync
- *            lock; a reader that finds it half-written sees a wrong check.
+ *   record   describes a copy of the block that was made before a successful write-back. It is
+ *            written after the write-back, so the block on the disk has at least these ones.
+ *            Written under the sync lock; a reader that finds a half-written record sees a wrong
+ *            check.
  */
 struct blm_block_record {
 	uint32_t hash;			/* low half of XXH3-64 of the block */
 	uint32_t ones;			/* bits that are set */
-	uint32_t epoch;			/* in which it was written, low half */
+	uint32_t epoch;			/* of the write, low half */
 	/*
 	 * low half of XXH3-64 of all before it, seeded with the uuid's first 8 bytes + the block's
 	 * number + 2^48 times the part's
@@ -169,9 +170,9 @@ struct blm_block_record {
 static_assert(sizeof(struct blm_block_record) == 16, "format-spec.md, Guards");
 
 /*
- * A record of zeros was never written, also where the check of zeros is 0 by chance, as it is for
- * one block in 2^32. No record that is written is zeros: where `ones` is 0 the block is zeros, and
- * the hash of 1 to BLM_BLOCK zeros is never 0.
+ * A record of zeros was never written, even if the check of zeros is 0 by chance, as it is for one
+ * block in 2^32. A written record is never all zeros: if `ones` is 0 the block is zeros, and the
+ * hash of 1 to BLM_BLOCK zeros is never 0.
  */
 static inline bool is_written(const struct blm_block_record *r)
 {
@@ -179,26 +180,26 @@ static inline bool is_written(const struct blm_block_record *r)
 }
 
 /*
- * state: which processes may add to this file, and whether it still is the filter. See replace.h
- * for the protocol.
+ * state: which processes may add to this file, and whether it is still the filter's file. See
+ * replace.h for the protocol.
  */
 enum blm_state {
 	BLM_LIVE = 0,
 	/*
-	 * a process makes a new file of this one, or goes back to its second image; or it died
-	 * while it did
+	 * a process makes a new file from this one, or returns to its second image; or it died
+	 * during that
 	 */
 	BLM_REPLACING = 1,
-	/* the name leads to another file; or the replacer died, or this is a copy */
+	/* the name refers to another file; or the replacer died, or this is a copy */
 	BLM_REPLACED = 2,
-	BLM_DROPPED = 3,	/* the name leads nowhere; or the dropper died, or this is a copy */
-	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
+	BLM_DROPPED = 3,	/* the name is gone; or the dropper died, or this is a copy */
+	/* created, and not yet in the catalog; or its creator died before it stored LIVE */
 	BLM_UNNAMED = 4,
-	/* as REPLACING, but the new file is whole, and may already have the name */
+	/* as REPLACING, but the new file is complete, and may already have the name */
 	BLM_YIELDING = 5,
 };
 
-/* The state word of a file from the moment that its store's catalog has it. */
+/* The state word of a file when it enters the catalog of its store. */
 #define BLM_STATE_NAMED (UINT64_C(1) << 8 | BLM_LIVE)
 
 /*
@@ -217,7 +218,7 @@ struct blm_sync_record {
 };
 static_assert(sizeof(struct blm_sync_record) == 64, "format-spec.md, Sync records");
 
-/* A word that many write, alone in its cache line. */
+/* A word with many writers, alone in its cache line. */
 struct blm_line {
 	uint64_t word;
 	uint64_t reserved[7];
@@ -238,66 +239,67 @@ struct blm_slot_line {
 };
 
 /*
- * What changes. Each word's protocol:
+ * The words that change, and their protocols:
  *
  *   parts    how many entries of the part table are in use. Written by the holder of the grow lock,
  *            store-release, after the entry and the part's bytes are complete; readers load-acquire
- *            and never look past it.
- *   state    enum blm_state, and how often it was set; the upper 24 bits: how many exclusive owners
- *            the file had (exclusive.c). Written under the replace lock only; read by every call,
- *            acquire, no lock. See replace.h.
+ *            and never read entries past it.
+ *   state    enum blm_state, and a count of its changes; the upper 24 bits: how many exclusive
+ *            owners the file had (exclusive.c). Written under the replace lock only; every call
+ *            load-acquires it, without a lock. See replace.h.
  *   epoch    the current epoch, from 1. Written by the holder of the sync lock: epoch + 1, before
  *            it writes back. Read by writers.
  *   written  the last epoch in which a writer changed the data. Writers raise it (compare-and-swap,
  *            only if it is less than the epoch) before they change data, and after a full fence
- *            again if the epoch went on in between. So: a change that a write-back of epoch e
- *            missed was made after epoch became e + 1, and its writer stores e + 1 before it says
- *            "added". The filter is dirty where written > the epoch of the last valid sync record.
+ *            again if the epoch was raised in between. So a change that the write-back of epoch e
+ *            missed was made after epoch became e + 1, and its writer stores e + 1 before its call
+ *            returns. The filter is dirty if written > the epoch of the last valid sync record.
  *   boot     a number made from the boot id of the machine on which `written` was raised last; not
  *            0. Written before `written` is raised: a process that opens a dirty file with another
- *            boot number knows that a power cut or a crash of the machine, not of a process, came
- *            between. All writers of one boot write the same value.
- *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under
+ *            boot number knows that the machine crashed or lost power since, and not only a
+ *            process. All writers of one boot write the same value.
+ *   failed   the last epoch whose write-back is not known to have succeeded; 0: none. Written under
  *            the sync lock, before any write-back: the system reports an error once, so the
- *            report would be lost with a process that is killed before it writes it down. While
+ *            report would be lost with a process that is killed before it records the error. While
  *            `failed` is greater than the epoch of the last sync record the pages are suspect: the
- *            system may take pages for clean that it failed to write, so the next sync makes every
- *            page dirty again before it writes.
- *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1,
- *            in a new file only or before the first bit of a union in place; BLM_SHARE in a new
- *            part of a split filter.
- *   sync     two slots, written under the sync lock by plain stores, the older one first
- *            overwritten: a reader that finds a slot half-written sees a wrong check and takes the
- *            other.
- *   own      words of the filter's kind, which says what they are; else 0.
- *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the
- *            disk that something was written in it. Written under the writers' lock, after that
- *            flush; no change is begun in an epoch before that is announced, and where the epoch
- *            goes on during a change, the sync that raises it raises `written` too.
- *   flushing  the boot number as long as the last sync record is in memory and not known to be on
- *            the disk, though it makes `failed` old: a process that is killed then may be the only
- *            one that got the report of a failure. Else 0. Written under the sync lock. That of
- *            another boot says nothing: all data in memory came from the disk since.
- *   announcing  the same of an announcement, from before its flush, and 0 again if that was good;
- *            if not, the boot number made even, which the next announcement makes of the number of
- *            one who died. That stays, however good the next ones are, until a sync has made every
- *            page dirty. Written under the writers' lock.
- *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In
- *            every other file, which is a copy, the next sync makes it anew; BLM_TORN: what is
- *            there cannot be used. Written under the sync lock.
+ *            system may call pages clean that it failed to write, so the next sync makes every page
+ *            dirty again before it writes.
+ *   inexact  not 0: the stripes' sum is an estimate, because filters were combined. It changes from
+ *            0 to 1, in a new file only or before the first bit of a union in place; BLM_SHARE in a
+ *            new part of a split filter.
+ *   sync     two slots, written under the sync lock by plain stores. A new record overwrites the
+ *            older slot. A reader that finds a half-written slot sees a wrong check and uses the
+ *            other slot.
+ *   own      words of the filter's kind, which defines their meaning; unused words are 0.
+ *   announced  for kinds with a second image and kinds with BLM_OWN_TORN: the newest epoch that the
+ *            disk records as written. Stored under the writers' lock, after the flush of that
+ *            record. No change begins in an epoch before the epoch is announced. If the epoch is
+ *            raised during a change, the sync that raises it raises `written` too.
+ *   flushing  the boot number while the last sync record is in memory and not known to be on the
+ *            disk, although the record already outdates `failed`: a process that is killed then may
+ *            be the only one that got the report of a failure. Otherwise 0. Written under the sync
+ *            lock. The number of another boot has no meaning: all data in memory were read from the
+ *            disk since.
+ *   announcing  the same for an announcement, stored before its flush; 0 after a successful flush.
+ *            After a failed one it is the boot number made even; the next announcement also makes a
+ *            dead process's number even. An even number stays, even if later announcements succeed,
+ *            until a sync has made every page dirty. Written under the writers' lock.
+ *   original  for kinds with a second image: blm_file_number() of the file that the image belongs
+ *            to. Every other file is a copy, and its next sync makes the image again. BLM_TORN: the
+ *            image cannot be used. Written under the sync lock.
  *   excluding  not 0: a process holds the replace lock exclusively, or died while it held it, or
- *            this is a copy. presence.h has the protocol of this word and of the slots. Stored,
- *            release, by the holder: 1 after it has the lock, 0 before it gives the lock back. A
- *            process that holds the lock shared stores 0 as well: the word is a dead holder's then.
- *            Claimers load it, acquire, after they announced themselves.
- *   writer   which thread changes the data of a kind with one writer at a time, or removes or
- *            claims in one that serializes removals, without BLM_LOCK_WRITE. writer_word.h has
- *            the protocol. Changed by compare-and-swap alone. Readers load it, acquire. The slot
+ *            this is a copy. presence.h has the protocol of this word and of the slots. The holder
+ *            store-releases 1 after it has taken the lock, and 0 before it unlocks. A process that
+ *            holds the lock shared may store 0 as well, because the word then belongs to a dead
+ *            holder. Claimers load-acquire it after they have announced themselves.
+ *   writer   the thread that changes the data of a kind with one writer at a time, or removes or
+ *            claims in a kind that serializes removals, without BLM_LOCK_WRITE. writer_word.h has
+ *            the protocol. Changed by compare-and-swap only. Readers load-acquire it. The slot
  *            that it names may have no owner: then the thread died, or this is a copy.
- *   slots    words of threads that claim. Each is stored, without a read-modify-write, by its owner
- *            alone: by the thread whose open file description holds a write lock on the slot's
- *            byte. Holders of the replace lock load it, acquire. The word of a slot without an
- *            owner means nothing, whatever a dead owner or a copy left in it.
+ *   slots    words of threads that claim. Only its owner stores a slot, without a
+ *            read-modify-write: the thread whose open file description holds a write lock on the
+ *            slot's byte. Holders of the replace lock load-acquire it. The word of a slot without
+ *            an owner has no meaning, whatever a dead owner or a copy left in it.
  */
 struct blm_live {
 	struct blm_line parts;
@@ -329,20 +331,20 @@ static_assert(offsetof(struct blm_live, writer) == 1352,
 static_assert(offsetof(struct blm_live, slots) == 1408, "format-spec.md, Page 1: live words");
 
 /*
- * In `inexact`, of a part that was made by splitting a filter: its count is a share of that
- * filter's, so only the sum over all parts says something.
+ * In `inexact`, for a part that was made by splitting a filter: its count is a share of that
+ * filter's count, so only the sum over all parts has a meaning.
  */
 enum { BLM_SHARE = 2 };
 
-enum { BLM_TORN = 1 };		/* in `original`, where no file has this number */
+enum { BLM_TORN = 1 };		/* in `original`; no file has this number */
 
 /*
- * The name under which a store knows the file, so that a lost catalog can be made again. Slots as
- * for sync.
+ * The name of the file in its store, so that a lost catalog can be rebuilt. Two slots, as for sync
+ * records.
  */
 struct blm_record {
-	uint64_t sequence;		/* as of a sync record */
-	uint32_t name_bytes;		/* 0: no store's */
+	uint64_t sequence;		/* as in a sync record */
+	uint32_t name_bytes;		/* 0: in no store */
 	uint32_t labels_bytes;
 	uint8_t name[BLM_FORMAT_NAME];
 	uint8_t labels[BLM_FORMAT_LABELS];
@@ -353,9 +355,9 @@ struct blm_record {
 static_assert(sizeof(struct blm_record) == 2048, "format-spec.md, Page 3: name records");
 
 /*
- * One of the stripes of the count. Writers add to one that their thread chose (fetch_add, relaxed),
- * after the bits are set; the count is the sum of all. A kill between bits and count leaves it one
- * batch short.
+ * One of the stripes of the count. Writers add to the stripe that their thread chose (fetch_add,
+ * relaxed), after the bits are set; the count is the sum of all stripes. A kill between bits and
+ * count leaves the count one batch too low.
  */
 struct blm_stripe {
 	uint64_t keys;			/* adds that changed the filter */
@@ -385,19 +387,19 @@ static inline uint64_t blocksum_bytes(uint64_t bytes)
 }
 
 /*
- * BLM_FLAG_CHECKPOINT: behind the part lies its image, and behind that the journal: for each a
- * record for each block, then the blocks, all four beginning at multiples of a page. Offsets in the
- * file.
+ * BLM_FLAG_CHECKPOINT: the image of the part follows the part, and the journal follows the image.
+ * Each has a record for each block, then the blocks; all four begin at multiples of a page. These
+ * are offsets in the file.
  *
- *   image    the data as of the sync record before the last, or of the last. A block that was never
+ *   image    the data as of the last sync record, or of the one before. A block that was never
  *            changed is zeros and has no record.
- *   journal  the blocks that changed before the last sync: those whose record has the epoch of the
- *            last sync record are newer than the image's. Else nothing; a hole as a rule. `ones` of
- *            its records: the last epoch that was brought to the image, for copies; it changes
- *            alone, so `check` takes it for 0.
+ *   journal  the blocks that changed before the last sync. A block is newer than the image's if its
+ *            record has the epoch of the last sync record; other blocks have no meaning and are
+ *            mostly holes. `ones` of its records is the last epoch that was copied to the image,
+ *            for copies of the file; it changes without the rest, so `check` is computed with 0.
  *
- * The data as of the last sync are the image's, but for the blocks that the journal has. Written
- * under the sync lock, see checkpoint.c.
+ * The data as of the last sync are those of the image, except for the blocks that the journal has.
+ * Written under the sync lock, see checkpoint.c.
  */
 enum { BLM_IMAGE, BLM_JOURNAL };
 
@@ -420,7 +422,7 @@ static inline struct blm_checkpoint_layout checkpoint_layout(uint64_t part_offse
 	return at;
 }
 
-/* Where a part may begin that comes after what ends there, with its records before it. */
+/* The offset of the next part, after its records, if the data before it end at `end`. */
 static inline uint64_t blm_part_at(uint64_t end, uint64_t bytes)
 {
 	return round_up(end + blocksum_bytes(bytes),

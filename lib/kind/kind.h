@@ -5,8 +5,8 @@
  * (numbers from the header, checked and copied) and its bytes in the map. A kind never opens, maps,
  * locks or hashes; its caller has done that.
  *
- * A function left NULL is something the kind cannot do. Nothing else says so: blm_kind_can() reads
- * the pointers, so what a kind claims and what it does cannot drift apart.
+ * A function left NULL is something the kind cannot do. blm_kind_can() reads these pointers and
+ * nothing else, so a kind's promises and its functions cannot differ.
  *
  * CHOOSE YOUR BASE. Nearly every kind begins with one of these headers, and its own file says only
  * where its cells are and what they mean. Copy the shortest kind of the row.
@@ -28,14 +28,14 @@
  *
  *   1. plan(), valid(), contains(), rate_at(), and add() or build(). sizing.h has the formulas of
  *      the literature; options.h has the options, if the kind has any.
- *   2. The protocol (enum blm_protocol below): what a killed writer and a power cut leave.
- *   3. Every other thing that the kind can do, from the groups of struct blm_kind.
+ *   2. The protocol (enum blm_protocol below): the state after a killed writer or a power cut.
+ *   3. The optional functions, from the groups of struct blm_kind.
  *   4. Speed: common/probe_rounds.h asks many keys round by round, each round's memory at once;
  *      common/partition.h fills a new filter in the order of its memory; common/swar.h compares all
  *      cells of a word at once.
  *
- * The laws of tests/kind/ hold for every kind that is registered (kind_registry.c), by what it can
- * do. A new kind needs a test only for what it alone promises.
+ * The laws of tests/kind/ test every registered kind (kind_registry.c) for each function that it
+ * has. A new kind needs tests of its own only for its own promises.
  *
  * Concurrency: unless a comment says otherwise a function may run at the same time as any other on
  * the same bytes, in any thread of any process, and any process may die in the middle of it.
@@ -50,21 +50,21 @@
 #include "kind/part.h"
 
 /*
- * What a filter is made as, unless its maker says; and where the numbers of bits and probes, or an
- * old hash, are given.
+ * The defaults of a new filter. BLM_EXACT_KIND is the default kind if the caller gives the numbers
+ * of bits and probes, or an old hash.
  */
 #define BLM_DEFAULT_KIND "blocked"
 #define BLM_DEFAULT_HASH "xxh3"
 #define BLM_EXACT_KIND "classic"
 
-/* What a part of a composite kind is. */
+/* The plan of one part of a composite kind. */
 struct blm_component {
 	const struct blm_kind *kind;
 	uint32_t role;			/* in the part table; the composite kind's own */
 	struct blm_shape shape;
 };
 
-/* The input of a merge: parts of one template, keys that come in, and keys that go; NULL: none. */
+/* The input of a merge: parts of one template, keys to add, and keys to remove; NULL: none. */
 struct blm_merging {
 	const struct blm_part *const *from;
 	size_t count;
@@ -72,27 +72,28 @@ struct blm_merging {
 };
 
 /*
- * How processes that change one filter at the same time keep out of each other's way, and what a
- * power cut leaves. Questions take no lock in any of them.
+ * How processes that change one filter at the same time exclude each other, and the state after a
+ * power cut. Questions take no lock in any protocol.
  */
 enum blm_protocol {
 	/*
-	 * Each change is one atomic operation on one word, of its own right; or the kind is built
-	 * from all its keys at once, and nothing changes.
+	 * Each change is one atomic operation on one word, independent of other words; or the kind
+	 * is built from all its keys at once and never changes.
 	 */
 	BLM_ATOMIC_WORDS,
 	/*
-	 * Data are bits that go only from 0 to 1, by atomic OR: pages of different times lack keys
-	 * at most, and more ones are never damage. Adding a key twice is adding it once.
+	 * The data are bits that only change from 0 to 1, by atomic OR. So pages written at
+	 * different times can only lack keys, and additional ones are never damage. Adding a key
+	 * twice equals adding it once.
 	 */
 	BLM_SETS_BITS,
-	/* Other data. Adding a key twice is adding it once, as above. */
+	/* Other data. Adding a key twice equals adding it once, as above. */
 	BLM_IDEMPOTENT_ADDS,
 	/*
-	 * add() copes with everything. remove() and claim() look at several words and then change
-	 * them: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns the word `writer`
-	 * (writer_word.h). Pages of different times are worse than keys lost, so BLM_OWN_TORN says
-	 * whether there may be some.
+	 * add() may run beside any other function. remove() and claim() read several words and then
+	 * change them: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns the word
+	 * `writer` (writer_word.h). Pages written at different times could lose synced keys, so
+	 * BLM_OWN_TORN records whether the file may have such pages.
 	 */
 	BLM_SERIAL_REMOVALS,
 	/*
@@ -101,17 +102,17 @@ enum blm_protocol {
 	 */
 	BLM_SINGLE_WRITER,
 	/*
-	 * So it is here. And a file with some pages of now and some of then may lack keys that are
-	 * in both, so it has an image of the data as the last sync found them (checkpoint.c). Its
-	 * own words say nothing that is needed after a power cut, and changes are marked before
-	 * they are made.
+	 * The same lock. A file with some older and some newer pages may lack keys that both states
+	 * have, so the file keeps an image of the data as of the last sync (checkpoint.c). The
+	 * kind's own words are not needed after a power cut, and the caller marks each block before
+	 * it changes the block.
 	 */
 	BLM_SINGLE_WRITER_CHECKPOINT,
 };
 
 /*
- * A member that a kind leaves NULL or 0 is something that the kind cannot do or is not. Set those
- * of REQUIRED, and those of ADD or of BUILD; take the others where the kind has them.
+ * NULL or 0 means that the kind cannot do it, or does not have this property. Set the members of
+ * REQUIRED, and those of ADD or of BUILD; set the others if the kind supports them.
  */
 struct blm_kind {
 	/* ======== REQUIRED ======== */
@@ -119,7 +120,7 @@ struct blm_kind {
 	uint32_t id;			/* in the file; never reused */
 	const char *name;		/* in the catalog and on the command line */
 	const char *summary;		/* one line, for `bloomery kinds` */
-	/* one line: what a user must know before relying on the kind; NULL: nothing */
+	/* one line: a limitation that a user must know before relying on the kind; NULL: none */
 	const char *caveat;
 	enum blm_protocol protocol;
 	/*
@@ -133,17 +134,17 @@ struct blm_kind {
 	/* The false-positive rate with `keys` keys in the filter. */
 	double (*rate_at)(const struct blm_shape *shape, uint64_t keys);
 
-	/* -------- Required where the usual does not hold -------- */
+	/* -------- Required if the default is wrong for the kind -------- */
 
-	/* the hash that it takes unless the caller says another; NULL: BLM_DEFAULT_HASH */
+	/* the default hash of the kind; NULL: BLM_DEFAULT_HASH */
 	const char *family;
 	/* at most BLM_KIND_ARGS, the last one without a name; NULL: none */
 	const struct blm_option *options;
-	/* The rate where it also depends on what the keys are; NULL: it does not. */
+	/* The rate, for kinds where it also depends on the keys themselves; NULL: rate_at(). */
 	double (*rate_in)(const struct blm_part *part, uint64_t keys);
 	/*
-	 * How many of the last bits of the data belong to no cell, so that they must be 0. Where
-	 * bits are in another order these are the bits with the last numbers.
+	 * How many of the last bits of the data belong to no cell; these must be 0. In another
+	 * order of bits they are the bits with the highest numbers.
 	 */
 	unsigned (*padding_bits)(const struct blm_shape *shape);
 	/*
@@ -151,34 +152,34 @@ struct blm_kind {
 	 * must be 0
 	 */
 	bool cells_in_words;
-	/* the bits of hash that it works from: it takes families with as many; 0: 128 */
+	/* the bits of hash that it uses: it accepts families with that many; 0: 128 */
 	unsigned hash_bits;
-	/* takes also families that hash a key once for each probe */
+	/* also accepts families that hash a key once for each probe */
 	bool every_family;
-	/* takes also rules of other programs, and orders of bits (hash/scheme.h) */
+	/* also accepts the rules of other programs, and other orders of bits (hash/scheme.h) */
 	bool every_scheme;
 	/*
-	 * takes also rules of other programs that are alike for every m and k, because its parts
-	 * have different ones
+	 * also accepts rules of other programs that are the same for every m and k, because the
+	 * parts of the kind have different m and k
 	 */
 	bool some_schemes;
 	/*
-	 * its keys are numbers, each a cell of its own: it is never wrong, and takes families of
-	 * numbers only
+	 * its keys are numbers, and each number has its own cell: there are no false positives, and
+	 * it accepts families of numbers only
 	 */
 	bool exact;
 	/* contains() may say no to a key that was added and not removed */
 	bool forgets;
-	/* add() finds no room at some time, and returns -EXFULL before anything changed */
+	/* add() can run out of space, and returns -EXFULL before anything changed */
 	bool fills;
 	/*
-	 * stores the keys themselves, so it is changed by keys, not by hashes; its capacity counts
-	 * keys that differ
+	 * stores the keys themselves, so callers add keys, not hashes; its capacity is the number
+	 * of keys by which two filters may differ
 	 */
 	bool holds_keys;
 	/*
-	 * keeps when each key was last seen: its functions look at key->when. The caller has
-	 * checked that the age asked for is at most the kind's first argument, in nanoseconds.
+	 * stores the time at which each key was last seen: its functions read key->when. The caller
+	 * has checked that the requested age is at most the kind's first argument, in nanoseconds.
 	 */
 	bool ages;
 
@@ -188,16 +189,17 @@ struct blm_kind {
 	int (*add)(struct blm_part *part, const struct blm_hashed *key);
 	/* 0: contains() denies the key, so nothing is changed. */
 	int (*remove)(struct blm_part *part, const struct blm_hashed *key);
-	/* Adds, and tells exactly one of all callers that race that it was the first. */
+	/* Adds the key; of all callers that race for one key, exactly one gets 1. */
 	int (*claim)(struct blm_part *part, const struct blm_hashed *key);
 	/*
-	 * Undoes or finishes what a writer that died was doing. It is called before each change of
-	 * a kind that has one writer at a time.
+	 * Undoes or completes the change of a writer that died. It is called before each change of
+	 * a kind with one writer at a time.
 	 */
 	void (*recover)(struct blm_part *part);
 	/*
-	 * Doubles without the keys. grown(): the shape of twice the size; fails with a message.
-	 * grow(): all that is in `from`, into `to`, which has that shape, is empty and unshared.
+	 * Doubling without the keys. grown(): the shape of twice the size; fails with a message.
+	 * grow(): copies all entries of `from` into `to`, which has that shape, is empty and
+	 * unshared.
 	 */
 	int (*grown)(struct blm_shape *ret, const struct blm_shape *from);
 	int (*grow)(struct blm_part *to, const struct blm_part *from);
@@ -205,45 +207,44 @@ struct blm_kind {
 	/* ======== BUILD: kinds that are made from all their keys at once ======== */
 
 	/*
-	 * sorted_keys.h has the keys. plan() gets the number of distinct keys as the capacity.
-	 * fit(): the bytes of data, where they depend on the keys themselves; NULL: plan() knew.
-	 * build(): into a part that is all zeros and unshared; fails with a message, only if memory
-	 * is short or reading fails.
+	 * sorted_keys.h describes the keys. plan() gets the number of distinct keys as the
+	 * capacity. fit(): the bytes of data, if they depend on the keys themselves; NULL: plan()
+	 * has set them. build(): into a part that is all zeros and unshared; fails with a message,
+	 * and only if memory is short or reading fails.
 	 */
 	int (*fit)(struct blm_shape *shape, const struct blm_sorted *keys);
 	int (*build)(struct blm_part *part, const struct blm_sorted *keys);
 	/*
-	 * plan() may be asked for more keys than the filter is built from: then it gets the
-	 * capacity that was asked for
+	 * plan() may get a larger capacity than the number of keys, if the caller requested one
 	 */
 	bool roomy;
 	/*
-	 * Is a key that comes twice in the filter twice? By its arguments; NULL: no. Then the
-	 * hashes that build() gets may come more than once.
+	 * Does the filter count a key twice that is given twice? It depends on the arguments; NULL:
+	 * no. If it does, build() may get a hash several times.
 	 */
 	bool (*counts_keys)(const uint64_t args[BLM_KIND_ARGS]);
 	/*
-	 * Kinds that also know keys that are not in the filter, keys->others: their number, for
-	 * plan(). Then fit() and build() are called once each, with the same keys.
+	 * For kinds that are also given keys outside of the filter, keys->others: stores their
+	 * number for plan(). fit() and build() are then called once each, with the same keys.
 	 */
 	void (*count_others)(uint64_t args[BLM_KIND_ARGS], uint64_t others);
 	/*
-	 * Those kinds are brought up to date by both lists as they are now: `from` has `had` keys.
-	 * revised() changes `shape` from that of `from` to the new one, and leaves
+	 * The same kinds are updated from both complete lists; `from` is the old filter with `had`
+	 * keys. revised() changes `shape` from the shape of `from` to the new one, and leaves
 	 * keys->others->work for revise(). revise() builds into a part of the new shape, which is
-	 * all zeros and unshared. They fail with a message.
+	 * all zeros and unshared. Both fail with a message.
 	 */
 	int (*revised)(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		       const struct blm_sorted *keys);
 	int (*revise)(struct blm_part *part, const struct blm_part *from,
 		      const struct blm_sorted *keys);
-	/* Can all data of such a filter be read, and is nothing stored behind them? */
+	/* Can all data of this filter be read, and is nothing stored after them? */
 	bool (*intact)(const struct blm_part *part);
 	/*
-	 * Makes one filter of others of the same template and of some keys, without all keys.
-	 * merged(): its shape, from the first one's, and how many keys it has; fails with a
-	 * message, -EOPNOTSUPP where it takes the keys. merge(): into a part of that shape that is
-	 * all zeros and unshared.
+	 * Makes one filter from several of the same template and from some keys, without the keys
+	 * of these filters. merged(): its shape, from the first filter's, and its number of keys;
+	 * fails with a message, -EOPNOTSUPP if a merge would need the keys. merge(): into a part of
+	 * that shape that is all zeros and unshared.
 	 */
 	int (*merged)(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys);
 	int (*merge)(struct blm_part *part, const struct blm_merging *of);
@@ -257,9 +258,9 @@ struct blm_kind {
 	int (*check_values)(const uint64_t args[BLM_KIND_ARGS], const uint64_t *values,
 			    size_t count);
 	/*
-	 * Ranges of keys by a family that is `ordered`: is any key there from first[i] to last[i],
-	 * those two included? A hash that is no place, or a range that ends before it begins, has
-	 * none.
+	 * Ranges of keys, for families with `ordered`: is there any key from first[i] to last[i],
+	 * both included? The answer is no for a hash that is no place, and for a range that ends
+	 * before it begins.
 	 */
 	void (*contains_ranges)(const struct blm_part *part, const struct blm_hash *first,
 				const struct blm_hash *last, size_t count, uint64_t *ret_bits);
@@ -268,7 +269,7 @@ struct blm_kind {
 
 	/*
 	 * Over a range of the data, in pieces of 64 bytes: dst and src are the bytes at the same
-	 * place of two filters. unite() copes with others that write to dst, unless part->unshared.
+	 * offset of two filters. Others may write to dst during unite(), unless part->unshared.
 	 * intersect() is for a dst that no other thread sees. Both need tally(), rate_of() and
 	 * keys_of().
 	 */
@@ -279,51 +280,52 @@ struct blm_kind {
 	 * become one. The bits of a block, a multiple of 64; 0: the kind does not fold.
 	 */
 	uint32_t fold_bits;
-	/* Counts cells, so that the data tells how many keys are there. No cell is in two words. */
+	/* Counts cells, to estimate the number of keys from the data. No cell is in two words. */
 	void (*tally)(const struct blm_part *part, const void *data, size_t bytes,
 		      struct blm_tally *to);
 	/* the rate with these bits */
 	double (*rate_of)(const struct blm_shape *shape, const struct blm_tally *tally);
 	/*
-	 * The distinct keys for this share of ones. *ret_error: the standard error of that, if all
-	 * data were read.
+	 * The number of distinct keys for this share of ones. *ret_error: the standard error of
+	 * that number, if all data were read.
 	 */
 	double (*keys_of)(const struct blm_shape *shape, double fill, double *ret_error);
 	/*
-	 * Cells that count keys, so that two filters tell how many keys differ. differ(): adds to
-	 * the sum and the squares, over a range of the data, in pieces of 64 bytes, of a minus b.
-	 * difference_of(): the keys that are in one of them alone; *ret_error: the standard error.
+	 * For cells that count keys: the number of keys by which two filters differ. differ(): adds
+	 * the differences a - b and their squares to the tally, over a range of the data, in pieces
+	 * of 64 bytes. difference_of(): the number of keys in only one of the filters; *ret_error:
+	 * its standard error.
 	 */
 	void (*differ)(const struct blm_part *a, const struct blm_part *b, uint64_t at,
 		       size_t bytes, struct blm_tally *to);
 	double (*difference_of)(const struct blm_shape *shape, const struct blm_tally *tally,
 				double *ret_error);
 	/*
-	 * Which keys differ: each of them once, in any order, until each() does not return 0; then
-	 * it returns that. -EXFULL, without a message: there are more than the size is for, and
-	 * those that were given until then are not all. -ENOMEM.
+	 * Calls each() once for each key that is in only one filter, in any order, until it does
+	 * not return 0; then returns that value. -EXFULL, without a message: there are more such
+	 * keys than the table is for, so some were not passed to each(). -ENOMEM.
 	 */
 	int (*differences)(const struct blm_part *a, const struct blm_part *b,
 			   const struct blm_hasher *by,
 			   int (*each)(void *context, const struct blm_key *key, bool in_b),
 			   void *context);
 	/*
-	 * Data that hold those of another kind, of the same m, k and hash. become(): the words of
-	 * 64 bits from the `first` on, which are cells (as bits) of that kind's filter of the same
-	 * keys.
+	 * For data that contain the data of another kind, with the same m, k and hash. become():
+	 * writes `count` words of 64 bits of that kind's filter with the same keys, from word
+	 * `first` on.
 	 */
-	const char *becomes;		/* its name; its cells are bits */
+	const char *becomes;		/* the name of the other kind; its cells are bits */
 	void (*become)(const struct blm_part *part, uint64_t first, uint64_t *ret, size_t count);
 
 	/* ======== SPLITTING: kinds whose filters are split into parts (common/split.h) ======== */
 
 	/*
-	 * splits: the data mean the same wherever the ranges of bytes are cut. place(): of each of
-	 * these keys, where all that a question about the key looks at is, within one line of 64
-	 * bytes, as an offset in the data; UINT64_MAX: nowhere. So a key belongs to one part. NULL:
-	 * the cells of a key are anywhere. add_within(): for kinds without place(), those of the
-	 * cells that are in bytes from `from` up to `to`; returns 1 if the key is to be counted in
-	 * this part.
+	 * splits: the data can be cut at any multiple of 64 bytes without a change of meaning.
+	 * place(): the offset of each key's cells in the data, which are within one line of 64
+	 * bytes, so that a key belongs to one part; UINT64_MAX: the key has no cells. NULL: the
+	 * cells of a key are anywhere. add_within(): for kinds without place(): sets the cells of
+	 * the key that are in bytes from `from` up to `to`; returns 1 if the key is to be counted
+	 * in this part.
 	 */
 	bool splits;
 	void (*place)(const struct blm_part *part, const struct blm_hash *hashes, size_t count,
@@ -331,8 +333,8 @@ struct blm_kind {
 	int (*add_within)(struct blm_part *part, const struct blm_hashed *key, uint64_t from,
 			  uint64_t to);
 	/*
-	 * For kinds with build(): the same bytes as build(), but only those from `from` up to `to`,
-	 * multiples of 64, are written. `keys` are all keys of the filter.
+	 * For kinds with build(): writes only the bytes from `from` up to `to`, multiples of 64,
+	 * with the contents that build() would give them. `keys` are all keys of the filter.
 	 */
 	int (*build_within)(struct blm_part *part, const struct blm_sorted *keys, uint64_t from,
 			    uint64_t to);
@@ -340,29 +342,29 @@ struct blm_kind {
 	/* ======== COMPOSITE: filters of several parts, each of another kind ======== */
 
 	/*
-	 * All else works on part->sub[], which are the parts. compose(): the i-th part, by the
-	 * shape of the whole; false: there is none. parts(): how many of them a new filter has.
-	 * Those have the cells and probes that compose() says. Others come when the filter grows,
-	 * and have those that compose() said then, on that machine. counts(): the keys in part i
-	 * are in the filter (1), are not (-1), or the part has no say just now (0).
+	 * The other functions work on part->sub[], the parts. compose(): plans the i-th part, from
+	 * the shape of the filter; false: there is no such part. parts(): how many parts a new
+	 * filter has; these have the cells and probes of compose(). Parts that are appended later
+	 * keep the cells and probes that compose() returned then, on that machine. counts(): the
+	 * keys of part i are in the filter (1), are removed from it (-1), or do not count now (0).
 	 */
 	bool (*compose)(const struct blm_shape *root, unsigned i, struct blm_component *ret);
 	unsigned (*parts)(const struct blm_shape *root);
 	int (*counts)(const struct blm_part *root, unsigned i);
 	/*
-	 * Parts that are levels: the level into which part i goes with all else that is a step
-	 * farther away; false: out of reach.
+	 * For parts that are levels: the level into which part i moves when all keys are one step
+	 * farther away; false: it moves out of reach.
 	 */
 	bool (*advance)(const struct blm_part *root, unsigned i, unsigned *ret_to);
 	/*
-	 * Kinds that are made ready for more keys now and then (extend.c, under a lock).
-	 * space(): how many keys may come before that; 0: none; UINT64_MAX: time decides that.
-	 * keys: how many came so far, by the count. Some kinds grow: next() says what part is
-	 * appended, in proportion to those that are there, whatever the file says; false: they
-	 * have come to an end. fits(): how many keys part i is for, if it has the cells for them,
-	 * else about what those can have. The others have slots in a ring: begin_slot() clears the
-	 * part that will be the next slot, and says which it is; when that is on the disk, turn()
-	 * makes it the newest.
+	 * For kinds that are extended now and then (extend.c, under a lock). space(): how many keys
+	 * may be added before the next extension; 0: none; UINT64_MAX: time decides. keys: how many
+	 * were added so far, by the count. Kinds that grow: next() plans the part to append, in
+	 * proportion to the existing parts, whatever the file claims; false: no further part is
+	 * possible. fits(): how many keys part i is for, if it has the cells for them; otherwise
+	 * about how many its cells can hold. Kinds with a ring of slots: begin_slot() clears the
+	 * part that will be the next slot and returns its number; when the cleared part is on the
+	 * disk, turn() makes it the newest slot.
 	 */
 	uint64_t (*space)(const struct blm_part *root, uint64_t keys);
 	bool (*next)(const struct blm_part *root, struct blm_component *ret);
@@ -370,37 +372,37 @@ struct blm_kind {
 	unsigned (*begin_slot)(struct blm_part *root);
 	void (*turn)(struct blm_part *root, uint64_t keys);
 
-	/* ======== Speed and reports: worth having, never needed ======== */
+	/* ======== Speed and reports: optional ======== */
 
 	/*
-	 * The i-th fact about this filter, other than its sizes; false: there are no more. It reads
-	 * as much data as it must.
+	 * The i-th fact about this filter, other than its sizes; false: there are no more. It may
+	 * read all data.
 	 */
 	bool (*describe)(const struct blm_part *part, unsigned i, struct blm_fact *ret);
-	/* The same of a filter of this shape that is filled to its capacity, on paper. */
+	/* The predicted fact of a filter of this shape that is filled to its capacity. */
 	bool (*foretell)(const struct blm_shape *shape, unsigned i, struct blm_fact *ret);
-	/* Asks for the memory that contains() will touch. */
+	/* Prefetches the memory that contains() will read. */
 	void (*prefetch)(const struct blm_part *part, const struct blm_hashed *key);
 	/*
-	 * The i-th place that contains() looks at, from 0, and the bits that must be set there for
-	 * it to look at the next (0: any). NULL: there are no more. It is for files that are not in
-	 * memory: a caller asks for all places first, then looks.
+	 * The i-th word that contains() reads, from 0, and the bits that must be set there for it
+	 * to read the next (0: any). NULL: there are no more. It is for files that are not in
+	 * memory: a caller requests all pages first, then asks.
 	 */
 	const uint64_t *(*probe)(const struct blm_part *part, const struct blm_hashed *key,
 				 unsigned i, uint64_t *ret_mask);
-	/* Loops of its own over many keys; batch.h has what they take and return. */
+	/* The kind's own loops over many keys; batch.h describes arguments and results. */
 	void (*contains_many)(const struct blm_part *part, const struct blm_batch *batch,
 			      uint64_t *ret_bits);
 	int  (*add_many)(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 	int  (*claim_many)(struct blm_part *part, const struct blm_batch *batch,
 			   uint64_t *ret_bits);
-	/* how many keys the loops are best given at once: 128, or BLM_BATCH_LARGE; 0: BLM_BATCH */
+	/* the best number of keys for one call of the loops: 128, BLM_BATCH_LARGE; 0: BLM_BATCH */
 	unsigned batch;
-	/* Many keys into a part that is not shared yet, in the order of memory (partition.h). */
+	/* Adds many keys to a part that is not shared yet, in the order of memory (partition.h). */
 	const struct blm_fill *fill;
 };
 
-/* The bits of each word that are left over by cells_in_words. */
+/* The unused bits of each word, for kinds with cells_in_words. */
 static inline uint64_t left_of_word(const struct blm_part *part)
 {
 	unsigned bits = part->shape.cell_bits, used = 64 / bits * bits;
@@ -408,7 +410,7 @@ static inline uint64_t left_of_word(const struct blm_part *part)
 	return part->kind->cells_in_words && used < 64 ? UINT64_MAX << used : 0;
 }
 
-/* Bits that are no cell's: there are none before padding_from(). */
+/* Padding: bits that belong to no cell. All of them are at padding_from() or after. */
 static inline uint64_t cells_end(const struct blm_part *part)
 {
 	return part->shape.bytes * 8 - (part->kind->padding_bits

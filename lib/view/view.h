@@ -1,8 +1,8 @@
 /*
  * view.h - one file of a filter, mapped, with its hasher and its parts
  *
- * A view is immutable once it is made, but for the words that say so. It knows its file, and
- * nothing of stores, handles or callers. Used by all that reads or changes data.
+ * A view is immutable after its creation, except for members whose comments name a writer. It knows
+ * its file, but no stores, handles or callers. All code that reads or changes data uses it.
  */
 #ifndef BLM_VIEW_H
 #define BLM_VIEW_H
@@ -23,65 +23,65 @@
 
 struct blm_view {
 	/*
-	 * For calls with one key, and the next line is for them, too. contains: NULL also for kinds
-	 * whose number of parts changes. add: NULL where an add is more than to set bits, and where
-	 * no key can be added: a sealed file, another program's, one opened for reading.
+	 * For calls with one key, which also use the next cache line. contains is NULL for kinds
+	 * whose number of parts changes. add is NULL if an add does more than setting bits, and if
+	 * no key can be added: to a sealed file, another program's file, a file opened for reading.
 	 */
 	struct blm_one one;
 	/*
-	 * The state word that the name was last looked up under. While the file's own is the same,
-	 * this view is the filter; every change of state changes the word (the upper bits count),
-	 * so one load and one compare tell. Where the map may be left behind by the file
-	 * (image.unsure) this is BLM_NEVER, so that every call asks the file; then last_seen has
-	 * it, for who holds `renewing`.
+	 * The state word at the last look-up of the name. While the file's word is equal, this view
+	 * is current. Every change of state changes the word (the upper bits count), so one load
+	 * and one comparison are enough. If the mapping may lag behind the file (image.unsure) this
+	 * is BLM_NEVER, so that every call reads the file; then last_seen has the word, for the
+	 * holder of `renewing`.
 	 */
 	_Atomic uint64_t seen_state;
 	struct blm_image image;
 	struct blm_view *older;
-	/* the moment (reclaim.h); written under the handle's `renewing` */
+	/* when it was replaced (reclaim.h); written under the handle's `renewing` */
 	uint64_t replaced;
-	/* callers that have its data by blm_data_map(), so it stays; under the same lock */
+	/* blm_data_map() callers that still use the data; written under the same lock */
 	unsigned pins;
 	/*
 	 * How many exclusive owners (exclusive.c) the file had when the view was made. Set once, or
-	 * by an owner. A change by a handle for writing that began in this view may be lost if
-	 * another owner came since. So seen_state never becomes a word of another number, and the
-	 * handle goes over to a new view of the same file
+	 * by an owner. A change that a handle for writing began in this view may be lost if there
+	 * was another owner since. So seen_state never gets a word with another number of owners,
+	 * and the handle moves to a new view of the same file
 	 */
 	uint64_t owners;
 	struct blm_constant constant;	/* as checked when the view was made */
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];	/* in this machine's order; the hasher's */
-	/* keyed families: in memory that is not dumped; else NULL */
+	/* keyed families: in memory outside of core dumps; otherwise NULL */
 	uint8_t *secret;
 	uint64_t hash_id;
 	bool holes;			/* the data may have holes, which the system reports */
 	/*
-	 * the flags of blm_load() that it is mapped by; written under the handle's `renewing`
+	 * the flags of blm_load() for this map; written under the handle's `renewing`
 	 */
 	unsigned load;
 	_Atomic bool huge;		/* pages are read 2 MiB at a time */
-	_Atomic uint64_t waits;		/* for that, as far as they were counted */
+	_Atomic uint64_t waits;		/* for such pages, as far as they were counted */
 	struct blm_part part[BLM_PARTS_MAX];
 	unsigned parts;
 	struct blm_checkpoint_layout checkpoint;	/* of a file with BLM_FLAG_CHECKPOINT */
-	/* the filter: its only part, or what its parts are together; ask and change this */
+	/* the filter: its only part, or all parts as one; questions and changes use this */
 	struct blm_part root;
-	unsigned can;			/* BLM_CAN_...: what blm_kind_can() says of its kind */
+	unsigned can;			/* BLM_CAN_...: blm_kind_can() of its kind */
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
-	struct blm_presence presence;	/* what threads do instead of sharing that lock */
+	struct blm_presence presence;	/* which threads use instead of sharing that lock */
 	/* BLM_LOCK_SYNC of this file, among this handle's threads */
 	pthread_mutex_t syncing;
-	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, the same */
+	pthread_mutex_t writing;	/* the same for BLM_LOCK_WRITE */
 	/*
-	 * a thread has that lock exclusively: for callers that look and do not wait; written by
+	 * a thread has the lock exclusively: for callers that check without waiting; written by
 	 * that thread
 	 */
 	_Atomic bool syncs, writes;
-	pthread_mutex_t growing;	/* BLM_LOCK_GROW, the same */
+	pthread_mutex_t growing;	/* the same for BLM_LOCK_GROW */
 	/*
-	 * its description holds BLM_LOCK_EXCLUSIVE (exclusive.c). Written under BLM_LOCK_REPLACE,
-	 * or before any other thread has the view
+	 * its file description holds BLM_LOCK_EXCLUSIVE (exclusive.c). Written under
+	 * BLM_LOCK_REPLACE, or before any other thread has the view
 	 */
 	bool exclusive;
 	uint64_t last_seen;
@@ -90,26 +90,26 @@ struct blm_view {
 	 */
 	bool read_in;
 	/*
-	 * not the data, which a power cut left in disorder, but what the last sync found
+	 * shows the state of the last sync instead of the data, which a power cut has mixed
 	 * (checkpoint.h)
 	 */
 	bool shows_image;
-	uint64_t synced_keys;		/* then the count, too, is that of the last sync */
+	uint64_t synced_keys;		/* with shows_image: the count of the last sync */
 	/* which part of a split filter it is, and the bytes of the data that it owns */
 	struct blm_split split;
-	/* each key is looked at before it is asked for: blm_check_owned() */
+	/* each key is checked before a question or change: blm_check_owned() */
 	bool checks_keys;
 	/*
-	 * where the file is older than the catalog: what that has. Its epoch 0: it is not; set when
-	 * the view is made, 0 after a sync
+	 * the catalog's numbers, if the file is older than the catalog. Epoch 0: it is not older;
+	 * set when the view is made, 0 after a sync
 	 */
 	struct blm_told told;
-	_Atomic bool named;		/* that the name leads to this file is on the disk */
-	/* has it a list of false positives? allowlist.c's; 0: that was not asked */
+	_Atomic bool named;		/* the disk has the name of this file */
+	/* does it have an allowlist? Private to allowlist.c; 0: not looked up */
 	_Atomic uint64_t asked;
 };
 
-/* Is it another program's file? Its header was then made here. */
+/* Is it another program's file? Then its header is in memory only. */
 static inline bool is_foreign(const struct blm_view *view)
 {
 	return (const uint8_t *)view->image.header != view->image.map;
@@ -144,7 +144,7 @@ static inline void set_unshared(struct blm_view *view, bool unshared)
 	view->root.unshared = unshared;
 }
 
-/* Does one thread at a time change it, of one handle? Then it needs no lock for that. */
+/* Is one thread of one handle the only writer? Then changes need no lock. */
 static inline bool is_exclusive(const struct blm_view *view)
 {
 	return view->exclusive && view->root.unshared;
@@ -155,7 +155,7 @@ static inline enum blm_state state_of(uint64_t word)
 	return (enum blm_state)(word & 0xff);
 }
 
-/* The upper bits of the word count exclusive owners, the ones between every change of state. */
+/* The upper bits of the word count exclusive owners, the middle bits changes of state. */
 enum { BLM_OWNERS_SHIFT = 40 };
 
 static inline uint64_t owners_of(uint64_t word)
@@ -177,30 +177,33 @@ static inline void set_state(struct blm_view *view, enum blm_state state)
 	full_fence();
 }
 
-/* A view of the file behind fd, which then belongs to it; for keyed families then unlock it. */
+/*
+ * Makes a view of an open file; the view then owns fd. For keyed families, unlock it afterwards
+ * with the secret.
+ */
 int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write);
 int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const uint8_t *given);
 void blm_view_free(struct blm_view *view);
 
 /*
- * A hasher from template fields, and seeds[] for it to point to; what its hashes depend on, as a
- * number.
+ * blm_hasher_set(): makes a hasher from template fields; `seeds` must outlive it. blm_hash_id_of():
+ * a number that is equal for templates with equal hashes.
  */
 int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t,
 		   const uint8_t *secret, const char *display);
 uint64_t blm_hash_id_of(const struct blm_template_fields *t);
-/* -EOPNOTSUPP, with words: where wants_keys() */
+/* -EOPNOTSUPP, with a message, if wants_keys() */
 int blm_cannot_hash(const struct blm_hasher *by, const char *display);
 
-/* What a part of it says of its keys: as counts() of a composite kind; else 1. */
+/* Do the keys of part i count? counts() of a composite kind; otherwise 1. */
 static inline int blm_part_counts(const struct blm_view *view, unsigned i)
 {
 	return view->root.kind->counts ? view->root.kind->counts(&view->root, i) : 1;
 }
 
 /*
- * view.c makes the parts of a view, and view_hasher.c its hasher. validate.c finds what the parts
- * are together, and checks it against the template. All fail as blm_open() does.
+ * view.c makes the parts of a view, and view_hasher.c its hasher. validate.c makes the root from
+ * the parts, and checks it against the template. All fail as blm_open() does.
  */
 int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents,
 		       const char *display);
@@ -209,20 +212,20 @@ int blm_view_check_template(const struct blm_view *view, const char *display);
 /*
  * owned.c: files that are parts of a split filter. set_split() is for a constant page with
  * BLM_MUST_SPLIT, once the kind is known. owns(): does the file answer for this key? True if the
- * file is no part. The others fail with -EREMOTE and words: check_owned() if a key belongs to
- * another part, in words that do not name the file; check_whole() if the file is a part.
+ * file is no part. The others fail with -EREMOTE and a message: check_owned() if a key belongs to
+ * another part (the message does not name the file); check_whole() if the file is a part.
  */
 int blm_view_set_split(struct blm_view *view, const char *display);
 bool blm_view_owns(const struct blm_view *view, const struct blm_hash *hash);
 int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, size_t count);
 int blm_check_whole(const struct blm_view *view, const char *display);
 /*
- * The range of the i-th part of the data that the file owns, as a part: all of it, if the file is
- * no part. It may have no bytes. Its cells are those whose keys belong to it.
+ * The range of the i-th part that the file owns, as a part: the complete part, unless the filter is
+ * split. It may have no bytes. Its cells are those whose keys belong to the file.
  */
 struct blm_part blm_owned_part(const struct blm_view *view, unsigned i);
 
-/* Where the last of its parts ends in the file. */
+/* The end of the last part in the file. */
 static inline uint64_t blm_view_end(const struct blm_view *view)
 {
 	uint64_t end = 0;
@@ -236,20 +239,20 @@ static inline uint64_t blm_view_end(const struct blm_view *view)
 	return end;
 }
 
-/* How the view is mapped: as blm_load() says, as far as possible. */
+/* Applies the flags of blm_load() to the map, as far as possible. */
 int blm_view_load(struct blm_view *view, unsigned flags, const char *display);
 void blm_view_choose_pages(struct blm_view *view, bool huge);
 
 /*
- * A view of another program's file: contents are what its header comes to. The image then belongs
- * to it.
+ * Makes a view of another program's file, from the contents that a format has parsed. The view then
+ * owns the image.
  */
 int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image,
 			  const struct blm_contents *contents, const char *display);
 
 /*
- * Gives a view that no other thread has another constant page: its checksum, its ids and its hasher
- * are made anew.
+ * Replaces the constant page of a view that no other thread has, and computes its checksum, ids and
+ * hasher again.
  */
 int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant,
 			  const char *display);
@@ -266,7 +269,7 @@ static inline bool is_current(struct blm_view *view)
 	    && has_all_parts(view);
 }
 
-/* The state word that the name was looked up under (seen_state). */
+/* Stores the state word at the look-up of the name (seen_state). */
 static inline void set_seen(struct blm_view *view, uint64_t state)
 {
 	view->last_seen = state;
@@ -274,8 +277,8 @@ static inline void set_seen(struct blm_view *view, uint64_t state)
 }
 
 /*
- * The kind's own words, as what is made of the view has them. Before its data: what they say of
- * that is true of what is read later.
+ * The kind's own words for a copy of the view. Read them before the data: they then hold for data
+ * that is read later.
  */
 void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN]);
 
@@ -285,7 +288,7 @@ bool blm_says_name(const struct blm_view *view, const char *name);
 void blm_count_keys(struct blm_view *view, uint64_t n);
 uint64_t blm_counted_keys(const struct blm_view *view);
 
-/* -EIO where pages of the view's file were missing (blm_survive_truncation()). */
+/* -EIO if pages of the view's file were missing (blm_survive_truncation()). */
 int blm_fail_sigbus(const char *display);
 
 static inline int blm_check_sigbus(const struct blm_view *view, const char *display)
@@ -293,7 +296,7 @@ static inline int blm_check_sigbus(const struct blm_view *view, const char *disp
 	return blm_sigbus_hit(view->image.map) ? blm_fail_sigbus(display) : 0;
 }
 
-/* The entry of a part in the table, but for its place and its checksum. */
+/* Fills the table entry of a part, except for its offset and its checksum. */
 void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role,
 		       const struct blm_shape *shape);
 
