@@ -1,17 +1,17 @@
 /*
- * catalog.h - names to what filters are, in LMDB
+ * catalog.h - the names of filters and their parameters, in LMDB
  *
  * Look-ups read data.mdb themselves, page by page (lmdb_snapshot.h): without LMDB, without a lock,
- * and whatever a writer does. They need the right to read that file, and nothing else. Damage is
- * -EUCLEAN, never a crash.
+ * at the same time as any writer. They only need the right to read that file. Damage is -EUCLEAN,
+ * never a crash.
  *
- * Changes are LMDB's, in one environment for each directory in a process, since LMDB must not be
- * opened twice. Always without LMDB's own locks (they are in a file that other users cannot write,
- * and know processes by a number that containers share): `catalog/lock` is held exclusively by
- * flock(2), with a mutex within the process. Waiting ends with -EBUSY where nothing moved for 5
- * seconds. LMDB trusts its file, so all pages are walked first, unless the file is as this process
- * left it. data.mdb is mapped while it is changed: a cut in that time is -EUCLEAN where the guard
- * is on (blm_survive_truncation()), else a SIGBUS.
+ * Changes use LMDB, in one environment for each directory in a process, because LMDB must not open
+ * a file twice. They never use LMDB's own locks: these are in a file that other users cannot write,
+ * and identify processes by a number that containers share. Instead a writer holds `catalog/lock`
+ * exclusively by flock(2), and a mutex within the process. A wait ends with -EBUSY if nothing moved
+ * for 5 seconds. LMDB trusts its file, so all pages are checked first, unless this process was the
+ * last writer. data.mdb is mapped during a change: a truncation in that time is -EUCLEAN after
+ * blm_survive_truncation(), and otherwise a SIGBUS.
  */
 #ifndef BLM_CATALOG_H
 #define BLM_CATALOG_H
@@ -22,8 +22,7 @@ struct blm_catalog;
 struct blm_key;
 
 /*
- * What the catalog keeps of a filter: the constant half of its file's header, and what was true at
- * the last sync.
+ * The catalog's record of a filter: the constant page of its file, and its state at the last sync.
  */
 struct blm_entry {
 	struct blm_constant constant;
@@ -32,8 +31,8 @@ struct blm_entry {
 	bool keys_estimated;
 	uint64_t synced;		/* nanoseconds since 1970; 0: never */
 	/*
-	 * of that sync's record. The file's is never behind: it is on the disk before the catalog
-	 * says so
+	 * of that sync's record. The file's epoch is never older: the file is on the disk before
+	 * the catalog is changed
 	 */
 	uint64_t epoch;
 	uint32_t labels_bytes;
@@ -41,15 +40,14 @@ struct blm_entry {
 };
 
 /*
- * @folder: the store's catalog/; write false: changes nothing, not even by opening. -EUCLEAN where
- * there is none: a store has one.
+ * @folder: the store's catalog/; write false: opening changes nothing. -EUCLEAN if there is no
+ * catalog, because every store has one.
  */
 int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write);
 void blm_catalog_close(struct blm_catalog *catalog);
 
 /*
- * Are all its pages as LMDB needs them? 0 or -EUCLEAN. At opening the first few thousand are looked
- * at.
+ * Are all its pages valid for LMDB? 0 or -EUCLEAN. Opening checks the first few thousand only.
  */
 int blm_catalog_verify(struct blm_catalog *catalog);
 
@@ -62,17 +60,18 @@ enum blm_put { BLM_PUT_NEW, BLM_PUT_OVER };
 int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry,
 		    enum blm_put how);
 /*
- * Several that are new, in one transaction. give() gets a number below count, and says the name and
- * what is kept of that filter, or fails with words; it may be asked again. -EEXIST: none was put.
+ * Puts several new records in one transaction. give() gets a number below count and returns the
+ * name and the record of that filter, or fails with a message; it may be called again. -EEXIST: no
+ * record was put.
  */
 int blm_catalog_put_many(struct blm_catalog *catalog, size_t count,
 			 int (*give)(void *context, size_t i, const char **ret_name,
 				     struct blm_entry *ret), void *context);
 /*
- * Put `entry` in the place of the record of another filter. The labels stay, because they belong to
- * the name. The keys that keeps() accepts stay in the list of false positives (allowlist.h). keeps
- * NULL: none. keeps() is called within the transaction, perhaps more than once. -ENOENT if the name
- * now leads to another filter, or to none.
+ * Replaces the record of another filter by `entry`. The labels stay, because they belong to the
+ * name. The keys that keeps() accepts stay in the allowlist (allowlist.h); keeps NULL: none.
+ * keeps() is called within the transaction, perhaps more than once. -ENOENT if the name now belongs
+ * to another filter, or to none.
  */
 struct blm_handover {
 	const uint8_t *uuid;
@@ -83,10 +82,10 @@ int blm_catalog_replace(struct blm_catalog *catalog, const char *name,
 			const struct blm_handover *over, struct blm_entry *entry);
 /* -ENOENT, -EEXIST */
 int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);
-/* The same if `from` is the filter with this uuid; else -EAGAIN, without words. */
+/* The same if `from` is the filter with this uuid; otherwise -EAGAIN, without a message. */
 int blm_catalog_rename_this(struct blm_catalog *catalog, const char *from, const char *to,
 			    const uint8_t uuid[16]);
-/* -ENOENT: gone, or another's */
+/* -ENOENT: there is no such name, or it belongs to another filter */
 int blm_catalog_drop(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);
 /* the same without a note; NULL: any */
 int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);
@@ -100,16 +99,16 @@ int blm_catalog_change(struct blm_catalog *catalog, const char *name,
 
 /*
  * The record with the least name above `after` ("": the first). Returns 0 and the name; 1 and the
- * name where its record is damaged; -ENOENT past the last; another negative errno where the catalog
- * is. One look-up each, so that no reader holds the catalog for long.
+ * name if its record is damaged; -ENOENT past the last; another negative errno if the catalog is
+ * damaged. Each call is one look-up, so that no reader holds the catalog for long.
  */
 int blm_catalog_next(struct blm_catalog *catalog, const char *after, char name[BLM_FORMAT_NAME],
 		     struct blm_entry *ret);
 
 /*
- * catalog/tombstones.c. Does a record mean this filter? Did a replacement or a drop take it out? 1
- * or 0, or a negative errno. How many are noted as taken out; and forget those whose files are not
- * there any more, and will not be after a power cut.
+ * catalog/tombstones.c. knows(): is there a record of this filter? is_gone(): did a replacement or
+ * a drop remove its record? 1 or 0, or a negative errno. count_gone(): the number of notes about
+ * removed filters. forget_gone(): deletes the notes whose files are gone, also after a power cut.
  */
 int blm_catalog_knows(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int blm_catalog_is_gone(struct blm_catalog *catalog, const uint8_t uuid[16]);
@@ -135,9 +134,9 @@ int64_t blm_catalog_put_listed(struct blm_catalog *catalog, const uint8_t uuid[1
 int64_t blm_catalog_take_listed(struct blm_catalog *catalog, const uint8_t uuid[16],
 				const struct blm_key *keys, size_t count, uint64_t *ret_bits);
 /*
- * The same of those whose bit is set, NULL: of all; and do something with each, before others can
- * see that it is off: where that fails, with words, none is taken off. A transaction that is begun
- * again does it again.
+ * The same for the keys whose bit is set, NULL: for all keys. Calls each() for each of them before
+ * other processes can see the removal; if each() fails, with a message, no key is removed. A
+ * repeated transaction repeats the calls.
  */
 int64_t blm_catalog_take_listed_with(struct blm_catalog *catalog, const uint8_t uuid[16],
 				     const struct blm_key *keys, size_t count,
@@ -148,9 +147,8 @@ int blm_catalog_take_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int blm_catalog_check_lists(struct blm_catalog *catalog, bool repair);
 
 /*
- * Put a new catalog, with just these entries, in the place of the old one; the caller holds the
- * catalog's lock exclusively. A process that has the old one open goes over to it at the next
- * look-up.
+ * Replaces the catalog by a new one with exactly these entries. The caller holds the catalog's lock
+ * exclusively. A process that has the old catalog open moves to the new one at its next look-up.
  */
 struct blm_new_entry {
 	char name[BLM_FORMAT_NAME];

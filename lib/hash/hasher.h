@@ -1,12 +1,12 @@
 /*
  * hasher.h - a key as the kinds see it: already hashed
  *
- * A family turns bytes and its seeds into 128 bits, once for each question, and every kind works
- * from those. Families older than this library (BIP 37, pybloomfiltermmap) hash a key once for each
- * probe: they set `nth`, and key_cell() asks it. No kind knows their names.
+ * A family hashes bytes and its seeds to 128 bits, once for each question, and every kind uses
+ * these bits. Families older than this library (BIP 37, pybloomfiltermmap) hash a key once for each
+ * probe: they set `nth`, and key_cell() calls it. No kind knows the names of families.
  *
- * How cells are made of the hash is ours (unfold and scale), or another program's: then the hasher
- * has a rule (scheme.h).
+ * The rule from the hash to cells is ours (unfold and scale), or another program's: then the hasher
+ * has a scheme (scheme.h).
  */
 #ifndef BLM_HASH_KEY_H
 #define BLM_HASH_KEY_H
@@ -14,10 +14,10 @@
 #include "base/base.h"
 #include "bloomery.h"
 
-/* A family with what makes it this filter's own. Immutable once made. */
+/* A family with the seeds, tweak and secret of one filter. Immutable after its creation. */
 struct blm_hasher {
 	const struct blm_family *family;
-	/* NULL: our own, and cells are in their order; which is all that most kinds know of */
+	/* NULL: our own, and cells are in order; most kinds support only this */
 	const struct blm_scheme *scheme;
 	/*
 	 * cell c is bit c ^ order_xor, counted as ours are (scheme.h, orders of bits); with a
@@ -34,13 +34,13 @@ struct blm_family {
 	/* in the file; never reused, and a new one for a family one bit different */
 	uint32_t id;
 	const char *name, *summary;
-	/* how many a cell is chosen from; a kind refuses more than 2^bits cells */
+	/* the bits that choose a cell; a kind refuses more than 2^bits cells */
 	unsigned bits;
-	unsigned seeds;			/* how many it takes */
+	unsigned seeds;			/* how many it needs */
 	bool seeds_by_probe;		/* takes as many as the filter has probes; seeds is 0 */
 	unsigned seed_bits;		/* the width of a seed; 0: 64 */
 	bool keyed;
-	/* no hash: the key is a number, which is `lo`; `hi` is 0, or says that it is none */
+	/* no hash: the key is a number, in `lo`; `hi` is 0, or marks an invalid key */
 	bool number;
 	/* no hash: a place in an order, and the seed (ordered.h) */
 	bool ordered;
@@ -50,34 +50,34 @@ struct blm_family {
 	 */
 	bool column;
 	/*
-	 * Where not all bytes are a key: NULL, or in words what the key with this hash is that no
-	 * filter takes.
+	 * For families that do not accept all bytes: NULL, or a text for messages that says why no
+	 * filter accepts the key with this hash.
 	 */
 	const char *(*refuse)(const struct blm_hash *hash);
 	bool tweaked;			/* takes a tweak; others refuse one */
-	/* before the first key: make ready; returns the fault, or NULL. NULL: nothing to do */
+	/* prepares for the first key; returns an error text, or NULL. NULL: not needed */
 	const char *(*need)(void);
-	/* that goes with it unless another is asked for (scheme.h) */
+	/* the default scheme (scheme.h) */
 	uint32_t scheme;
 	/* Families of 128 bits: */
 	void (*hash)(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret);
 	/*
-	 * Loops of their own over many keys, and over keys of `width` bytes that lie one after the
-	 * other; NULL: hash() serves.
+	 * Loops over many keys, and over keys of `width` bytes that follow each other; NULL: the
+	 * caller calls hash() for each key.
 	 */
 	void (*hash_many)(const struct blm_hasher *by, const struct blm_key *keys, size_t count,
 			  struct blm_hash *ret);
 	void (*hash_fixed)(const struct blm_hasher *by, const uint8_t *bytes, size_t width,
 			   size_t count, struct blm_hash *ret);
 	/*
-	 * Those that can hash pieces as if they lay one behind the other: all of the digest, in the
-	 * order that its bytes are printed in. For rules that take more of it than 128 bits, or the
-	 * key with something added to it.
+	 * For families that can hash several pieces as one key: the complete digest, in the order
+	 * in which its bytes are printed. For schemes that use more than 128 bits of it, or the key
+	 * with additional bytes.
 	 */
-	unsigned digest_bytes;		/* at most BLM_DIGEST_MAX; 0: it cannot */
+	unsigned digest_bytes;		/* at most BLM_DIGEST_MAX; 0: not possible */
 	void (*digest)(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
 		       uint8_t *ret);
-	/* The others: the cell of the i-th probe, below `cells`. */
+	/* Families that hash each probe: the cell of the i-th probe, below `cells`. */
 	uint64_t (*nth)(const struct blm_hasher *by, const struct blm_key *key, unsigned i,
 			uint64_t cells);
 };
@@ -97,16 +97,16 @@ static inline uint64_t family_seed_max(const struct blm_family *family)
 }
 
 struct blm_hashed {
-	struct blm_hash hash;		/* undefined where wants_keys(by) */
-	const struct blm_key *key;	/* NULL where the caller gave a hash */
+	struct blm_hash hash;		/* undefined if wants_keys(by) */
+	const struct blm_key *key;	/* NULL if the caller gave a hash */
 	const struct blm_hasher *by;
 	const struct blm_when *when;	/* for kinds with `ages`; NULL: as all zeros */
 };
 
 /*
- * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there as well
- * as hashes, for messages. `next` are the hashes that come after these: the work on a batch asks
- * for their memory meanwhile, so that it is there when their turn comes.
+ * Many keys in one call: hashes; or keys if wants_keys(by), and then hashes is NULL. Keys may be
+ * there in addition to hashes, for messages. `next` are the hashes of the next batch: the work on a
+ * batch prefetches their memory.
  */
 struct blm_batch {
 	const struct blm_hasher *by;
@@ -115,7 +115,7 @@ struct blm_batch {
 	size_t count;
 	const struct blm_hash *next;
 	size_t next_count;		/* 0: these are the last */
-	const struct blm_when *when;	/* of all of them */
+	const struct blm_when *when;	/* for all keys */
 };
 
 static inline struct blm_hashed batch_at(const struct blm_batch *batch, size_t i)
@@ -151,7 +151,7 @@ static inline void blm_hash_all(const struct blm_hasher *by, const struct blm_ke
 		by->family->hash(by, &keys[i], &ret[i]);
 }
 
-/* The same for keys of one width, one behind the other. */
+/* The same for keys of one width that follow each other. */
 static inline void blm_hash_all_fixed(const struct blm_hasher *by, const uint8_t *bytes,
 				      size_t width, size_t count, struct blm_hash *ret)
 {

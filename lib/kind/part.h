@@ -1,6 +1,6 @@
 /*
- * part.h - a part of a filter, which the functions of a kind work on: its sizes, its bytes in the
- * map, the words of the file that are the kind's, and the marks of what changed
+ * part.h - a part of a filter, the object of a kind's functions: its sizes, its bytes in the map,
+ * the kind's own words in the file, and the marks of changed blocks
  */
 #ifndef BLM_PART_H
 #define BLM_PART_H
@@ -14,7 +14,7 @@ struct blm_kind;
 
 enum { BLM_KIND_ARGS = 8 };
 
-/* Sizes, as in the header. What a cell and a probe are is each kind's to say. */
+/* Sizes, as in the header. Each kind defines its cells and probes. */
 struct blm_shape {
 	uint64_t cells;
 	uint64_t bytes;			/* of data: a multiple of 64 */
@@ -38,32 +38,32 @@ struct blm_part {
 	 */
 	uint8_t *marks;
 	struct blm_shape shape;
-	/* as the hasher's: cell c is bit c ^ order_xor; 0 but for kinds with every_scheme */
+	/* as in the hasher: cell c is bit c ^ order_xor; 0 except for kinds with every_scheme */
 	uint64_t order_xor;
-	/* what a composite kind is made of; its own bytes are none */
+	/* the parts of a composite kind, which has no bytes of its own */
 	struct blm_part *sub;
 	unsigned subs;
 	/* no other thread sees these bytes yet: changes need not be atomic */
 	bool unshared;
-	/* the own word `torn` is to be set, but this view cannot write it */
+	/* the own word BLM_OWN_TORN should be set, but this view cannot write it */
 	bool torn;
 };
 
 /*
- * Words of the file that are the kind's, for what is neither data nor a parameter: which slot is
- * the newest, how often something was moved. Each has a cache line to itself; 0 in a new filter.
- * Copies of a filter have them too. Each kind says which process writes them, and how.
+ * The kind's own words in the file, for state that is neither data nor a parameter: the newest
+ * slot, the number of moves. Each word has its own cache line; 0 in a new filter. Copies of a
+ * filter have them too. Each kind documents their writers and protocols.
  */
 enum { BLM_OWN_WORDS = 8 };
 
 /*
- * One of them is used alike by the kinds of BLM_SERIAL_REMOVALS and BLM_SINGLE_WRITER_CHECKPOINT:
- *   cut        not 0: a power cut came between changes and their sync, so the data may be of pages
+ * The kinds of BLM_SERIAL_REMOVALS and BLM_SINGLE_WRITER_CHECKPOINT share one of them:
+ *   torn       not 0: a power cut came between changes and their sync, so the data may have pages
  *              of different times. A process that opens such a file for writing sets it, under the
- *              sync lock, before the first change. It is never cleared. Copies and unions of
- *              filters that have it have it too, and so do those of filters that were changed while
- *              they were read. A union into a filter sets it first, holding the writers' lock
- *              exclusively, and clears it when all data are there.
+ *              sync lock, before the first change. It is never cleared. Copies and unions of torn
+ *              filters are torn, and so are those of filters that changed while they were read. A
+ *              union into a filter sets the word first, holding the writers' lock exclusively, and
+ *              clears it when all data are there.
  */
 enum { BLM_OWN_TORN = 6 };
 
@@ -80,7 +80,7 @@ static inline bool part_is_torn(const struct blm_part *part)
 
 enum { BLM_MARKED_SHIFT = 16 };	/* the bytes of a mark, as a power of 2 */
 
-/* Say that the data at `at` changed, after it did. */
+/* Marks the block at `at`, after a change of its data. */
 static inline void mark(const struct blm_part *part, const void *at)
 {
 	if (part->marks) {
@@ -92,7 +92,7 @@ static inline void mark(const struct blm_part *part, const void *at)
 	}
 }
 
-/* ... of all bytes there; at least one. */
+/* Marks the blocks of all these bytes; at least one byte. */
 static inline void mark_range(const struct blm_part *part, const void *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += (size_t)1 << BLM_MARKED_SHIFT)
@@ -100,13 +100,13 @@ static inline void mark_range(const struct blm_part *part, const void *at, size_
 	mark(part, (const uint8_t *)at + bytes - 1);
 }
 
-/* What a pass over (some of) the data counted. Kinds add to it; zero it first. */
+/* The counts of a pass over (some of) the data. Kinds add to it; zero it first. */
 struct blm_tally {
 	uint64_t bytes;			/* read */
 	uint64_t ones;			/* cells that are set: not 0 */
-	/* of blocked kinds: blocks[i]: how many blocks have i ones of 512 */
+	/* blocked kinds: blocks[i]: how many blocks have i ones of 512 */
 	uint64_t blocks[513];
-	/* of split blocks: the sum, over them, of the product of their lanes' ones */
+	/* split-block: the sum, over all blocks, of the product of their lanes' ones */
 	unsigned __int128 lanes;
 	/*
 	 * The differences between the cells of two filters with counters: their sum, and the sum of

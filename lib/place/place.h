@@ -1,8 +1,8 @@
 /*
  * place.h - where a filter is found: a path, a name in a store, or memory
  *
- * The only file that knows the difference, with keyring.c, store_dir.c and memory.c, which it uses.
- * Everything else asks a place to open, look again, or put a new file there.
+ * Only place.c knows the difference, with keyring.c, store_dir.c and memory.c, which it uses. Other
+ * code calls a place to open its file, to check the file again, or to publish a new one.
  */
 #ifndef BLM_PLACE_H
 #define BLM_PLACE_H
@@ -20,29 +20,28 @@ struct blm_handover;
 struct blm_place {
 	struct blm_store *store;	/* a reference; NULL: name is a path */
 	struct blm_memory *memory;	/* a reference; then there is neither store nor name */
-	char *name;			/* a path is absolute, wherever that can be told */
+	char *name;			/* a path is absolute if the working directory is known */
 	/* for messages: the path as it was given, NAME (STORE), or (memory) */
 	char *display;
 };
 
 /* store and name NULL: a new place in memory. */
 int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *name);
-/* The same place; of a path with links the one that they lead to, where there is something. */
+/* A copy of the place; for a path with links: the target of the links, if it exists. */
 int blm_place_follow(struct blm_place *ret, const struct blm_place *from);
 void blm_place_clear(struct blm_place *place);
 
 /*
- * A path that leads to the same place from every working directory; as it is where that cannot be
- * told. The caller frees it; NULL: no memory.
+ * The absolute form of a path; the path itself if the working directory is unknown. The caller
+ * frees it; NULL: no memory.
  */
 char *blm_absolute_path(const char *path);
 
-/* The folder of a path, as a descriptor, and what is left of it. */
+/* Opens the folder of a path, and returns the last component of the path. */
 int blm_folder_of(const char *path, const char **ret_last);
 
 /*
- * What the catalog says of the last sync of a filter, at the moment that it is looked up; zeros:
- * nothing.
+ * The catalog's record of the last sync of a filter, at the moment of the look-up; zeros: none.
  */
 struct blm_told {
 	uint64_t epoch, keys, synced;
@@ -55,9 +54,9 @@ int blm_place_open(const struct blm_place *place, bool write, struct blm_told *r
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16]);
 
 /*
- * What became of a file that is open, going by its links, and by what its path leads to (in a store
- * by the path of the store as well, once that was absolute). A forked child cannot see how many
- * links it has. Where nothing can be seen, the file stands.
+ * The fate of an open file, from its number of links and the file at its path (in a store also at
+ * the store's path, if that is absolute). A forked child cannot see the number of links. Without
+ * any sign of a change the file stands.
  */
 enum blm_standing {
 	BLM_STANDS,
@@ -68,7 +67,7 @@ enum blm_standing {
 enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image,
 				     const uint8_t uuid[16]);
 
-/* 0: nothing has this name yet; -EEXIST: something has; or another failure. */
+/* 0: the name is unused; -EEXIST: it is in use; or another failure. */
 int blm_place_is_taken(const struct blm_place *place);
 
 /* Begin a new file in the right folder; then publish it, over as for blm_staged_publish(). */
@@ -77,14 +76,13 @@ int blm_place_publish(const struct blm_place *place, struct blm_new_file *file,
 		      struct blm_header *header, const struct blm_handover *over);
 
 /*
- * What the name leads to now it leads to after a power cut, too. Who made or replaced it may have
- * been killed before that was so. In a store it always is.
+ * Makes the current file of the name durable: its maker or replacer may have been killed before it
+ * synced the folder. In a store it is durable already.
  */
 int blm_place_flush(const struct blm_place *place);
 
 /*
- * The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing
- * else has.
+ * Deletes the file that blm_place_publish(over) replaced, if the replacement has not deleted it.
  */
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);
 
@@ -107,7 +105,7 @@ int blm_place_hold_secrets(const struct blm_place *place, int *ret_fd);
 /* The id of a secret: the first 8 bytes of its BLAKE2b-256. */
 void blm_key_id(const uint8_t *secret, uint8_t ret[8]);
 
-/* The path of the file there, cut if it does not fit; in memory: empty. */
+/* The path of its file, truncated if it does not fit; in memory: empty. */
 void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char *ret, size_t bytes);
 
 /* The name that goes into the file's name record; NULL for a path, and in memory. */

@@ -3,7 +3,7 @@
  * chain of writers
  *
  * A chain begins with an end (memory, a caller's functions) and grows by stages, each put on top of
- * what is there:
+ * the chain so far:
  *
  *	struct blm_reader *top;
  *	int r = blm_reader_calls(&top, from_a_file, file, "old.b64");
@@ -14,14 +14,13 @@
  *	... blm_read_full(top, room, bytes) ...
  *	blm_reader_close(top);
  *
- * A writer's chain grows the same way: the stage put on top is the one that the bytes come to
- * first.
+ * A writer's chain grows the same way: the stage on top gets the bytes first.
  *
- * Whatever puts something on top of *top: 0, with *top now the new one, which owns the one below
- * and closes it with itself; or a negative errno, and then what was there is closed and *top is
- * NULL, so that there is nothing to clean up. A chain's memory does not depend on how much passes
- * through it, nor on numbers found in what does (but zstd's window, at most 8 MiB). One thread at a
- * time.
+ * A function that puts a stage on top of *top returns 0, and *top is then the new stage, which owns
+ * the one below and closes it with itself. Or it returns a negative errno; then the chain is closed
+ * and *top is NULL, so that there is nothing to clean up. A chain's memory does not depend on the
+ * number of bytes that pass through it, nor on numbers found in them (except for zstd's window, at
+ * most 8 MiB). One thread at a time.
  */
 #ifndef BLM_STREAM_H
 #define BLM_STREAM_H
@@ -31,21 +30,20 @@
 /* Bytes to be read. */
 struct blm_reader {
 	/*
-	 * Up to `bytes` bytes (at least 1 is asked for). 0 at the end. A negative errno with words
-	 * on failure, and then again whenever it is asked; the bytes before the failure are given
-	 * first.
+	 * Reads up to `bytes` bytes (at least 1). 0 at the end. A negative errno with a message on
+	 * failure, and again in every later call; the bytes before the failure are returned first.
 	 */
 	int64_t (*read)(struct blm_reader *reader, void *buffer, size_t bytes);
-	void (*close)(struct blm_reader *reader);	/* also what it reads from; at any time */
+	void (*close)(struct blm_reader *reader);	/* and its source; at any time */
 };
 
 /* Bytes to be written. */
 struct blm_writer {
-	/* all of them, or a negative errno for good */
+	/* writes all bytes, or returns a negative errno, in later calls, too */
 	int (*write)(struct blm_writer *writer, const void *bytes, size_t count);
-	/* no more comes: writes what is still held, here and below */
+	/* the end of the data: writes the bytes held back, here and below */
 	int (*finish)(struct blm_writer *writer);
-	/* also what it writes to; at any time, and finishes nothing */
+	/* and its destination; at any time, without finishing */
 	void (*close)(struct blm_writer *writer);
 };
 
@@ -53,7 +51,7 @@ struct blm_writer {
 struct blm_reader *blm_reader_close(struct blm_reader *reader);
 struct blm_writer *blm_writer_close(struct blm_writer *writer);
 
-/* As many bytes as asked for, less only at the end, or a negative errno. */
+/* Reads `bytes` bytes, fewer only at the end; or returns a negative errno. */
 int64_t blm_read_full(struct blm_reader *reader, void *buffer, size_t bytes);
 
 /* ---- Stages ---- */
@@ -72,17 +70,18 @@ struct blm_out {
 
 /* One direction of a stage. */
 struct blm_codec {
-	size_t bytes;		/* of its state, zeros at first */
-	int (*start)(void *state, int level);	/* NULL: zeros will do */
+	size_t bytes;		/* of its state, which begins as zeros */
+	int (*start)(void *state, int level);	/* NULL: zeros are the start */
 	/*
-	 * Takes of `in` and gives to `out` what it can, and moves both on; `last`: nothing comes
-	 * after `in`. It must not take the beginning of what follows its own end. 0: go on.
-	 * BLM_STREAM_ENDED: all is given. A negative errno with words, which begin with `shown`. To
-	 * do nothing while there is input, or after the last of it, means failure.
+	 * Reads from `in` and writes to `out` as much as it can, and advances both; `last`: no
+	 * bytes follow `in`. It must not read bytes after its own end. 0: continue.
+	 * BLM_STREAM_ENDED: all output is written. A negative errno with a message that begins with
+	 * `display`. A step without progress, while there is input or after the last input, is a
+	 * failure.
 	 */
 	int (*step)(void *state, struct blm_in *in, struct blm_out *out, bool last,
 		    const char *display);
-	void (*stop)(void *state);	/* also after a start that failed; NULL: nothing to do */
+	void (*stop)(void *state);	/* also after a failed start; NULL: not needed */
 };
 
 /* One file each. */
@@ -92,41 +91,41 @@ struct blm_stage {
 };
 
 extern const struct blm_stage blm_stage_base64, blm_stage_zlib, blm_stage_zstd;
-extern const struct blm_stage blm_stage_gzip;	/* only to be read */
+extern const struct blm_stage blm_stage_gzip;	/* for reading only */
 
 /*
- * Decodes what *top reads; `shown` is the file's name in messages. -EBADMSG: damaged or cut. Ends
- * where the stage's data does: what follows is not asked for (a block of it may have been read),
- * except for zstd and gzip, which are many frames, or members, up to the end.
+ * Decodes the output of *top; `display` is the file's name in messages. -EBADMSG: damaged or
+ * truncated. Ends with the stage's data: later bytes are not decoded (a block of them may have been
+ * read), except for zstd and gzip, which may have several frames, or members, up to the end.
  */
 int blm_reader_stage(struct blm_reader **top, const struct blm_stage *stage, const char *display);
 
 /*
  * Encodes for *top. The level is the library's own (zlib: 0 to 9, -1 its default; zstd: 1 to 22, 0
  * its default, or less than 0); base64 has none. The same bytes and level give the same output,
- * however the bytes arrive.
+ * for any sequence of writes.
  */
 int blm_writer_stage(struct blm_writer **top, const struct blm_stage *stage, int level);
 
-/* Gives `out` what of `from` it has room for, and moves both on. */
+/* Copies as many bytes of `from` as `out` has space for, and advances both. */
 void blm_give(struct blm_out *out, struct blm_in *from);
 
 /* ---- Ends: where chains begin ---- */
 
-/* Bytes in memory, which must stay. */
+/* Bytes in memory, which must outlive the reader. */
 int blm_reader_memory(struct blm_reader **ret, const void *bytes, size_t count);
 
 /*
- * A caller's function, asked as blm_reader.read is (it fails with a negative errno and need not
- * have words). After a failure or the end it is not called again.
+ * A caller's function, called as blm_reader.read (on failure it returns a negative errno, and needs
+ * no message). After a failure or the end it is not called again.
  */
 int blm_reader_calls(struct blm_reader **ret,
 		     int64_t (*read)(void *context, void *buffer, size_t bytes), void *context,
 		     const char *display);
 
 /*
- * Memory that doubles when it is full; also after closing the writer, the caller's to free. It
- * begins as zeros.
+ * Memory that doubles when it is full. The struct begins as zeros. The caller frees `bytes`, also
+ * after closing the writer.
  */
 struct blm_buffer {
 	uint8_t *bytes;
@@ -136,7 +135,7 @@ struct blm_buffer {
 int blm_writer_memory(struct blm_writer **ret, struct blm_buffer *into);
 
 /*
- * A caller's function: 0 when it took all the bytes, or a negative errno, after which it is not
+ * A caller's function: 0 if it accepted all bytes, or a negative errno, after which it is not
  * called again.
  */
 int blm_writer_calls(struct blm_writer **ret,
@@ -147,13 +146,13 @@ int blm_writer_calls(struct blm_writer **ret,
 
 #define BLM_PEEK_MOST 4096
 
-/* A reader of what *top reads, that can look ahead. */
+/* Puts a reader on top that can look ahead. */
 int blm_reader_peeking(struct blm_reader **top);
 
 /*
- * Shows the next `bytes` bytes (at most BLM_PEEK_MOST) without taking them; `*ret` is good until
- * the next call. Only for what blm_reader_peeking() made. Return: how many, less only at the end,
- * or a negative errno: it fails before as many.
+ * Returns the next `bytes` bytes (at most BLM_PEEK_MOST) without consuming them; `*ret` is valid
+ * until the next call. Only for readers of blm_reader_peeking(). Return: the number of bytes, fewer
+ * only at the end; or a negative errno if the chain fails before that many.
  */
 int64_t blm_reader_peek(struct blm_reader *peeking, const uint8_t **ret, size_t bytes);
 
