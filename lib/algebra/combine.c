@@ -24,8 +24,8 @@ static int judge(const struct combining *c, const struct blm_view *parts_of,
 }
 
 /*
- * A union with what lost bits would deny its keys, and say of itself that it is whole. from: the
- * first that is asked.
+ * A union with a damaged filter would deny that filter's keys, and look intact. from: the first
+ * filter to check.
  */
 static int check_pieces(const struct combining *c, size_t from, unsigned i, uint64_t at,
 			size_t bytes)
@@ -56,7 +56,7 @@ static int check_holes(const struct combining *c, size_t from, unsigned i)
 	return r;
 }
 
-/* A new filter that is made of others. */
+/* A new filter that is made from others. */
 struct result {
 	const struct combining *of;
 	struct blm_view *new;
@@ -84,8 +84,8 @@ static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker,
 }
 
 /*
- * Into a new file, judged before another process sees it. An AND has data only where the first has.
- * The caller did blm_operands_hold().
+ * Fills a new file, whose rate is checked before another process sees it. An AND only has data
+ * where the first filter has data. The caller did blm_operands_hold().
  */
 static int fill_with_held(struct blm_view *new, const struct combining *c)
 {
@@ -124,8 +124,8 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 }
 
 /*
- * -EAGAIN with c->moved: one was replaced, so the new file, which is made like the views, begins
- * anew.
+ * -EAGAIN with c->moved: a source was replaced, so the new file, which is like the views, begins
+ * again.
  */
 static int fill_with_result(struct blm_view *new, void *context)
 {
@@ -167,8 +167,8 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 }
 
 /*
- * What the OR will be is judged first, where there is something to judge; bits that others set in
- * the meantime are not in that.
+ * Checks the rate of the OR first, if it can be computed. Bits that others set in the meantime are
+ * not included.
  */
 static int judge_union(const struct combining *c, struct blm_tally *tally)
 {
@@ -189,10 +189,10 @@ static int judge_union(const struct combining *c, struct blm_tally *tally)
 }
 
 /*
- * Into a filter that others may add to. What there is to set is put together first: setting takes
- * an atomic OR for each word, and is done once this way, not once for each filter. (In tests/bench:
- * "loop: atomic OR of two into a third", compared with the plain one.) And the bits that were read
- * are checked before they are set, as nothing takes them out again.
+ * ORs into a filter that others may add to. The bits to set are combined first: setting needs an
+ * atomic OR for each word, so it is done once for all sources and not once for each. (In
+ * tests/bench: "loop: atomic OR of two into a third", compared with the plain one.) The bits that
+ * were read are also checked before they are set, because set bits cannot be removed.
  */
 static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
 		       size_t bytes)
@@ -256,14 +256,14 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	return r;
 }
 
-/* As many parts as the others have come to have. A negative errno, or 0 or more. */
+/* Extends `into` to as many parts as the others have. A negative errno, or 0 or more. */
 static int grow_like(struct blm_filter *into, const struct combining *c)
 {
 	struct blm_view *view;
 	int r = 0;
 
 	while (r >= 0 && c->count > 1 && (view = current_view(into))->parts < c->view[1]->parts) {
-		/* it may have been dropped meanwhile: then there is nothing that grows */
+		/* it may have been dropped meanwhile: then it does not grow */
 		r = blm_may_change(into);
 		if (r == 0)
 			r = blm_filter_extend(into, view, BLM_EXTEND_ALWAYS);
@@ -271,12 +271,12 @@ static int grow_like(struct blm_filter *into, const struct combining *c)
 	return r;
 }
 
-/* times that a union begins anew in another file before it holds off replacements */
+/* how often a union begins again in another file before it delays replacements */
 enum { PATIENCE = 3 };
 
 /*
- * Into what `into` is now. -EAGAIN: `into` was replaced, one of the others was, or one of them has
- * a part more. insist: `into` is not replaced meanwhile.
+ * ORs into the current file of `into`. -EAGAIN: `into` or one of the others was replaced, or one of
+ * them has another part. insist: delay replacements of `into`.
  */
 static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 {
@@ -302,9 +302,9 @@ static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 
 /*
  * The OR takes effect at one moment, at which all views are current and `into` is not replaced
- * until the OR has ended. So the others are resolved after the change to `into` has begun, and
- * again each time that it begins anew in another file: else a file that took the place of `into`
- * could get what the others were before, and lack what they are.
+ * until the OR has ended. So the other filters are resolved after the change to `into` has begun,
+ * and again each time the change begins again in another file. Otherwise a file that replaced
+ * `into` could get the old contents of the other filters and lack the new ones.
  */
 static int union_into(struct blm_filter *into, struct combining *c)
 {
@@ -318,19 +318,18 @@ static int union_into(struct blm_filter *into, struct combining *c)
 /*
  * The AND takes effect at one moment M, after the state of `into` became REPLACING and before its
  * data is read:
- *
  *   1. A key whose add to `into` returned before M was in the old file before it became REPLACING.
  *      An add that had not returned sees that state and is repeated in the new file (replace.c), so
  *      its key is in `into` after the AND.
  *   2. All other views are current at M (blm_operands_look_up()). Their files hold each key whose
- *      add to them returned before M, and data that is read after M has those bits still: the
- *      kinds that have an AND only set bits.
+ *      add to them returned before M, and data that is read after M still has those bits: the kinds
+ *      with an AND only set bits.
  *   3. So a key that was added to all of them before M is kept, and so is a key that is added to
- *      `into` last, at whatever moment.
+ *      `into` last, at any moment.
  *
- * A view that was taken before the lock was waited for breaks 2. No lock of the others is held, so
- * A &= B and B &= A at once do not wait for each other. Keys that come into the others after M, and
- * filters that come in their place, come after the AND.
+ * A view that was resolved before the wait for the lock would break 2. The AND holds no lock of the
+ * other filters, so A &= B and B &= A at the same time do not wait for each other. Keys that are
+ * added to the others after M, and filters that replace them, count as later than the AND.
  */
 static int fill_with_intersection(struct blm_view *new, const struct blm_view *old, void *context)
 {

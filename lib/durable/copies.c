@@ -1,35 +1,37 @@
 /*
- * copies.c - what a second image is worth in a file that was copied
+ * copies.c - the second image in a file that was copied
  *
  * A plain `cp` of a live file is not atomic, and takes no lock. It can combine an old sync record
- * and old marks with newer data, a newer image, and a journal that syncs emptied meanwhile. So the
+ * and old marks with newer data, a newer image, and a journal that syncs have emptied since. So the
  * word `original` stores the number of the file to which the image belongs. If that is another
- * file, the first sync makes the whole image anew, whatever the marks say. (A copy that was written
- * over its original's bytes has the original's number, and cannot be recognised.)
+ * file, the first sync makes the complete image again, whatever the marks say. (A copy that was
+ * written over its original's bytes has the original's number, and cannot be recognised.)
  *
- * Until then a copy that says that nothing was changed after its last sync can have later data: the
- * first change came after page 1 was copied. Then the image has every key that was added before the
- * copy began, if the image is of one moment, and the data may lack keys that were moved. So such a
- * copy is compared with its image when it is opened. If they differ it goes back to the image as
- * after a power cut.
+ * Until then the sync record of a copy may be clean although the copy has later data: the first
+ * change came after page 1 was copied. Then the image has every key that was added before the copy
+ * began, if the image is of one moment, and the data may lack keys that were moved. So such a copy
+ * is compared with its image when it is opened. If they differ it returns to the image as after a
+ * power cut.
  *
- * After a power cut the image is the only good data if the cut came before the copy, and is no good
- * data if syncs ran during the copy. The bytes that are copied last decide which case it is. A
- * record of the journal has in `ones`, for good, the last epoch whose sync began to bring
- * this block to the image, its home: written before the image changes, when the sync record of that
- * epoch is on the disk. No power cut leaves one that is later than the last sync record, nor one
- * that is later than the block's record in the image, if the journal has the block no more.
+ * After a power cut the image is the only good data if the cut came before the copy, but it is
+ * mixed if syncs ran during the copy. The bytes that are copied last decide which case it is.
+ * `ones` of a journal record stores, for good, the last epoch whose sync began to copy this block
+ * to the image, its home. It is stored before the image changes, when the sync record of that epoch
+ * is on the disk. No power cut leaves a home that is later than the last sync record. Nor does it
+ * leave a home later than the block's record in the image if the block is no longer in the journal.
  *
- * Let s be the epoch of the copied sync record, and a block of the copy older than as of s. Then s
- * is the last epoch that changed it, as syncs begin when those before them are at home, and it was
- * brought home when the image had been copied. The journal's record was copied after that: it has a
- * home of s or later, and either the block that goes with it is in the journal, or the home is
- * later than the image's record; or the copier came before the home was stored, and the block is in
- * the journal, or that was made a hole since, and neither has it. A block that is newer than as of
- * s has a record that says so, or one that is not the block's. So where none of that is found the
- * image is as of s. Else the data that were copied serve: they have all keys but those that were
- * moved at that moment from a place not yet copied to one that was copied before. Own word `torn`
- * says so for good, and nothing is removed any more: a key could be another's.
+ * Let s be the epoch of the copied sync record, and let a block of the copied image be older than
+ * as of s. Then s is the last epoch that changed the block, because a sync begins after the blocks
+ * of earlier syncs are home; and the block went home after the image was copied. The journal's
+ * record was copied after that. So either it has a home of s or later, and the block is in the
+ * journal or its home is later than the image's record. Or the record was copied before the home
+ * was stored; then the block is in the journal, or was made a hole since, and neither record
+ * matches. A block that is newer than as of s has a record that says so, or a record of another
+ * block. So if none of these signs is found the image is as of s.
+ *
+ * Otherwise the copied data are used. They have all keys except those that were moved at that
+ * moment from a place not yet copied to a place copied before. The own word `torn` records this for
+ * good, and no key is removed any more, because it could be another key.
  */
 #include "file/os.h"
 #include "durable/checkpoint_blocks.h"
@@ -49,14 +51,14 @@ int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flu
 
 	if (blm_is_copy(view)) {
 		store_release(&live->original.word, blm_file_number(view->image.fd));
-		/* else, after a power cut, it would be torn still */
+		/* otherwise it would be torn again after a power cut */
 		r = flush ? blm_flush_among_others(view, live, BLM_PAGE) : 0;
 	}
 	return r < 0 ? blm_fail(r, "%s: noting that its second image is its own failed: %s",
 				display, strerror(-r)) : 0;
 }
 
-/* The epoch of the block in the image; 0: it never changed, or the epoch is not known. */
+/* The epoch of the block in the image; 0: it never changed, or the epoch is unknown. */
 static uint32_t image_epoch(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
@@ -65,8 +67,8 @@ static uint32_t image_epoch(const struct blm_checkpoint *s, uint64_t block)
 }
 
 /*
- * The latest epoch in the records, in full; where there is none later, that of the last sync.
- * Records have the low half: more than a few million later is long before.
+ * The latest epoch in the records, as a complete number; at least that of the last sync. Records
+ * have the low half: a distance of more than a few million means an old epoch.
  */
 static uint64_t latest_epoch(const struct blm_checkpoint *s)
 {
@@ -95,7 +97,7 @@ bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block)
 	return blm_checkpoint_record(s, BLM_IMAGE, block, &r) && is_later(home, le32toh(r.epoch));
 }
 
-/* The journal's record was being written when it was copied: it could have had a home. */
+/* The journal's record was being written during the copy: it could have had a home. */
 static bool is_half_read(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
@@ -130,7 +132,7 @@ bool blm_copy_was_changed(const struct blm_view *view)
 				     blm_checkpoint_bytes(&s, b)))
 			return true;
 	}
-	return view->shows_image;	/* until a writer has gone back to it, and goes on */
+	return view->shows_image;	/* until a writer has returned to it, and continues */
 }
 
 void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s)
@@ -169,7 +171,7 @@ int blm_checkpoint_mend_copy(struct blm_view *view, const char *display)
 			mark(s.part, s.part->bytes + b * BLM_BLOCK);
 	if (load_acquire(&live->epoch.word) <= latest)
 		store_release(&live->epoch.word, blm_epoch_after(latest));
-	if (is_torn(view, &s)) {	/* on the disk, before the records that show it change */
+	if (is_torn(view, &s)) {	/* on the disk, before the records that show their change */
 		r = blm_check_sigbus(view, display);
 		if (r < 0)
 			return r;

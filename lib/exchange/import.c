@@ -1,9 +1,10 @@
 /*
- * import.c - filters out of other programs' files, and out of text: in a stream
+ * import.c - filters from other programs' files, and from text: as a stream
  *
- * A format (format/format.h) says how a file begins and where its bits are; here they are moved.
- * The bits pass unchanged, so an imported filter answers as its maker would, and the beginning of
- * its file is kept with it (the origin), so that export.c writes the same bytes again.
+ * A format (format/format.h) parses the beginning of a file and locates its bits; the functions
+ * here move them. The bits stay unchanged, so an imported filter answers as its maker would. The
+ * beginning of its file is stored with it (the origin), so that export.c can write the same bytes
+ * again.
  */
 #include "stats/tally.h"
 #include "make/new_filter.h"
@@ -20,11 +21,14 @@ struct importing {
 	struct blm_import_source from;
 	struct blm_outline *outline;	/* what it says of itself */
 	const char *made;		/* the filter made of it: for messages */
-	uint8_t *whole;			/* all of it, of a format that wants it so */
+	uint8_t *whole;			/* the complete file, for a format that needs it */
 	struct blm_pages pages;		/* of data */
 };
 
-/* The beginning, and what it says; nothing is made before that is checked against what may come. */
+/*
+ * The beginning of the file, and its outline; nothing is created before the outline is checked
+ * against the possible size.
+ */
 static int read_outline(struct importing *in)
 {
 	const struct blm_import_source *from = &in->from;
@@ -43,8 +47,8 @@ static int read_outline(struct importing *in)
 /* ---- Bits ---- */
 
 /*
- * Pages that are zero stay holes. By write(2), not through the map: a full disk is then an error
- * and no signal.
+ * Pages of zeros stay holes. By write(2), not through the map: a full disk is then an error and no
+ * signal.
  */
 static int put(struct importing *in, const struct blm_view *view, const struct blm_part *part,
 	       uint64_t done, size_t count)
@@ -86,9 +90,9 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 }
 
 /*
- * The space of a part that did not come, at most; another file is not, nor what was written over a
- * longer one. One block tells, and a hole of any length takes no time. Behind what grows lies what
- * a writer that was killed made of its next part.
+ * Bytes after the data may only be the space of an absent part: no other file, and no rest of a
+ * longer file that was overwritten. One block shows that, and a hole of any length takes no time.
+ * After a filter that grows there may be the next part as a killed writer left it.
  */
 static int take_zeros(struct importing *in, const struct blm_view *view)
 {
@@ -103,8 +107,8 @@ static int take_zeros(struct importing *in, const struct blm_view *view)
 }
 
 /*
- * What some formats' files have behind the bits: the tail, which was looked at; nothing; what its
- * user put there, which is kept.
+ * The bytes after the bits, which some formats have: the tail, which was parsed; unused bytes; or
+ * the user's bytes, which are stored.
  */
 static int take_end(struct importing *in, struct blm_view *view)
 {
@@ -140,7 +144,7 @@ static int take_end(struct importing *in, struct blm_view *view)
 }
 
 /*
- * A filter that is mostly empty stays a file of holes; for others the space is taken now, so that
+ * A filter that is mostly empty stays a sparse file. For others the space is allocated now, so that
  * none is missing later.
  */
 static int settle_space(const struct importing *in, struct blm_view *view)
@@ -163,8 +167,8 @@ static int settle_space(const struct importing *in, struct blm_view *view)
 }
 
 /*
- * How many keys there are: what the file says, or what its bits say. A number that cannot be is not
- * ours to put right: it stays in the file.
+ * The number of keys: as the file states, or estimated from its bits. An impossible number is not
+ * corrected: it stays in the file.
  */
 static int count_keys(const struct importing *in, struct blm_view *view)
 {
@@ -212,7 +216,7 @@ static int fill(struct blm_view *view, void *context)
 
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(view)->own[i].word, in->outline->own[i]);
-	/* what a writer that died was doing: it goes out as it is in here */
+	/* the unfinished change of a dead writer is imported as it is */
 	if (r == 0 && view->root.kind->recover)
 		view->root.kind->recover(&view->root);
 	if (r == 0)
@@ -227,7 +231,7 @@ static int fill(struct blm_view *view, void *context)
 	return r < 0 ? r : settle_space(in, view);
 }
 
-/* ---- Files that are turned into data of ours ---- */
+/* ---- Files that are translated into our data ---- */
 
 static int outline_of_whole(struct importing *in)
 {
@@ -283,7 +287,7 @@ static int import(struct blm_filter **ret, struct blm_store *store, const char *
 	return r;
 }
 
-/* known: how much comes, by the nature of the source; 0: that is open. */
+/* known: the number of bytes, if the source has a size; 0: unknown. */
 static int import_from(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_exchange *how,
 		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known,

@@ -1,25 +1,26 @@
 /*
- * one_key_call.c - calls with one key: from the call to the bits, without what batches need
+ * one_key_call.c - calls with one key: from the call to the bits, without the machinery of batches
  *
- * keys.c has the whole of a change: lists of false positives, files that were replaced or are
- * about to be, kinds that take turns. Nearly always there is none of that, and a few loads tell.
- * Then an add is what is here; else it is keys.c's. Every promise of keys.c holds here, too:
+ * keys.c has the complete path of a change: allowlists, files that were replaced or are being
+ * replaced, kinds whose writers take turns. Mostly none of these applies, and a few loads show
+ * that. Then the add is done here; otherwise keys.c does it.
  *
- *   1. The handle may change the file, whose view else has no function for that (view.h), and its
- *      view is not another's (struct blm_filter). A filter read from another program's file could
- *      be changed, but its handle is for reading.
- *   2. The state word is the one that the name was looked up under, and says LIVE.
- *   3. The catalog was asked for a list under that word, and there is none (allowlist.c).
- *   4. `written` is at the epoch (layout.h) before the first bit, and is looked at again after the
- *      last one.
+ * Every promise of keys.c holds here, too:
+ *   1. The handle may change the file, because the view has no add function otherwise (view.h), and
+ *      the view belongs to this handle (struct blm_filter). A filter read from another program's
+ *      file could be changed, but its handle is for reading.
+ *   2. The state word equals the one at the last look-up of the name, and means LIVE.
+ *   3. The catalog was asked for an allowlist under that word, and has none (allowlist.c).
+ *   4. `written` equals the epoch (layout.h) before the first bit, and is checked again after the
+ *      last bit.
  *   5. The key is counted after its bits.
- *   6. Then the state word is loaded again, behind a full fence, and is the same. So the
- *      process that replaces the file copies these bits (write.c), and no list has come since.
+ *   6. Then the state word is loaded again, after a full fence, and has not changed. So a process
+ *      that replaces the file copies these bits (write.c), and no allowlist was made since.
  *   7. No page of the map was missing, before and after (sigbus.h).
  *
- * The fence of 6: the last store of an add that changed something is that of the count, which is an
- * atomic addition, after the bits and their mark. An add that changed nothing stored nothing: all
- * its bits were there, so the state word that it loads after them is no older than they are.
+ * The fence of 6: if the add changed something, its last store is the count, an atomic addition
+ * after the bits and their mark. If the add changed nothing it stored nothing: all its bits were
+ * there, so the state word that it loads after them is not older than they are.
  */
 #include "file/presence.h"
 #include "keys/one_key_call.h"
@@ -37,7 +38,7 @@ static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f
 	hashed.when = NULL;
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
-	/* a part cannot deny a key of another */
+	/* a part cannot deny a key of another part */
 	return !blm_view_owns(view, &hashed.hash)
 		|| view->root.kind->contains(&view->root, &hashed);
 }
@@ -45,9 +46,9 @@ static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f
 /* ---- Asking ---- */
 
 /*
- * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared
- * has the next question's miss begin sooner (tests/bench/instructions counts them; in tests/bench,
- * "contains absent" of a filter beyond the cache).
+ * A core executes at most some hundreds of instructions past a cache miss. Each instruction saved
+ * here lets the miss of the next question begin sooner (tests/bench/instructions counts them; in
+ * tests/bench: "contains absent" of a filter larger than the cache).
  */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len)
 {
@@ -81,7 +82,7 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
 	return view->root.kind->get(&view->root, &hashed, ret);
 }
 
-/* 1, 0, or a negative errno, for which blm_contains_hashes() finds the words. */
+/* 1, 0, or a negative errno; blm_contains_hashes() then makes the message. */
 BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 			      const struct blm_hash *hash)
 {
@@ -102,7 +103,7 @@ BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 
 /* ---- Adding ---- */
 
-/* The whole change, whose end this is, looks after events in between. */
+/* The complete change, in keys.c, handles events in between. */
 static __attribute__((noinline)) int end_slowly(struct blm_filter *f, struct blm_view *view,
 						uint64_t state, int changed)
 {
@@ -121,7 +122,7 @@ static inline bool is_unchanged(struct blm_view *view, uint64_t state)
 		&& is_seen(view, state) && !blm_sigbus_hit_any();
 }
 
-/* A key, or its hash; one that is a constant where this is inlined. */
+/* A key, or its hash; the compiler inlines one of them as a constant. */
 struct given {
 	const void *bytes;
 	size_t len;
@@ -143,7 +144,7 @@ static inline __attribute__((always_inline)) bool is_for(const struct blm_view *
 		: view->one.add != NULL;
 }
 
-/* -EAGAIN: to be done by the whole change, which may do it twice. */
+/* -EAGAIN: keys.c must do the add, which may be done twice. */
 static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *f,
 							     const struct given given)
 {
@@ -192,8 +193,9 @@ BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct bl
 /* ---- Claiming ---- */
 
 /*
- * Present (presence.h) in the file that the name leads to, which holds off who replaces or lists.
- * Between is 4, 5 and 7 of the list above, and 6 is not needed. False: to be done by keys.c.
+ * Enters the file of the name as present (presence.h), which delays processes that replace the file
+ * or make an allowlist. Until blm_presence_leave() steps 4, 5 and 7 of the list above apply; step 6
+ * is not needed. False: keys.c must do the claim.
  */
 static inline bool claim_present(struct blm_filter *f, struct blm_view *view, uint64_t state,
 				 const struct blm_hash *hash, int *ret_won)
@@ -221,8 +223,8 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 }
 
 /*
- * A key that is there is not new, whatever comes in the file's place: it is asked as by
- * blm_contains(). -EAGAIN: to be done by keys.c.
+ * A key that is present is not new, even if the file is replaced: it is asked as by blm_contains().
+ * -EAGAIN: keys.c must do the claim.
  */
 static inline __attribute__((always_inline)) int claim_plainly(struct blm_filter *f,
 							       const struct given given)

@@ -1,4 +1,6 @@
-/* rebuild.c - a filter made anew from its keys, in the place of the old one */
+/*
+ * rebuild.c - a filter built again from its keys, which replaces the old one
+ */
 #include "handle/allowlist_carry.h"
 #include "format/format.h"
 #include "base/secret_memory.h"
@@ -6,11 +8,13 @@
 
 #include <math.h>
 
-/* What the old one gives to the new one where nothing else was asked for. */
+/*
+ * The parameters that the new filter takes over from the old one, unless the caller gives others.
+ */
 struct old {
 	struct blm_info info;
 	uint8_t *secret;
-	char *options;		/* all that were told, the last one of a name counts */
+	char *options;		/* all given options; the last one of a name counts */
 	bool no_checkpoint;		/* though its kind has one */
 };
 
@@ -44,10 +48,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	return r;
 }
 
-/*
- * The old filter's options, less those that follow from the others if these change, and what is
- * asked for.
- */
+/* The old filter's options, except those that follow from changed ones, and the given options. */
 static int join_options(struct old *old, const struct blm_params *p)
 {
 	const struct blm_option *o = blm_kind_by_name(old->info.kind)->options;
@@ -71,8 +72,8 @@ static int join_options(struct old *old, const struct blm_params *p)
 }
 
 /*
- * What grew comes to one stage that is large enough, also for the keys that were false positives
- * when they came, and so not counted.
+ * A filter that grew gets one stage that is large enough, also for keys that were false positives
+ * when they were added, and so were not counted.
  */
 static uint64_t capacity_of(const struct blm_info *info)
 {
@@ -84,8 +85,8 @@ static uint64_t capacity_of(const struct blm_info *info)
 }
 
 /*
- * That of an iblt comes of how many keys it lists, unless a lower one was asked for: then with
- * other keys another one comes.
+ * The rate of an iblt follows from the number of keys that it lists, unless the caller gave a lower
+ * rate: then it follows from the new number of keys.
  */
 static double rate_of(const struct old *old)
 {
@@ -98,7 +99,7 @@ static double rate_of(const struct old *old)
 		&& plan.rate == info->rate ? 0 : info->rate;
 }
 
-/* Does the format say itself what its filters are? Of our own they are anything. */
+/* Does the format determine its filters' parameters? Our own format does not. */
 static bool is_planned_whole(const char *name)
 {
 	const struct blm_format *format = name ? blm_format_by_name(name) : NULL;
@@ -107,8 +108,8 @@ static bool is_planned_whole(const char *name)
 }
 
 /*
- * A new seed is as good as the old one. Where another hash is asked for that the old kind does not
- * take, the kind follows.
+ * A new seed is as good as the old one. If the caller gives another hash that the old kind does not
+ * accept, the kind follows the hash.
  */
 static void with_old(struct blm_params *p, const struct old *old)
 {
@@ -126,7 +127,7 @@ static void with_old(struct blm_params *p, const struct old *old)
 	p->no_checkpoint |= old->no_checkpoint;
 	if (is_planned_whole(p->format))
 		return;
-	/* so that the other program takes the new one, too; with its options, if it can */
+	/* so that the other program accepts the new filter, too; with its options, if possible */
 	for (int i = 0; i < 2 && as_it_is && old->info.origin; i++) {
 		struct blm_params theirs = *p;
 
@@ -205,7 +206,7 @@ static int rebuild(struct blm_store *store, const char *name, const struct blm_p
 		r = blm_check_empty(spec->of, name);
 	if (r == 0)
 		r = blm_place_set(&named, store, name);
-	/* the new file is made where a link leads to, which is where it is to be put */
+	/* the new file is made in the folder of a link's target, where it will be published */
 	if (r == 0) {
 		r = blm_place_follow(&place, &named);
 		blm_place_clear(&named);

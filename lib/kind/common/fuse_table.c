@@ -1,4 +1,6 @@
-/* fuse_table.c - tables of cells (fuse_table.h): how large they are, and how they are filled */
+/*
+ * fuse_table.c - tables of cells (fuse_table.h): their sizes, and how to fill them
+ */
 #include "kind/common/fuse_table.h"
 #include "kind/common/sizing.h"
 
@@ -8,7 +10,7 @@
 /* ---- Sizes ---- */
 
 /*
- * By experiments of Graf and Lemire: smaller tables need relatively more cells, and segments that
+ * From experiments of Graf and Lemire: smaller tables need relatively more cells, and segments that
  * fit their size.
  */
 static unsigned segment_shift(unsigned probes, uint64_t keys)
@@ -48,9 +50,9 @@ static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
 
 /*
  * While the table is peeled, a cell holds three values: the XOR of the numbers of its keys, the XOR
- * of the ranks that this cell has among their cells, and how many keys there are. So if there is
- * one key, its number and its cell are known. A cell is in the queue once at most: when it comes to
- * one key.
+ * of the ranks that this cell has among their cells, and the number of its keys. So a cell with one
+ * key identifies the key and the rank. A cell enters the queue at most once: when only one of its
+ * keys is left.
  */
 enum { WHICH_SHIFT = 32, COUNT_SHIFT = 34 };
 #define ONE_KEY (UINT64_C(1) << COUNT_SHIFT)
@@ -61,7 +63,7 @@ struct peeling {
 	const struct blm_hash *hashes;
 	uint64_t count, cells;
 	uint64_t *cell;
-	/* of cells; from its beginning on those that are a key's own, in the order of peeling */
+	/* of cells; its beginning has the cells that own a key, in the order of peeling */
 	uint32_t *queue;
 };
 
@@ -102,8 +104,8 @@ static inline void throw_in(struct peeling *p, unsigned probes)
 }
 
 /*
- * What will be looked at some keys later, while the keys before are taken out: first the cell, then
- * its key's hash, then the key's cells.
+ * Prefetches what a later key needs while earlier keys are removed: first the cell, then its key's
+ * hash, then the key's cells.
  */
 enum { AHEAD = 12 };
 
@@ -123,9 +125,9 @@ static inline void ask_ahead(struct peeling *p, unsigned probes, const uint32_t 
 }
 
 /*
- * Return: were all keys taken out? The cells are visited in waves, from the first to the last, so
- * that the memory of the next ones can be prefetched. It is much slower to go on at once with the
- * cells that a key leaves to one other key, although these are near. (bench-built: "build".)
+ * Return: were all keys removed? The cells are visited in waves, from the first to the last, so
+ * that the memory of the next cells can be prefetched. Following a removed key at once to its other
+ * cells is much slower, although these are near. (bench-built: "build".)
  */
 static inline bool take_out(struct peeling *p, unsigned probes)
 {
@@ -175,7 +177,7 @@ static inline void set_bits(uint64_t *words, uint64_t bit, unsigned count, uint6
 }
 
 /*
- * Some bits of a key's own cell, so that with its other cells they come to `value`. Its own are 0
+ * Sets some bits of a key's own cell, so that all its cells together give `value`. These bits are 0
  * so far.
  */
 static inline void settle(const struct peeling *p, unsigned probes,
@@ -191,8 +193,8 @@ static inline void settle(const struct peeling *p, unsigned probes,
 }
 
 /*
- * The same the other way round. The cells as they will be are less memory: to ask for them as well
- * is more work than it spares.
+ * The same in the other direction. The finished cells take less memory, so prefetching them would
+ * cost more than it saves.
  */
 static inline void ask_back(const struct peeling *p, const uint64_t *values, const uint32_t *last)
 {
@@ -226,7 +228,7 @@ static uint64_t work_bytes(const struct blm_shape *shape, uint64_t keys)
 {
 	struct blm_table table = table_for(shape, keys);
 
-	/* the queue: one more, for what is written there and not kept */
+	/* the queue: one more, for entries that are written and dropped */
 	return table_cells(&table, shape->probes) * (sizeof(uint64_t) + sizeof(uint32_t))
 		+ sizeof(uint32_t);
 }
@@ -247,7 +249,7 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	p.table.words = shard->words;
 	p.cell = space;
 	p.queue = (uint32_t *)(p.cell + p.cells);
-	/* of forged hashes: else a shard has 2^21 at most */
+	/* of forged hashes: otherwise a shard has at most 2^21 */
 	if (count >> (64 - COUNT_SHIFT))
 		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
 				"can have", (unsigned long long)count);
