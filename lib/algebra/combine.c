@@ -9,7 +9,7 @@
 
 enum { STEP = 4 << 10 };	/* bytes that are changed at once: they stay in the first cache */
 
-/* The rate of the result; -ERANGE if it is above what the caller wants. */
+/* The rate of the result; -ERANGE if it is above the caller's limit. */
 static int judge(const struct combining *c, const struct blm_view *parts_of,
 		 const struct blm_tally *tally)
 {

@@ -1,4 +1,6 @@
-/* convert.c - a filter of another kind, where that takes no keys: blm_convert() */
+/*
+ * convert.c - blm_convert(): a filter of another kind, if that needs no keys
+ */
 #include "durable/blocksum.h"
 #include "make/new_filter.h"
 #include "view/scan.h"

@@ -125,7 +125,8 @@ static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const
 }
 
 /*
- * With the last of the data comes a count: what the bits say, where that is more than was counted.
+ * The last piece of data brings a count: the estimate from the bits, if that is more than was
+ * counted.
  */
 static int count_at_end(struct blm_view *view, uint64_t at, size_t bytes)
 {

@@ -1,9 +1,9 @@
 /*
  * fold.c - a smaller filter from a larger one, without its keys
  *
- * Where a key has one block, which is floor(hash * blocks / 2^bits), a filter of blocks / N blocks
- * has it in floor(block / N): so the OR of each N neighbours is, bit for bit, what the smaller
- * filter would be that was given the same keys.
+ * In kinds whose keys have one block, floor(hash * blocks / 2^bits), a filter of blocks / N blocks
+ * has the key in block floor(block / N). So the OR of each N neighbours is, bit for bit, the
+ * smaller filter with the same keys.
  */
 #include "durable/blocksum.h"
 #include "make/new_filter.h"
@@ -68,7 +68,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	return r < 0 ? r : blm_check_sigbus(f->from, f->f->place.display);
 }
 
-/* A filter with 1/by of the blocks, like `view` in all else, and made for as many keys a block. */
+/* A filter with 1/by of the blocks, otherwise like `view`, and planned for as many keys a block. */
 static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint64_t by,
 			const char *display)
 {

@@ -24,8 +24,8 @@ int blm_operands_begin(struct combining *c)
 }
 
 /*
- * Those that grew farthest first, all but the one that stays in its place: then those that have a
- * part i are the first ones.
+ * Sorts the filters by the number of their parts, the largest first, except for the first operand.
+ * Then the filters that have a part i come first.
  */
 static void sort(const struct combining *c)
 {

@@ -10,7 +10,7 @@
 struct operand {
 	const struct blm_filter *f;
 	struct blm_view *view;
-	bool into, held;			/* is it what is changed? Is it held? */
+	bool into, held;			/* is it the filter to change? Is it held? */
 	struct blm_quiesced quiesced;
 };
 
@@ -54,8 +54,8 @@ int blm_operands_look_up(struct combining *c, size_t fixed);
  */
 int blm_operands_hold(const struct combining *c, bool into_first, size_t fixed);
 /*
- * Is what was made of them whole? Not what a power cut left of one of them, nor what is of several
- * moments, as where `into` is one of them.
+ * Is the result intact? It is torn if a power cut tore one of the operands, or if an operand
+ * changed during the operation, which is possible if `into` is one of them.
  */
 bool blm_operands_let_go(const struct combining *c);
 void blm_operands_let_go_of_into(const struct combining *c);

@@ -1,9 +1,9 @@
 /*
  * parts.c - a filter split into parts, files that each hold one range of its data; and one filter
- * made of all its parts
+ * joined from all its parts
  *
- * Both ways only copy ranges, so the data come back byte for byte. A file never appears half-made:
- * each is filled before it has its name. What a part owns is split.h's to say.
+ * Both directions only copy ranges, so the data stay the same byte for byte. A file never appears
+ * half-made: each is filled before it gets its name. split.h defines the range of a part.
  */
 #include "durable/blocksum.h"
 #include "handle/torn.h"
@@ -19,7 +19,7 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* In whole blocks but for the last, through the file; else through the map. */
+/* In complete blocks except for the last one, through the file; otherwise through the map. */
 static int put(struct blm_view *new, uint64_t at, const uint8_t *bytes, size_t count, bool blocks)
 {
 	const struct blm_part *part = &new->part[0];
@@ -31,7 +31,7 @@ static int put(struct blm_view *new, uint64_t at, const uint8_t *bytes, size_t c
 	return 0;
 }
 
-/* buffer: BLM_WRITTEN_PIECE bytes, since others may change what is copied. */
+/* buffer: BLM_WRITTEN_PIECE bytes, because others may change the data during the copy. */
 static int copy_range(struct blm_view *new, const struct blm_view *from,
 		      const struct blm_split *range, uint8_t *buffer, const char *display)
 {
@@ -181,7 +181,7 @@ struct blm_join {
 	uint8_t *seen;			/* a byte for each part */
 	uint64_t bytes;			/* of the data, joined so far */
 	uint64_t keys;
-	uint64_t of_keys;		/* BLM_OWN_KEYS of the parts that have it; else 0 */
+	uint64_t of_keys;		/* BLM_OWN_KEYS of the parts with counters; otherwise 0 */
 	bool inexact;
 };
 
@@ -264,7 +264,7 @@ static int check_part(const struct blm_join *j, const struct blm_view *part, con
 			   part->split.part + 1, j->parts) : 0;
 }
 
-/* Shards and blocks of other keys do not fit those that were joined before. */
+/* Shards and blocks of other keys do not match those joined before. */
 static int check_keys(struct blm_join *j, const struct blm_view *part, const char *display)
 {
 	uint64_t own[BLM_OWN];
@@ -290,7 +290,7 @@ static bool is_empty(const uint8_t *bytes, uint64_t count)
 	return !any;
 }
 
-/* Another program may have written there, or the file is none of ours. */
+/* Another program may have written there, or the file is not ours. */
 static int check_outside(const struct blm_view *part, uint64_t at, uint64_t to, const char *display)
 {
 	uint64_t begin, end;

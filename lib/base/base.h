@@ -1,4 +1,7 @@
-/* base.h - what every file needs: words in little-endian order, a few macros, errors with words */
+/*
+ * base.h - the basis of every file: words in little-endian order, a few macros, errors with
+ * messages
+ */
 #ifndef BLM_BASE_H
 #define BLM_BASE_H
 
@@ -82,8 +85,8 @@ static inline void store_release(uint64_t *word, uint64_t value)
 }
 
 /*
- * The same for several words, aligned to 8, that others may load or change meanwhile. A copy may
- * have some words of before a change and some of after it: a checksum or the protocol tells.
+ * The same for several words, aligned to 8, that others may load or change at the same time. A copy
+ * may have some old and some new words: a checksum or the protocol shows that.
  */
 static inline void copy_from_shared(void *to, const void *from, size_t bytes)
 {
@@ -103,7 +106,7 @@ static inline void copy_to_shared(void *to, const void *from, size_t bytes)
 		__atomic_store_n(&words[i], own[i], __ATOMIC_RELAXED);
 }
 
-/* Acquire and release. False: *old is what the word is now. */
+/* Acquire and release. False: *old is the current word. */
 static inline bool compare_and_swap(uint64_t *word, uint64_t *old, uint64_t new)
 {
 	uint64_t stored = htole64(*old);
@@ -147,16 +150,16 @@ static inline void add_relaxed(uint64_t *word, uint64_t n)
 }
 
 /*
- * blm_fail() - fail with words
+ * blm_fail() - fail with a message
  *
- * Gives this thread's blm_error_message() its text (one line: file, field or value, its fault, how
- * to mend it) and returns `err`, a negative errno value, so that `return blm_fail(-EINVAL, ...)` is
- * the whole of reporting.
+ * Sets this thread's blm_error_message() (one line: the file, field or value; what is wrong; what
+ * to do) and returns `err`, a negative errno value, so that `return blm_fail(-EINVAL, ...)` is the
+ * complete report.
  */
 int blm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* What a caller must give, like "name". Return: 0, or -EINVAL where it is NULL. */
+/* A required argument, like "name". Return: 0, or -EINVAL if it is NULL. */
 int blm_must_have(bool given, const char *what);
-/* The same, with more words after those of the reported failure. */
+/* The same, with a text after the message of the reported failure. */
 int blm_fail_more(int err, const char *more);
 
 #endif

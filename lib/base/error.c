@@ -1,4 +1,6 @@
-/* error.c - errors in words */
+/*
+ * error.c - error messages
+ */
 #include "base/base.h"
 #include "bloomery.h"
 #include "base/escape.h"
@@ -7,8 +9,8 @@
 #include <stdio.h>
 
 /*
- * Each thread's message. It is in the static TLS block, which has room for 1,664 bytes of all
- * libraries that are loaded late.
+ * Each thread's message. It is in the static TLS block, which has 1,664 bytes for all libraries
+ * that are loaded late.
  */
 enum { MESSAGE_BYTES = 1024 };
 static _Thread_local char text[MESSAGE_BYTES];

@@ -22,10 +22,10 @@ unsigned blm_character(const char *s, size_t bytes, uint32_t *ret_point);
 bool blm_acts(uint32_t point);
 
 /*
- * Each character that acts becomes \n, \t, \xNN or \uNNNN, and each byte that is no UTF-8 \xNN; all
- * else stays, a backslash too, so that what is escaped is not escaped again. `kept`: the ASCII
- * characters that stay although they act. Characters without room are left out as a whole.
- * Return: the bytes written, without the NUL that ends them.
+ * Each character that a terminal acts on becomes \n, \t, \xNN or \uNNNN, and each byte of invalid
+ * UTF-8 \xNN. All others stay, a backslash too, so that escaped text is not escaped again. `kept`:
+ * the ASCII characters that stay although terminals act on them. Characters that do not fit are
+ * left out as a whole. Return: the bytes written, without the final NUL.
  */
 enum { BLM_ESCAPED_MOST = 4 };	/* bytes for one */
 size_t blm_escape(char *to, size_t capacity, const char *from, size_t bytes, const char *kept);

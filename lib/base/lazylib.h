@@ -1,11 +1,11 @@
 /*
- * lazylib.h - optional libraries, loaded on first use when the program was not linked with them
+ * lazylib.h - optional libraries, loaded on first use if the program was not linked with them
  *
- * Each library that a program is linked with makes its start slower, which is felt where it has one
- * question to ask (in tests/bench: "nothing, with zlib, zstd, libmd", and "nothing"). So the
- * shared library and the program have these loaded (BLM_LAZYLIB_LOADED); the static library is
- * linked with them. A function of theirs is called through its table, blm_zlib.inflate(...), after
- * blm_need() said that it is there. Their headers say what it takes and gives.
+ * Each linked library makes the start of a program slower, which matters for a program with one
+ * question (in tests/bench: "nothing, with zlib, zstd, libmd", and "nothing"). So the shared
+ * library and the program load these on first use (BLM_LAZYLIB_LOADED); the static library is
+ * linked with them. Call their functions through the table, blm_zlib.inflate(...), after a
+ * successful blm_need(). The libraries' own headers describe the functions.
  */
 #ifndef BLM_LAZYLIB_H
 #define BLM_LAZYLIB_H
@@ -36,8 +36,8 @@ extern struct blm_zstd { BLM_ZSTD_CALLS(BLM_LAZYLIB_CALL) } blm_zstd;
 extern struct blm_md { BLM_MD_CALLS(BLM_LAZYLIB_CALL) } blm_md;
 
 /*
- * Have a library ready. Any number of threads may ask. Return: NULL, or why it cannot be, in words
- * that are good until the thread asks again.
+ * Makes a library ready. Any number of threads may call it. Return: NULL, or the reason of the
+ * failure, a text that is valid until the thread's next call.
  */
 enum blm_rare { BLM_ZLIB, BLM_ZSTD, BLM_MD };
 const char *blm_need(enum blm_rare library);

@@ -20,18 +20,21 @@ struct blm_phase {
 void blm_phase_begin(struct blm_phase *phase, const char *name, uint64_t done, uint64_t total);
 void blm_phase_end(struct blm_phase *phase);
 
-/* From here to the end of the block. done: where the phase goes on, after an earlier call. */
+/*
+ * A phase until the end of the block. done: the start value, for a phase that continues after an
+ * earlier call.
+ */
 #define BLM_PHASE_FROM(name, done, total) \
 	__attribute__((cleanup(blm_phase_end))) struct blm_phase phase_; \
 	blm_phase_begin(&phase_, name, done, total)
 #define BLM_PHASE(name, total) BLM_PHASE_FROM(name, 0, total)
 
 /*
- * So much of the innermost phase of this thread is done; less than before changes nothing. Without
- * a phase or a function this does nothing.
+ * Reports that this much of the thread's innermost phase is done; a smaller number than before
+ * changes nothing. Without a phase or a callback this does nothing.
  */
 void blm_phase_at(uint64_t done);
-/* What was said last; 0: no phase. */
+/* The last reported number; 0: no phase. */
 uint64_t blm_phase_done(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* random.c - random numbers from the system, or an error with words */
+/*
+ * random.c - random numbers from the system, or an error with a message
+ */
 #include "base/random.h"
 
 #include <fcntl.h>
@@ -11,7 +13,7 @@
 /* of a call that is interrupted, or says that it is not ready; a millisecond each */
 enum { TRIES = 100 };
 
-/* As much as one call gives, or -errno. */
+/* As many bytes as one call gives, or -errno. */
 static ssize_t some_of(int fd, uint8_t *to, size_t bytes)
 {
 	ssize_t n = -1;

@@ -18,12 +18,12 @@ void blm_hidden_free(void *hidden);	/* takes NULL */
 void blm_secret_copy(uint8_t *to, const uint8_t *from);
 
 /*
- * Where a secret passes through registers, a compiler may keep a copy of it in its frame, and the
+ * If a secret passes through registers, a compiler may keep a copy in its stack frame, and the
  * dynamic linker saves all registers on the stack at the first call of each function. So:
  *   1. A function that works on a secret is BLM_CLEARS_REGISTERS, is not inlined, and calls nothing
- *      outside the library; or what it calls cannot be helped, as reading a key's file.
- *   2. Its caller then wipes the stack beneath its own frame, where the frames of all those
- *      functions were.
+ *      outside of the library, except where that is inevitable, as for reading a key's file.
+ *   2. Its caller then wipes the stack below its own frame, where the frames of those functions
+ *      were.
  */
 #if defined(__has_attribute) && __has_attribute(zero_call_used_regs)
 #define BLM_CLEARS_REGISTERS __attribute__((noinline, zero_call_used_regs("used")))
@@ -34,8 +34,8 @@ void blm_secret_copy(uint8_t *to, const uint8_t *from);
 #endif
 
 /*
- * Zeros over a piece of the stack from here on. No memset(): the call could go through the dynamic
- * linker, which would save the registers behind the end of what is wiped.
+ * Zeros over a piece of the stack from here on. It does not call memset(): the call could go
+ * through the dynamic linker, which would save the registers beyond the wiped range.
  */
 typedef uint64_t blm_two_words __attribute__((vector_size(16)));
 
@@ -49,7 +49,7 @@ typedef uint64_t blm_two_words __attribute__((vector_size(16)));
 		} \
 	} while (0)
 
-/* all that a call into a library may have left, and the registers */
+/* everything that a call into a library may have left, and the registers */
 void blm_wipe_stack(void);
 
 #endif

@@ -2,9 +2,8 @@
  * sized.h - structs that callers allocate, and whose first member is their size
  *
  * A program may have been compiled with an older header, whose struct was shorter, or with a newer
- * one, whose struct is longer. Fields are only ever added at the end, and zero means default. A
- * field that is added begins behind the padding at the struct's end, so that the size tells whether
- * it is there.
+ * one, whose struct is longer. Fields are only added at the end, and zero means the default. A new
+ * field begins after the padding at the struct's end, so that the size shows whether it is there.
  */
 #ifndef BLM_SIZED_H
 #define BLM_SIZED_H
@@ -12,10 +11,10 @@
 #include <stddef.h>
 
 /*
- * Copies what the caller gave into `to`, our struct of `bytes` bytes; fields that the caller's
- * header did not have become 0. The size in `to` is ours. `name` is the struct's, for messages.
- * Return: 0; -EINVAL: the size is less than `least`, or far above ours, or no multiple of a word,
- * so it was not set; -E2BIG: a field that we do not know is not 0.
+ * Copies the caller's struct into `to`, our struct of `bytes` bytes; fields that the caller's
+ * header lacks become 0. The size in `to` is ours. `name` is the struct's name, for messages.
+ * Return: 0; -EINVAL: the size is less than `least`, far above ours, or no multiple of a word, so
+ * it was not set; -E2BIG: a field that we do not know is not 0.
  */
 int blm_sized_take(void *to, size_t bytes, size_t least, const void *from, const char *name);
 
@@ -23,8 +22,8 @@ int blm_sized_take(void *to, size_t bytes, size_t least, const void *from, const
 int blm_sized_check(const void *to, size_t bytes, size_t least, const char *name);
 
 /*
- * Copies our struct of `bytes` bytes into the caller's, as much of it as that has room for, and
- * leaves its size as it is.
+ * Copies our struct of `bytes` bytes into the caller's, as far as it fits, and keeps the caller's
+ * size.
  */
 void blm_sized_give(void *to, const void *from, size_t bytes);
 

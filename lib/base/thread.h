@@ -5,9 +5,9 @@
 #include <pthread.h>
 
 /*
- * Starts a thread that takes none of the signals meant for the program, whose own threads have
- * their handlers; those of a fault come where the fault is. Returns 0, or what pthread_create()
- * does: the caller then works without it.
+ * Starts a thread that blocks all signals meant for the program, whose own threads handle them;
+ * signals of a fault arrive in the faulting thread. Returns 0, or the error of pthread_create():
+ * the caller then works without the thread.
  */
 int blm_thread_start(pthread_t *ret, void *(*work)(void *context), void *context);
 

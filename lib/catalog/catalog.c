@@ -1,4 +1,6 @@
-/* catalog.c - names to what filters are: look-ups, changes, and making it anew */
+/*
+ * catalog.c - records by name: look-ups, changes, and rebuilding the catalog
+ */
 #include "bloomery.h"
 #include "catalog/env.h"
 #include "catalog/record.h"
@@ -33,7 +35,7 @@ struct look {
 	const char *after;		/* the name, or that before it */
 	char found[BLM_FORMAT_NAME];
 	struct blm_entry *ret;
-	int r;				/* of what was found: 0, 1: damaged, or -ENOENT */
+	int r;				/* of the record found: 0, 1: damaged, or -ENOENT */
 };
 
 static int look_up(struct blm_catalog *c, struct blm_snapshot *p, void *context)
@@ -285,7 +287,7 @@ int blm_catalog_change(struct blm_catalog *c, const char *name,
 		.context = context });
 }
 
-/* ---- Making it anew ---- */
+/* ---- Rebuilding ---- */
 
 static int sync_folder(const char *folder)
 {

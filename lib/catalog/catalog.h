@@ -117,10 +117,11 @@ int blm_catalog_forget_gone(struct blm_catalog *catalog,
 			    bool (*is_there)(void *context, const uint8_t uuid[16]), void *context);
 
 /*
- * catalog/catalog_allowlist.c: the list of a filter (allowlist.h). Has it one? How many keys are on
- * it, damaged ones too? Which of these keys, or of those whose bit is set, are on it? Each returns
- * a number, or a negative errno. next: the least at `after` (zeros: the first), which is moved on.
- * 1: ret_key (BLM_ALLOW_KEY_MAX) has it, 2: it is damaged, 0: there is none.
+ * catalog/catalog_allowlist.c: the allowlist of a filter (allowlist.h). Is there one? How many keys
+ * are on it, including damaged ones? Which of these keys, or of those whose bit is set, are on it?
+ * Each returns a number, or a negative errno. next: the least key at or above `after` (zeros: the
+ * first), which is advanced. 1: the key is in ret_key (BLM_ALLOW_KEY_MAX), 2: it is damaged, 0:
+ * there are no more.
  */
 int blm_catalog_has_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int64_t blm_catalog_count_listed(struct blm_catalog *catalog, const uint8_t uuid[16]);

@@ -1,12 +1,12 @@
 /*
- * catalog_allowlist.c - the lists of keys that filters are known to take for theirs by mistake, in
- * a table of the catalog
+ * catalog_allowlist.c - the allowlists, keys that a filter is known to find by mistake, in a table
+ * of the catalog
  *
- * A key of the table is the uuid of a filter and the BLAKE2b of a listed key, its value the listed
- * key, which so checks itself: a damaged entry is not honoured. A rename leaves it as it is; the
- * transaction that puts a file in the place of another gives what still holds of the list to the
- * new one (allowlist_carry.c), and with a file that is dropped goes its list. catalog_allowlist.c
- * says who may change it when.
+ * A key of the table is the uuid of a filter and the BLAKE2b of a listed key, and its value is the
+ * listed key. So an entry checks itself, and a damaged one is not honoured. A rename does not
+ * change the list. The transaction that replaces a file moves the entries that still hold to the
+ * new file (allowlist_carry.c), and a drop deletes the list. allowlist.c says which caller may
+ * change it when.
  */
 #include "bloomery.h"
 #include "catalog/env.h"
@@ -19,7 +19,7 @@ struct listed {
 	uint8_t uuid[UUID], hash[HASH];
 };
 
-/* Only for the transaction, as the table of those that are gone (catalog/tombstones.c). */
+/* Only for the transaction, as the table of removed filters (catalog/tombstones.c). */
 static int open_list(MDB_txn *txn, unsigned flags, MDB_dbi *ret)
 {
 	return mdb_dbi_open(txn, "allow", flags, ret);
@@ -242,7 +242,7 @@ struct change {
 	const uint64_t *among;		/* NULL: all */
 	uint64_t *changed_bits;
 	int64_t changed;
-	int (*each)(void *context, size_t i);	/* of those that are taken off; NULL: nothing */
+	int (*each)(void *context, size_t i);	/* called for each removed entry; or NULL */
 	void *context;
 };
 
@@ -279,7 +279,7 @@ int64_t blm_catalog_put_listed(struct blm_catalog *c, const uint8_t uuid[16],
 	return r < 0 ? r : change.changed;
 }
 
-/* Also one that is damaged: an entry that is taken off is gone. */
+/* Also a damaged one: a removed entry is gone. */
 static int take_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
 	struct change *change = context;
@@ -348,8 +348,8 @@ int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16])
 }
 
 /*
- * Those that come are of another uuid, so none of them is met again; what a write moves in its page
- * is copied first.
+ * New entries have another uuid, so the loop does not meet them again; an entry is copied first if
+ * a write moves it within its page.
  */
 int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const uint8_t to[16])
 {

@@ -167,7 +167,7 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* Only what is not there is lost; what cannot be looked at may be well. */
+/* Only an absent file is lost; a file that cannot be opened may be intact. */
 int blm_catalog_lost(const char *path, int err)
 {
 	if (err && err != ENOENT)
@@ -198,7 +198,9 @@ static int look(const char *folder, bool write, struct stat *ret, bool *ret_writ
 	return 0;
 }
 
-/* Not one that a parent opened: since then this process may have lost the rights that it needs. */
+/*
+ * Not an environment that a parent opened: this process may have lost the necessary rights since.
+ */
 static struct blm_catalog *find_open(const struct stat *st, bool write)
 {
 	for (struct blm_catalog *c = all; c; c = c->next)
@@ -296,7 +298,7 @@ void blm_catalog_close(struct blm_catalog *c)
 	pthread_mutex_unlock(&all_mutex);
 }
 
-/* What a transaction needs, and a look-up does not. */
+/* Needed by a transaction, but not by a look-up. */
 int blm_catalog_ready(struct blm_catalog *c)
 {
 	int r = 0;

@@ -25,7 +25,7 @@ struct blm_walked {
 };
 
 struct blm_catalog {
-	struct blm_catalog *next;	/* all that are open in this process */
+	struct blm_catalog *next;	/* all open catalogs of this process */
 	unsigned references;
 	unsigned generation;		/* of the process: counted up in a forked child */
 	dev_t device;
@@ -40,18 +40,17 @@ struct blm_catalog {
 };
 
 /*
- * Walk at most `most` pages of data.mdb. Returns 0, -EUCLEAN with the damage in ret_wrong, or
- * another negative errno.
- * words: what a walk or a read of pages found.
+ * Walks at most `most` pages of data.mdb. Returns 0, -EUCLEAN with the damage in ret_wrong, or
+ * another negative errno, with a message.
  */
 enum { BLM_CATALOG_WRONG = 128 };
 int blm_catalog_check(int fd, uint64_t most, char ret_wrong[BLM_CATALOG_WRONG]);
 void blm_snapshot_words(const struct blm_snapshot *p, char ret_wrong[BLM_CATALOG_WRONG]);
 
 /*
- * An LMDB code in words; -EUCLEAN where the catalog is damaged. pages_failed: of a snapshot, which
- * may say what is wrong. A negative code has its words already. reason: mdb_strerror(), or that the
- * limit of file sizes is small where a write failed.
+ * A message for an LMDB code; -EUCLEAN if the catalog is damaged. pages_failed: for a snapshot,
+ * which may describe the damage. A negative code has its message already. reason: mdb_strerror(),
+ * or that the limit of file sizes is too small for a failed write.
  */
 const char *blm_catalog_reason(int code);
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing);
@@ -59,14 +58,13 @@ int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snaps
 			     const char *doing);
 
 /*
- * env.c, for txn.c. All of these fail with words.
- *
- * ready: the lock of this process, opened; a forked child leaves the parent's environment alone.
- * open_env: an environment, where c->env is none that is open; NULL if that fails. Under the lock.
- * lost: how a file that cannot be opened or looked at failed.
- * guarded: LMDB reads its file through a map. A cut while it does, where the guard is on, and an
- *   assertion of its that fails, end the step where it is: what it had in hand is lost, and with it
- *   the environment. The next transaction opens another one.
+ * env.c, for txn.c. All fail with a message.
+ *   ready: opens the lock of this process; a forked child leaves the parent's environment alone.
+ *   open_env: opens an environment if c->env is not open; NULL if that fails. Under the lock.
+ *   lost: the failure to open or examine a file.
+ *   guarded: LMDB reads its file through a map. A truncation during that (with the guard on), and a
+ *            failed assertion of LMDB, end the step immediately: its work is lost, and so is the
+ *            environment. The next transaction opens another one.
  */
 int blm_catalog_ready(struct blm_catalog *c);
 int blm_catalog_open_env(struct blm_catalog *c);
@@ -82,9 +80,9 @@ int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *con
 		     const char *doing);
 
 /*
- * txn.c: run a step in a transaction, with the catalog's lock, which is then committed, and
- * begun again where the map was too small. A step returns 0 or an LMDB code, or a negative errno
- * that it has worded. doing: what failed, in words.
+ * txn.c: runs a step in a transaction under the catalog's lock, and commits it; if the map was too
+ * small, runs it again. A step returns 0 or an LMDB code, or a negative errno with its message.
+ * doing: the operation, for messages.
  */
 typedef int blm_catalog_step(struct blm_catalog *c, MDB_txn *txn, void *context);
 int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *context);
@@ -92,8 +90,8 @@ int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *
 /* catalog/tombstones.c: in the transaction that takes a filter out. 0 or an LMDB code. */
 int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16]);
 /*
- * catalog/catalog_allowlist.c: the same, with its list; and before that, what of it goes over to
- * the file that takes its place.
+ * catalog/catalog_allowlist.c: deletes the list too; before that it moves entries to the file that
+ * replaces this one.
  */
 int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16]);
 int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const uint8_t to[16]);

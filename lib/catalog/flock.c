@@ -156,8 +156,8 @@ static int64_t now(void)
 }
 
 /*
- * As the kernel lists locks: "7: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF". How many processes
- * have one on this file, and one of them; 0: not told.
+ * The kernel lists a lock as "7: FLOCK ADVISORY WRITE 4711 fe:00:131 0 EOF". How many processes
+ * have one on this file, and one of them; 0: not listed.
  */
 static int holders(int fd, int *ret_one)
 {
@@ -203,8 +203,8 @@ static uint64_t last_commit(const struct blm_catalog_lock *lock)
 }
 
 /*
- * The wait is limited while nothing moves, not while others have their turn: a commit, another
- * holder, or another thread of this process that got the lock begins it anew.
+ * The wait is limited while nothing moves, not while others take turns: a commit, another holder,
+ * or another thread of this process that got the lock restarts the limit.
  */
 struct wait {
 	int64_t since, look;		/* when something moved last, and when to look next */

@@ -10,31 +10,34 @@
 #include <pthread.h>
 
 /*
- * flock() belongs to the open file description, which a forked child shares: it would keep what its
- * killed parent held. So a child closes the descriptors of all locks, and must open again what it
- * wants to use.
+ * flock() belongs to the open file description, which a forked child shares: the child would keep
+ * the lock of its killed parent. So a child closes the descriptors of all locks, and opens again
+ * those that it needs.
  */
 struct blm_catalog_lock {
 	pthread_mutex_t mutex;	/* LMDB's environment is used by one thread at a time */
 	/* of catalog/lock; -1: no process can write here, so no lock is needed */
 	int fd;
-	/* of catalog/ itself: shared by those that wait, to be counted; -1: it cannot be opened */
+	/*
+	 * of catalog/ itself: held shared by waiting processes, so that they can be counted; -1: it
+	 * cannot be opened
+	 */
 	int queue;
 	uint64_t taken;		/* how often a thread of this process got it */
 	const char *folder;	/* the catalog's; borrowed */
-	struct blm_catalog_lock *next;	/* all that are open, for fork() */
+	struct blm_catalog_lock *next;	/* all open locks, for fork() */
 };
 
 /*
- * write: makes the lock file where there is none. Where it cannot be opened: no lock on a mount
- * that is read-only, elsewhere an error. The lock stays where it is until it is closed.
+ * write: creates the lock file if there is none. If it cannot be opened: no lock on a read-only
+ * mount, elsewhere an error. The lock must stay at its address until it is closed.
  */
 int blm_catalog_lock_open(struct blm_catalog_lock *ret, const char *folder, bool write);
 void blm_catalog_lock_close(struct blm_catalog_lock *lock);
 
 /*
- * For who calls the above with a mutex held that it takes at fork(): register its handlers after
- * ours.
+ * For a caller that holds a mutex during the calls above and takes it at fork(): register its
+ * handlers after ours.
  */
 void blm_catalog_lock_watch_forks(void);
 

@@ -1,11 +1,10 @@
 /*
- * lmdb_check.c - is a catalog's data.mdb whole? LMDB trusts its file: of a damaged one it can make
- * a crash
+ * lmdb_check.c - is a catalog's data.mdb intact?
  *
- * So its pages are walked before it changes anything: each page is in its place, of its sort and
- * used once, nodes fill their page, keys ascend, leaves are all as deep as the tree, the sums are
- * those that it says, and no page of a tree is said to be free. What LMDB then follows leads
- * somewhere.
+ * LMDB trusts its file, so a damaged one can make it crash. So its pages are walked before LMDB
+ * changes anything: each page is in its place, has the right type and is used once; nodes fill
+ * their page; keys ascend; all leaves have the depth of the tree; the sums match; and no page of a
+ * tree is listed as free. Every reference that LMDB then follows is valid.
  */
 #include "catalog/env.h"
 
@@ -132,7 +131,7 @@ static int walk_table(struct walk *w, struct tree *t, const char *wrong)
 	return code;
 }
 
-/* ---- What the trees hold ---- */
+/* ---- The contents of the trees ---- */
 
 static int value_of_filters(struct walk *w, const struct tree *t, const struct blm_node *node)
 {
@@ -156,8 +155,8 @@ static int value_of_main(struct walk *w, const struct tree *t, const struct blm_
 }
 
 /*
- * A transaction's free pages: how many, then their numbers, descending. In room that was kept for
- * more there can be none.
+ * The free pages of a transaction: their number, then the page numbers in descending order. The
+ * rest of a longer allocation has none.
  */
 static int value_of_free(struct walk *w, const struct tree *t, const struct blm_node *node)
 {

@@ -72,8 +72,8 @@ static int choose_meta(struct blm_snapshot *p)
 }
 
 /*
- * A transaction writes its pages before its meta page, so a size that is asked for after the meta
- * page was read takes them in, however the file grows meanwhile.
+ * A transaction writes its pages before its meta page, so a size that is read after the meta page
+ * includes them, even if the file grows at the same time.
  */
 static int measure(struct blm_snapshot *p)
 {

@@ -1,19 +1,19 @@
 /*
- * lmdb_snapshot.h - LMDB's file, read without LMDB: a snapshot of data.mdb, page by page, with
- * every number distrusted
+ * lmdb_snapshot.h - a snapshot of LMDB's data.mdb, read page by page without LMDB and without trust
+ * in any number
  *
  * The format is that of LMDB 0.9, data version 1, on a machine of 64 bits; see "Internal Database
  * Structures" in its mdb.c. A page is copied first and then checked, so a page that is damaged, or
  * that another process overwrites during the copy, is an error and never a crash.
  *
- * A snapshot is what one of the two meta pages leads to. It needs no lock:
- *  1. Transaction N writes its meta page into slot N % 2, so it takes the slot of N - 2.
- *  2. Without LMDB's table of readers, transaction N reuses pages that N - 2 or earlier freed
- *     (mdb_find_oldest() is N - 1). They are in no snapshot from N - 2 on.
- *  3. So the pages of snapshot N are first overwritten by transaction N + 3, which begins after
- *     N + 2 took the slot of N.
- *  4. The pages that were read are therefore of one snapshot, if the slot has the same bytes after
- *     the last read as before the first.
+ * A snapshot is the tree of one of the two meta pages. It needs no lock:
+ *   1. Transaction N writes its meta page into slot N % 2, so it overwrites the slot of N - 2.
+ *   2. Without LMDB's table of readers, transaction N reuses pages that N - 2 or earlier freed
+ *      (mdb_find_oldest() is N - 1). These pages are in no snapshot from N - 2 on.
+ *   3. So the pages of snapshot N are first overwritten by transaction N + 3, which begins after N
+ *      + 2 has overwritten the slot of N.
+ *   4. Therefore all pages that were read belong to one snapshot, if the slot has the same bytes
+ *      after the last read as before the first.
  */
 #ifndef BLM_CATALOG_SNAPSHOT_H
 #define BLM_CATALOG_SNAPSHOT_H
@@ -76,8 +76,8 @@ struct blm_snapshot {
 		unsigned at;
 	} level[2 * BLM_TREE_DEPTH];
 	uint16_t *sizes;		/* of the nodes of a page that is checked */
-	uint8_t *value;			/* the last one that has pages of its own */
-	const char *wrong;		/* the damage, and in which page */
+	uint8_t *value;			/* the last value that has pages of its own */
+	const char *wrong;		/* the damage, and its page */
 	uint64_t where;
 };
 
@@ -87,7 +87,7 @@ struct blm_snapshot {
  */
 int blm_snapshot_begin(struct blm_snapshot *ret, int fd);
 void blm_snapshot_end(struct blm_snapshot *p);
-bool blm_snapshot_hold(const struct blm_snapshot *p);	/* was all that was read of one snapshot? */
+bool blm_snapshot_hold(const struct blm_snapshot *p);	/* did all reads see one snapshot? */
 
 int blm_snapshot_damaged(struct blm_snapshot *p, uint64_t page, const char *wrong);
 
@@ -126,7 +126,7 @@ struct blm_found {
 };
 int blm_snapshot_table(struct blm_snapshot *p, const char *name, struct blm_table *ret);
 /*
- * The entry of that key; the first at it or behind it; and the one behind that. MDB_NOTFOUND where
+ * The entry of that key; the first entry at or after it; and the entry after that. MDB_NOTFOUND if
  * there is none.
  */
 int blm_snapshot_get(struct blm_snapshot *p, const struct blm_table *table, const void *key,

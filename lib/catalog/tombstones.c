@@ -1,11 +1,11 @@
 /*
- * tombstones.c - what the catalog says of a uuid: that a record means it, or that it took it out
+ * tombstones.c - is a uuid in the catalog, or was it removed?
  *
- * The transaction that takes a filter out of the catalog, to replace or to drop it, notes its uuid
- * in a table of its own. So of a file that no record means the catalog tells for certain whether
- * that step was taken; one that is older, or lost a record, does not say so. Its list of false
- * positives goes with it. Once the file is deleted, and that is on the disk, the uuid is of no more
- * use, and goes with others.
+ * The transaction that removes a filter, to replace or to drop it, notes its uuid in a table of its
+ * own. So for a file without a record the catalog says for certain whether that step was taken; an
+ * older catalog, or one that lost a record, has no such note. The filter's allowlist is removed
+ * with it. Once the file is deleted, and the deletion is on the disk, the note is not needed any
+ * more, and is deleted with others.
  */
 #include "catalog/env.h"
 #include "catalog/record.h"

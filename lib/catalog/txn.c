@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * Another environment in the place of the one that is open, under the lock. Where it does not open
- * there is none until the next transaction: the old one may have lost its map.
+ * Replaces the open environment by another one, under the lock. If that does not open there is none
+ * until the next transaction: the old one may have lost its map.
  */
 static int open_anew(struct blm_catalog *c)
 {
@@ -21,8 +21,8 @@ static int open_anew(struct blm_catalog *c)
 }
 
 /*
- * Its map gets another size; 0: what the file says. If the system has no room for that, LMDB is
- * left without any.
+ * Gives the map another size; 0: the size of the file. If the system has no addresses for that,
+ * LMDB has no map.
  */
 static int resize_map(struct blm_catalog *c, size_t bytes)
 {
@@ -69,7 +69,7 @@ static struct blm_walked walked_of(const struct stat *st, const struct blm_snaps
 
 /*
  * LMDB trusts its file, so all of it is walked before LMDB reads it, unless it is as our own last
- * commit left it. ret: what it is now.
+ * commit left it. ret: the current state.
  */
 static int walk_changed(struct blm_catalog *c, struct blm_walked *ret)
 {
@@ -161,8 +161,8 @@ static int lock(struct blm_catalog *c, bool write)
 
 /*
  * A snapshot lasts for two commits (lmdb_snapshot.h), which is long for a look-up. A long listing
- * may never get one while a fast writer is at work: then it keeps writers out. Where nothing is
- * committed, as by one that is stopped, every first try is good.
+ * may never finish while a fast writer is at work: then it excludes writers. Without commits, for
+ * example beside a stopped writer, every first try succeeds.
  */
 int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context,
 		     const char *doing)
@@ -198,8 +198,8 @@ int blm_catalog_verify(struct blm_catalog *c)
 /* ---- Transactions ---- */
 
 /*
- * An environment of the data.mdb that is there: a repair puts a new one in the place of the old
- * one. One that is shorter or older than it was is another one that was copied over it.
+ * An environment for the current data.mdb: a repair replaces the file. A file that is shorter or
+ * older than before was copied over the old one.
  */
 static int follow(struct blm_catalog *c)
 {
@@ -245,9 +245,9 @@ struct use {
 };
 
 /*
- * LMDB writes new pages also to take an entry away, so on a full disk nothing could be dropped.
- * Behind the end of the file, which does not move, room is kept for them, as far as the file system
- * does that.
+ * LMDB writes new pages even to remove an entry, so on a full disk no filter could be dropped. So
+ * space for such pages is allocated after the end of the file, without moving the end, if the file
+ * system supports that.
  */
 static void keep_reserve(struct blm_catalog *c)
 {

@@ -60,8 +60,8 @@ static bool name_by_secret(int folder, const char *file, struct own *ret)
 }
 
 /*
- * Can a name lead to this filter? None leads to an old copy of a dropped or replaced filter. The
- * copy stays where the user put it, because a repair would delete it under its own name.
+ * Can a name belong to this filter? None belongs to an old copy of a dropped or replaced filter.
+ * The copy stays where the user put it, because a repair would delete it under its own name.
  */
 static int can_be_named(const struct repair *r, const struct own *own)
 {

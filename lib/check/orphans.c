@@ -47,7 +47,7 @@ static void let_finish(int fd, enum blm_lock_of what, int most_ms)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* ---- Names for files that have none, or one that is taken ---- */
+/* ---- Names for files that have none, or one that is in use ---- */
 
 /* A record that is damaged has the name too, until it is taken out. */
 static int taken(const struct repair *r, const char *name)
@@ -149,10 +149,7 @@ static bool was_never_told_of(const struct repair *r, const struct blm_view *vie
 	return r->store && !r->doubt && (state_now(view) == BLM_UNNAMED || holds_nothing(view));
 }
 
-/*
- * Without a catalog: a name that is not the one that the file says, as the catalog to come will
- * have it.
- */
+/* Without a catalog: a name other than the one in the file, as the rebuilt catalog will have it. */
 static int say_name(struct blm_view *view, const struct blm_new_entry *new)
 {
 	int err;
@@ -238,8 +235,9 @@ static int stray(struct repair *r, const char *path, struct blm_view *view)
 
 /*
  * Without a catalog, and no process can change one at this moment. A process that made, replaced or
- * dropped a filter in the old one may be about to say so in the file. One that waits to do it does
- * it in the new one, where a new file's name must be free, and an old one's there.
+ * dropped a filter in the old catalog may be about to record that in the file. A process that waits
+ * for its turn uses the new catalog, where a new file's name must be free, and an old file's name
+ * must exist.
  */
 static int orphan(struct repair *r, const char *path, struct blm_view *view)
 {
@@ -254,10 +252,10 @@ static int orphan(struct repair *r, const char *path, struct blm_view *view)
 /* ---- Files ---- */
 
 /*
- * Asked about files that are not being made, replaced or dropped at this moment, and after that was
- * looked at: a maker enters the file into the catalog before it gives its lock back. The name
- * record is a short cut; a rename cut short leaves another name in it. Where the catalog cannot be
- * asked the answer is not known, and the file must stay as it is.
+ * For files that are not being made, replaced or dropped at this moment, which was checked: a maker
+ * enters the file into the catalog before it releases its lock. The name record is a short cut; an
+ * interrupted rename leaves another name in it. If the catalog cannot be read the answer is
+ * unknown, and the file must stay as it is.
  */
 static int known(struct repair *r, const struct blm_view *view)
 {

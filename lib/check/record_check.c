@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * What a record means: 0 and a descriptor of its file; -EUCLEAN: it is damaged; -ENOENT: there is
- * no such file, or no record any more.
+ * The file of a record: 0 and a descriptor; -EUCLEAN: the file is damaged; -ENOENT: there is no
+ * such file, or the record is gone.
  */
 static int file_of(const struct repair *r, const char *name, struct blm_entry *ret_entry,
 		   int *ret_fd)
@@ -44,9 +44,9 @@ static int mend_entry(struct blm_entry *entry, void *context)
 }
 
 /*
- * A record that does not lead to its filter. The file wins over one that says something else. One
- * that is damaged, or whose file is not there, or is another filter's, makes the catalog one that
- * is not whole, and waits for its end.
+ * A record that does not match its filter. The file wins over a record with other contents. A
+ * record that is damaged, or whose file is absent or belongs to another filter, makes the catalog
+ * incomplete, and is handled at the end.
  */
 static int mend_record(struct repair *r, const char *name, const char *reason)
 {
@@ -113,8 +113,8 @@ int blm_repair_take_out(void *context, const struct blm_info *info, int unused)
 }
 
 /*
- * A state in which a process died means nothing while the catalog knows the file. It is cleared in
- * case that the catalog is lost one day.
+ * A state in which a process died has no meaning while the catalog knows the file. It is cleared in
+ * case the catalog is lost one day.
  */
 static void settle_state(struct repair *r, const char *name)
 {
@@ -138,7 +138,7 @@ static void settle_state(struct repair *r, const char *name)
 	blm_view_free(view);
 }
 
-/* What the file has, if that is less than what the catalog has still. The labels stay. */
+/* The file's contents, if the catalog has more. The labels stay. */
 static int follow_file(struct blm_entry *entry, void *context)
 {
 	const struct blm_entry *by = context;
@@ -170,7 +170,7 @@ static int check_age(struct repair *r, const struct blm_filter *f, const char *n
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Whose it is, and who needs it, only its owner knows: so no repair takes it away. */
+/* Only its owner knows whether it is needed, so no repair deletes it. */
 static void check_mode(const struct repair *r, const struct blm_info *info)
 {
 	unsigned mode;

@@ -86,7 +86,10 @@ static int with_catalog(struct repair *r, bool *ret_lost)
 	return err;
 }
 
-/* Made by another user, root say, it must be theirs who had the old one, or whose folder it is. */
+/*
+ * A catalog made by another user, for example root, must belong to the old catalog's owner, or to
+ * the owner of the folder.
+ */
 static void give_to(int folder, const char *file, const struct stat *owner, unsigned mode)
 {
 	int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -121,7 +124,7 @@ static int make_anew(const char *catalog, const struct repair *r)
 	return err;
 }
 
-/* Everybody else waits, or gives up, while the catalog is made anew. */
+/* All other processes wait, or give up, while the catalog is rebuilt. */
 static int without_catalog(struct repair *r, const char *reason)
 {
 	struct blm_catalog_lock lock = { .fd = -1, .queue = -1 };
@@ -161,7 +164,7 @@ static int without_catalog(struct repair *r, const char *reason)
 	return err;
 }
 
-/* What blm_verify_view() goes over; 0: not known. */
+/* The bytes that blm_verify_view() reads; 0: not known. */
 static uint64_t bytes_of_files(const char *dir)
 {
 	uint64_t bytes = 0;
@@ -216,7 +219,7 @@ static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_f
 	return err;
 }
 
-/* What a repair says is repaired must be: it looks again, and what it finds then is left. */
+/* A repair must be complete: the check runs again and reports what is left. */
 static int repair_all(const char *dir, unsigned flags, struct blm_findings *to)
 {
 	int lock, err = lock_repairs(dir, &lock);

@@ -1,6 +1,6 @@
 /*
- * store_check.h - what the files share that check a store: store_check.c, record_check.c,
- * name_check.c, misplaced.c, claims.c, and orphans.c, which looks at its files
+ * store_check.h - shared by the files that check a store: store_check.c, record_check.c,
+ * name_check.c, misplaced.c, claims.c, and orphans.c, which checks its files
  */
 #ifndef BLM_STORE_CHECK_H
 #define BLM_STORE_CHECK_H
@@ -11,7 +11,7 @@
 struct repair {
 	const char *dir;
 	bool repair;
-	bool shallow;			/* nothing of what is in the filters' data */
+	bool shallow;			/* without the data of the filters */
 	bool anyone;			/* that every user may change a filter is meant */
 	struct blm_findings *to;
 	struct blm_store *store;	/* NULL: the catalog is lost */
@@ -20,14 +20,17 @@ struct repair {
 	int filters;
 	struct blm_new_entry *entries;	/* of the new catalog */
 	size_t count;
-	struct blm_named {		/* what a name leads to that does not open */
+	struct blm_named {		/* names whose file does not open */
 		uint8_t uuid[16];
 		char name[BLM_FORMAT_NAME + 1];
 	} *broken;
 	size_t broken_count;
 };
 
-/* record_check.c: a record of the catalog, which blm_store_list() gives it, and what it means. */
+/*
+ * record_check.c: checks a record of the catalog, which blm_store_list() passes to it, against its
+ * file.
+ */
 int blm_repair_record(void *context, const struct blm_info *info, int err);
 /* The last look at the records of a catalog that is not whole. */
 int blm_repair_take_out(void *context, const struct blm_info *info, int unused);
@@ -38,8 +41,8 @@ int blm_repair_take_out(void *context, const struct blm_info *info, int unused);
 int blm_repair_name(struct repair *r, const struct blm_filter *f, const struct blm_info *info);
 
 /*
- * misplaced.c: where a repair is wanted, give files that are under another name the one that their
- * header says, if it is free or another's; and so the secrets in keys/, unless the catalog is lost.
+ * misplaced.c: for a repair: gives files under another name the name in their header, if that is
+ * free or also wrong; and the same for the secrets in keys/, unless the catalog is lost.
  */
 int blm_repair_places(struct repair *r);
 /*

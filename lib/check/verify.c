@@ -100,8 +100,8 @@ static bool is_impossible(uint64_t epoch)
 }
 
 /*
- * An epoch below that of the last sync, or below `written`, is what a copy made while others synced
- * can have; writers mend it.
+ * An epoch below that of the last sync, or below `written`, is possible in a copy made during
+ * syncs; writers mend it.
  */
 static void verify_words(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
@@ -193,8 +193,8 @@ static int tell_image(void *context, const struct blm_damage *d)
 }
 
 /*
- * What the false-positive rate comes to with blocks full of ones; no finding, for it is no damage
- * any more.
+ * The false-positive rate with blocks full of ones; not a finding, because it is no damage any
+ * more.
  */
 static int tell_rate(const struct blocks *b)
 {
@@ -335,9 +335,7 @@ static bool is_left(int folder, const char *left)
 	return faccessat(folder, left, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/*
- * A replacer makes that file under the lock, so the holder of the lock knows that there is none.
- */
+/* A replacer makes that file under the lock, so there is none while this thread holds the lock. */
 static bool remove_left(struct blm_view *view, int folder, const char *left)
 {
 	bool removed = false;

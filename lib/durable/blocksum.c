@@ -67,9 +67,9 @@ static bool take(struct blm_seen *seen, const struct blm_seen_block *block)
 }
 
 /*
- * The next block from `from` on that is marked; the number of blocks if none is. Most are not:
- * eight at a time. Adders mark meanwhile, by relaxed stores of a byte, so it is loaded relaxed,
- * too: a mark is seen or not, and one that is not is there for the next sync. The marks begin at a
+ * The next marked block from `from` on; the number of blocks if there is none. Most are not marked,
+ * so eight are checked at a time. Adders mark at the same time, by relaxed stores of a byte, so the
+ * load is relaxed, too: a mark that is missed here stays for the next sync. The marks begin at a
  * multiple of 8.
  */
 static uint64_t next_marked(const uint8_t *marks, uint64_t from, uint64_t blocks)
@@ -259,7 +259,7 @@ int blm_blocksum_new(struct blm_view *view)
 	if (!sealed && !kind_only_sets(view->root.kind))
 		return 0;
 	BLM_PHASE("adding checksums", blm_scan_bytes(view));
-	view->holes &= !sealed;		/* those of a sealed file are recorded too */
+	view->holes &= !sealed;		/* the holes of a sealed file are recorded too */
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		r = blm_scan(&(struct blm_scan){ .views = (const struct blm_view *const *)&view,
 						 .count = 1, .part = i, .most = BLM_PIECE,
@@ -317,8 +317,8 @@ int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *contex
 }
 
 /*
- * Is a block what its record says, or newer? A block that others may change is copied first, as
- * above. More ones than the record has need no look at the hash.
+ * Does a block match its record, or is it newer? A block that others may change is copied first, as
+ * above. With more ones than in the record the hash need not be checked.
  */
 static int is_intact(const struct blm_view *view, unsigned i, uint64_t block,
 		     const struct blm_block_record *r)
@@ -334,7 +334,7 @@ static int is_intact(const struct blm_view *view, unsigned i, uint64_t block,
 		return (uint32_t)XXH3_64bits(bytes, count) == le32toh(r->hash);
 	if (part->simd->count_ones(bytes, count) > le32toh(r->ones))
 		return 1;
-	copy = malloc(BLM_BLOCK);	/* others may add to it meanwhile */
+	copy = malloc(BLM_BLOCK);	/* others may add to it at the same time */
 	if (!copy)
 		return blm_fail(-ENOMEM, "out of memory");
 	look_at(part, block, copy, &hash, &ones);

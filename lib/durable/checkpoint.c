@@ -126,8 +126,8 @@ static int bring_block_home(const struct blm_view *view, const struct blm_checkp
 }
 
 /*
- * What the guard put in the place of a page that could not be had (file/sigbus.c) is no page of the
- * file, and no flush tells.
+ * A page that the guard put in the place of an unreadable page (file/sigbus.c) is no page of the
+ * file, and no flush reports that.
  */
 static int flush_image(struct blm_view *view, const struct blm_checkpoint *s, const char *display)
 {
@@ -213,7 +213,7 @@ int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *displ
 		if (s.part->marks[b])
 			r = take_block(view, &s, b, epoch, display);
 	if (r == 0)
-		/* the bytes that were copied are not those of the file */
+		/* the copied bytes are not those of the file */
 		r = blm_check_sigbus(view, display);
 	if (r < 0)
 		blm_checkpoint_again(view, epoch);

@@ -11,20 +11,20 @@
 int blm_checkpoint_new(struct blm_view *view);
 
 /*
- * sync.c, with BLM_LOCK_SYNC: take() notes what changed, in the journal, which is empty; the caller
- * holds BLM_LOCK_WRITE, too. When the sync record of that epoch is on the disk, finish() brings it
- * into the image. If that does not come to pass, again() has it noted the next time.
- * finish_killed() goes before all that: of a sync that was killed the record may be in memory only,
- * or be taken back there only, so it is written back before journal and image change. Fail with
- * words.
+ * sync.c, with BLM_LOCK_SYNC: take() writes the changed blocks to the journal, which is empty; the
+ * caller holds BLM_LOCK_WRITE, too. When the sync record of that epoch is on the disk, finish()
+ * copies the journal to the image. If the sync fails, again() makes the next sync write these
+ * blocks again. finish_killed() comes before all that: the record of a killed sync may be in memory
+ * only, or undone in memory only, so it is written back before journal and image change. They fail
+ * with a message.
  */
 int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *display);
 int blm_checkpoint_finish(struct blm_view *view, const char *display);
 int blm_checkpoint_finish_killed(struct blm_view *view, const char *display);
 void blm_checkpoint_again(struct blm_view *view, uint64_t epoch);
 /*
- * copies.c: before all of these, where this is a copy, have all of its image made anew, in an epoch
- * after all that it is of; after them the image is this file's own.
+ * copies.c: before all of these, if this is a copy: makes the next sync write the complete image,
+ * in an epoch after all epochs in the file; afterwards the image belongs to this file.
  */
 int blm_checkpoint_mend_copy(struct blm_view *view, const char *display);
 /* flush: not of a new file, which is flushed later */
@@ -51,8 +51,8 @@ static inline bool blm_checkpoint_is_needed(const struct blm_view *view)
 }
 
 /*
- * Then: the data as of the last sync, for everyone; the caller holds all locks. Or only in this
- * view, which cannot write. Fail with words.
+ * Then: shows the data as of the last sync, to every process; the caller holds all locks. Or only
+ * in this view, which cannot write. They fail with a message.
  */
 int blm_checkpoint_restore(struct blm_view *view, const char *display);
 int blm_checkpoint_show(struct blm_view *view, const char *display);

@@ -31,8 +31,8 @@ uint32_t blm_checkpoint_hash(const struct blm_checkpoint *s, const uint8_t *bloc
 }
 
 /*
- * The seeds of the checks are those of parts that no file has. A home is not checked: it changes
- * alone, while the journal is needed.
+ * The seeds of the checks are numbers of parts that no file has. A home is not checked: it changes
+ * without the rest, while the journal is needed.
  */
 static uint32_t check_of(const struct blm_checkpoint *s, int which, uint64_t block,
 			 const struct blm_block_record *r)

@@ -40,10 +40,10 @@ static inline bool is_later(uint32_t a, uint32_t b)
 
 /* ---- checkpoint_blocks.c ---- */
 
-/* What a record says of the block with this number, wherever the block is stored. */
+/* The contents of a record for the block with this number, wherever the block is stored. */
 uint32_t blm_checkpoint_hash(const struct blm_checkpoint *s, const uint8_t *block, uint64_t number);
 
-/* The record of a block; false where its own check says that it is none. */
+/* The record of a block; false if its own check is wrong. */
 bool blm_checkpoint_record(const struct blm_checkpoint *s, int which, uint64_t block,
 			   struct blm_block_record *ret);
 
@@ -71,7 +71,7 @@ bool blm_in_journal(const struct blm_checkpoint *s, uint64_t block);
 /* Zeros, in the data and in the image, and no record. */
 bool blm_was_never_used(const struct blm_checkpoint *s, uint64_t block);
 
-/* Where the block is as of the last sync; NULL: damaged. */
+/* The block as of the last sync; NULL: damaged. */
 const uint8_t *blm_synced_block(const struct blm_checkpoint *s, uint64_t block);
 
 /* ---- copies.c ---- */
@@ -80,9 +80,9 @@ const uint8_t *blm_synced_block(const struct blm_checkpoint *s, uint64_t block);
 bool blm_is_copy(const struct blm_view *view);
 
 /*
- * Does a copy say that nothing was changed after its last sync, and have data that are not as its
- * image? Then who copied it had the header before something was changed, and data of after that:
- * all that was added before he began is in the image.
+ * Is the sync record of a copy clean, although its data differ from its image? Then the header was
+ * copied before a change, and the data after it: all keys that were added before the copy began are
+ * in the image.
  */
 bool blm_copy_was_changed(const struct blm_view *view);
 
@@ -93,8 +93,8 @@ bool blm_copy_was_changed(const struct blm_view *view);
 bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block);
 
 /*
- * Is this a copy whose image and journal are of no one moment? Else they are as of s->epoch, which
- * this sets right where the sync record is damaged, but for what is damaged otherwise.
+ * Is this a copy whose image and journal are of several moments? Otherwise they are as of s->epoch,
+ * which this function corrects if the sync record is damaged, apart from other damage.
  */
 bool blm_look_for_copy(const struct blm_view *view, struct blm_checkpoint *s);
 
@@ -102,8 +102,8 @@ bool blm_look_for_copy(const struct blm_view *view, struct blm_checkpoint *s);
 void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s);
 
 /*
- * Such a copy goes on with the data that were copied: no image is to be looked for before a sync
- * has made one, and nothing is removed.
+ * Such a copy continues with the copied data: no image is used before a sync has made one, and no
+ * key is removed.
  */
 void blm_say_torn(struct blm_view *view);
 

@@ -1,6 +1,6 @@
 /*
- * dirty.h - what a file says of changes and write-backs that are not, or may not be, on the disk
- * (layout.h has the words)
+ * dirty.h - the words of a file about changes and write-backs that may not be on the disk (layout.h
+ * has the words)
  */
 #ifndef BLM_DIRTY_H
 #define BLM_DIRTY_H
@@ -41,10 +41,11 @@ static inline bool blm_failed_to_announce(const struct blm_live *live)
 }
 
 /*
- * May the system hold a page for clean that it did not write? The first asks the words of flushes
- * under BLM_LOCK_SYNC, those of syncs among them, the second that of flushes that announce an
- * epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: a caller that only
- * wants to know asks whether another process has that lock. synced_epoch: of the last sync record.
+ * May the system call a page clean that it did not write? The first function reads the words of
+ * flushes under BLM_LOCK_SYNC, including those of syncs; the second one the word of flushes that
+ * announce an epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: a caller
+ * that only reports asks whether another process has that lock. synced_epoch: of the last sync
+ * record.
  */
 static inline bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
 {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 /*
- * The system holds a page that it failed to write for clean, and would not write it again. A store
- * of what is there makes it dirty: by compare-and-swap, so that no writer's change is lost (an OR
- * with nothing is what compilers make a mere load of).
+ * The system calls a page clean that it failed to write, and would not write it again. A store of
+ * its contents makes it dirty: by compare-and-swap, so that no writer's change is lost (compilers
+ * turn an OR with 0 into a mere load).
  */
 static void touch(void *at)
 {
@@ -61,10 +61,11 @@ int blm_write_back(void *from, uint64_t bytes)
 }
 
 /*
- * The system reports a failure once for each open file, which threads and forked processes share;
- * their maps are the same. So a writer that announced an epoch meanwhile may have got the report in
- * our place. That writer is done, or dead, when we have its lock. If it got the report, or if that
- * is not known, all of the range is written again. The caller has noted that the pages are suspect.
+ * The system reports a failure once for each open file description, which threads and forked
+ * processes share; they also share its maps. So a writer that announced an epoch at the same time
+ * may have got our report. That writer is done, or dead, when we have its lock. If it got the
+ * report, or if that is unknown, the complete range is written again. The caller has recorded that
+ * the pages are suspect.
  */
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 {

@@ -11,14 +11,17 @@
  */
 int blm_flush(struct blm_view *view, void *from, uint64_t bytes);
 /*
- * ... of a part of the map, for a sync: other writers may announce an epoch meanwhile, and get the
- * report of a failure in our place.
+ * ... of a part of the map, for a sync: other writers may announce an epoch at the same time and
+ * get our report of a failure.
  */
 int blm_flush_among_others(struct blm_view *view, void *from, uint64_t bytes);
 /* ... where the caller itself sees to it that a failure is noted. */
 int blm_write_back(void *from, uint64_t bytes);
 
-/* ... for who syncs, and notes a failure itself: with those that announce an epoch meanwhile. */
+/*
+ * ... for a caller that syncs and records a failure itself: also sees the failures of writers that
+ * announce an epoch at the same time.
+ */
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes);
 
 /*

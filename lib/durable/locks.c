@@ -1,4 +1,6 @@
-/* locks.c - the locks of those who write, and who write back */
+/*
+ * locks.c - the locks of processes that write, and that write back
+ */
 #include "durable/locks.h"
 #include "file/writer_word.h"
 

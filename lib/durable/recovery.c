@@ -59,7 +59,7 @@ static int cannot_read(const char *display)
 			"be read, or found the disk full", display);
 }
 
-/* Image and journal stay as they are: the next sync ends what one that was killed began. */
+/* Image and journal stay as they are: the next sync completes a killed one. */
 static int take_back(struct blm_view *view, const struct blm_checkpoint *s, const char *display)
 {
 	for (uint64_t b = 0; b < s->count; b++) {
@@ -156,8 +156,8 @@ static int show_blocks(const struct blm_view *view, const struct blm_checkpoint 
 }
 
 /*
- * The image in the place of the data, and over it what the journal has. The kind's own words are of
- * later data. -EAGAIN: it is not needed now.
+ * Shows the image instead of the data, updated by the journal. The kind's own words belong to later
+ * data. -EAGAIN: it is not needed any more.
  */
 int blm_checkpoint_show(struct blm_view *view, const char *display)
 {
@@ -169,7 +169,7 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 	if (!has_checkpoint(view))
 		return no_image(display);
 	s = blm_checkpoint_of(view);
-	/* or a writer did meanwhile what the caller looks for */
+	/* or a writer has already done it */
 	if (blm_look_for_copy(view, &s)) {
 		if (blm_sigbus_hit(view->image.map))
 			return cannot_read(display);

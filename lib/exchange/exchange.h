@@ -24,8 +24,8 @@ int blm_resolve_family(struct blm_view *view, const struct blm_outline *outline,
 		      const struct blm_exchange *how, const char *display);
 
 /*
- * What the caller gave, as sized.h says; NULL is all defaults. Return: 0; -EINVAL or -E2BIG, with
- * words.
+ * The caller's struct, as in sized.h; NULL means all defaults. Return: 0; -EINVAL or -E2BIG, with a
+ * message.
  */
 int blm_exchange_take(struct blm_exchange *ret, const struct blm_exchange *given);
 

@@ -1,8 +1,8 @@
 /*
- * export.c - filters as other programs write them, and as text: in a stream
+ * export.c - filters as other programs write them, and as text: as a stream
  *
- * A filter that was imported gets the beginning back that its file had, so that it goes out as the
- * bytes that came in.
+ * An imported filter gets the beginning of its file back, so that the exported bytes are the
+ * imported ones.
  */
 #include "view/scan.h"
 #include "exchange/exchange.h"
@@ -57,7 +57,7 @@ static void set_outline(struct exporting *out)
 	out->outline->counted = true;
 }
 
-/* Could the family have made the file, by what the file says? */
+/* Could the family have made the file, by the file's numbers? */
 static bool is_possible(const struct blm_outline *file, const struct blm_family *family)
 {
 	bool possible = !file->candidates;
@@ -70,8 +70,7 @@ static bool is_possible(const struct blm_outline *file, const struct blm_family 
 }
 
 /*
- * The beginning that the filter came with, if it came with one of this format, and that says still
- * what the filter is.
+ * The stored beginning of the filter's file, if it has this format and still describes the filter.
  */
 static bool take_origin(struct exporting *out)
 {
@@ -175,7 +174,7 @@ static int lay_out(struct exporting *out)
 							   out->f->place.display);
 }
 
-/* What the user had behind the bits. */
+/* The user's bytes after the bits. */
 static size_t rest_bytes(const struct exporting *out)
 {
 	const struct blm_constant *c = &out->view->constant;
@@ -203,7 +202,7 @@ static int give_zeros(struct exporting *out, uint64_t to)
 	return r;
 }
 
-/* Damage would go out as what a new filter is, with records that agree. */
+/* An exported file has new records that would agree with the damage. */
 static int give_intact(struct exporting *out, unsigned i, uint64_t at, size_t bytes)
 {
 	int r = blm_blocksum_intact(out->data, i, at, bytes, out->f->place.display);

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SNIFF = 64 };		/* bytes of what is in gzip: enough to tell every format */
+enum { SNIFF = 64 };		/* bytes of unpacked gzip: enough to recognise every format */
 
-/* ---- What is it? ---- */
+/* ---- Recognising a format ---- */
 
 static bool is_it(bool (*begins)(const uint8_t *bytes, size_t count), const uint8_t *bytes,
 		  size_t count)
@@ -72,7 +72,7 @@ static bool holds_all(const struct blm_view *view, const struct blm_family *fami
 	return true;
 }
 
-/* NAME (who), with commas. */
+/* NAME (PROGRAM), with commas. */
 static const char *list(const struct blm_candidate *candidates, unsigned count, char *buffer,
 			size_t bytes)
 {
@@ -85,7 +85,7 @@ static const char *list(const struct blm_candidate *candidates, unsigned count, 
 	return buffer;
 }
 
-/* The one that the caller names: any of the format's, whatever the numbers say. */
+/* The family that the caller names: any of the format's, whatever the numbers say. */
 static int named(const struct blm_format *format, const char *name, struct blm_outline *o,
 		 const char *display)
 {
@@ -110,7 +110,7 @@ static bool has(const struct blm_view *view, const struct blm_key *key)
 	return view->root.kind->contains(&view->root, &hashed);
 }
 
-/* Nothing is left open: what the caller says of the file anyway must be true of it. */
+/* Nothing is left open: the caller's parameters must agree with the file. */
 static int agree(const struct blm_view *view, const struct blm_exchange *how, const char *display)
 {
 	const struct blm_family *family = how->hash ? blm_family_by_name(how->hash) : NULL;
@@ -229,9 +229,8 @@ void blm_clear_padding(const struct blm_part *part)
 }
 
 /*
- * Some files go on behind their bits, or have set some that are none. Such a file's last page is
- * mapped as a copy without those; what another program adds to the file from then on is not seen in
- * that one page.
+ * Some files have bytes after their bits, or ones in padding. The last page of such a file is
+ * mapped as a copy without those; later additions of another program are not seen in that page.
  */
 static int hide_padding(struct blm_view *view, const char *display)
 {

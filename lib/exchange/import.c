@@ -19,7 +19,7 @@
 
 struct importing {
 	struct blm_import_source from;
-	struct blm_outline *outline;	/* what it says of itself */
+	struct blm_outline *outline;	/* its outline */
 	const char *made;		/* the filter made of it: for messages */
 	uint8_t *whole;			/* the complete file, for a format that needs it */
 	struct blm_pages pages;		/* of data */

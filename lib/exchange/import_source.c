@@ -1,8 +1,10 @@
-/* import_source.c - what is imported, as it comes in */
+/*
+ * import_source.c - the input of an import
+ */
 #include "exchange/import_source.h"
 #include "base/phase.h"
 
-enum { SNIFF = 64 };	/* enough to tell every format */
+enum { SNIFF = 64 };	/* enough to recognise every format */
 /* where neither the caller nor the size of a file says how much there may be */
 #define MOST_UNTOLD (UINT64_C(1) << 30)
 
@@ -44,8 +46,8 @@ static bool looks_like_text(const uint8_t *bytes, size_t count)
 }
 
 /*
- * Files that begin so are no filters, but often kept with them. Return: what it is, and what to do;
- * NULL: not known.
+ * Files with these beginnings are no filters, but are often stored near filters. Return: the type
+ * of the file, and what to do; NULL: not known.
  */
 static const char *something_else(const uint8_t *bytes, size_t count)
 {
@@ -81,7 +83,10 @@ static int no_format(const struct blm_import_source *in, const uint8_t *bytes, s
 						   in->layers ? "in gzip: " : "", words) : err;
 }
 
-/* A file in gzip is what is in it, where that is usual. How much comes is then open. */
+/*
+ * A gzip file counts as its contents, for formats often in gzip. The number of bytes is then
+ * unknown.
+ */
 static int gunzip(struct blm_import_source *in, const uint8_t **bytes, int64_t *n)
 {
 	const struct blm_format *named = in->how->format ? blm_format_by_name(in->how->format)
@@ -113,7 +118,7 @@ static bool is_within(const struct blm_import_source *in, const uint8_t *bytes, 
 	    || (format->within_if_named && in->how->record);
 }
 
-/* A file of another sort, in which there are filters: then that one is the file from here on. */
+/* A file of another type that contains filters: one of these is the input from here on. */
 static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t count)
 {
 	const struct blm_format *format = in->format;
@@ -202,7 +207,7 @@ void blm_import_source_close(struct blm_import_source *in)
 	free(in->head);
 }
 
-/* ---- The head, and what it says ---- */
+/* ---- The beginning, and its outline ---- */
 
 int blm_import_source_head(struct blm_import_source *in)
 {
@@ -282,7 +287,7 @@ int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret)
 	size_t capacity = 0;
 	int64_t n;
 
-	/* base64 is larger than what is in it */
+	/* base64 is larger than its contents */
 	BLM_PHASE("reading", in->how->base64 ? 0 : in->known);
 	do {
 		if (in->at + BLM_INCOMING_BLOCK > capacity) {

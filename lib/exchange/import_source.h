@@ -1,9 +1,9 @@
 /*
- * import_source.h - what is imported, as it comes in: its format found out, unpacked, and taken in
- * order up to its end
+ * import_source.h - the input of an import: its format recognised, unpacked, and read in order up
+ * to its end
  *
- * Out of a file, memory or a caller's function; here nothing is known of what is made of it. Each
- * call: 0 (or a count), or a negative errno with words that begin with `shown`.
+ * From a file, memory or a caller's function; the use of the bytes is unknown here. Each call: 0
+ * (or a count), or a negative errno with a message that begins with `display`.
  */
 #ifndef BLM_INCOMING_H
 #define BLM_INCOMING_H
@@ -17,11 +17,11 @@ enum {
 
 struct blm_import_source {
 	struct blm_reader *from;	/* unpacked */
-	/* the same, where all of it is at hand; else NULL */
+	/* the same, if the complete input is in memory; otherwise NULL */
 	const struct blm_bytes_at *file;
 	/* the rest of it to read, where a format found its filter in the middle of the file */
 	struct blm_piece piece;
-	/* what it is unpacked from, for which that answers */
+	/* the packed source, which `file` belongs to */
 	struct blm_reader *below[BLM_INCOMING_LAYERS];
 	unsigned layers;
 	const struct blm_exchange *how;
@@ -31,11 +31,11 @@ struct blm_import_source {
 	uint8_t *head;
 	size_t head_count;
 	uint64_t most;			/* bytes that may come */
-	uint64_t known;			/* how many do, where that is plain; else 0 */
+	uint64_t known;			/* the number of bytes, if it is obvious; otherwise 0 */
 	/* how many there are by its header, from blm_import_source_expect() on */
 	uint64_t end;
 	uint64_t at;			/* how many were taken */
-	uint8_t *block;			/* room for what is taken */
+	uint8_t *block;			/* buffer for the bytes read */
 };
 
 /*
@@ -61,8 +61,8 @@ int blm_import_source_expect(struct blm_import_source *in, uint64_t end);
 int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *buffer, size_t bytes);
 
 /*
- * All of these bytes. -ENODATA: it ends before; but where a format leaves zeros out at the end,
- * those are taken.
+ * Reads all of these bytes. -ENODATA: the input ends before; but zeros that a format omits at its
+ * end are added.
  */
 int blm_import_source_take(struct blm_import_source *in, uint8_t *buffer, size_t bytes);
 

@@ -1,4 +1,6 @@
-/* open_any.c - a filter opened: one of our own files, or else another program's */
+/*
+ * open_any.c - opens a filter: one of our own files, or another program's
+ */
 #include "exchange/exchange.h"
 #include "handle/exclusive.h"
 

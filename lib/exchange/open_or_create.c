@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* What the filter has, and which fields of the parameters say otherwise: two lists for one line. */
+/* The filter's value, and the fields of the parameters that differ: two lists for one line. */
 struct differences {
 	char has[512], fields[512];
 	int count;
@@ -27,7 +27,7 @@ static void differs(struct differences *d, const char *field, const char *noun, 
 	d->count++;
 }
 
-/* asked: what `given` comes to in a new filter. */
+/* asked: `given` in the terms of a */
 static void compare_number(struct differences *d, const char *field, const char *noun,
 			   uint64_t given, uint64_t asked, uint64_t has)
 {
