@@ -1,4 +1,6 @@
-/* filesystem.c - file systems with manners of their own, told by statfs(2)'s type */
+/*
+ * filesystem.c - file systems with properties of their own, recognised by statfs(2)'s type
+ */
 #include "file/filesystem.h"
 
 #include <fcntl.h>

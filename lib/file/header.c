@@ -131,7 +131,7 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 	return 0;
 }
 
-/* What its only part has behind it. */
+/* The image and journal after its only part. */
 static int check_checkpoint(const struct blm_contents *c, uint64_t file_bytes, const char *path)
 {
 	const struct blm_part_entry *e = &c->part[0];

@@ -9,7 +9,7 @@
 
 #include "file/layout.h"
 
-/* What an image says of itself, copied and checked. */
+/* The numbers in an image, copied and checked. */
 struct blm_contents {
 	struct blm_constant constant;
 	struct blm_part_entry part[BLM_PARTS_MAX];
@@ -43,8 +43,8 @@ uint64_t blm_check_record(const struct blm_record *record, const uint8_t uuid[16
 void blm_template_id(const struct blm_template_fields *fields, uint8_t ret[16]);
 
 /*
- * What the constant pages of all our files have in common, and a random uuid and the time, which
- * one file has.
+ * Sets the fields that the constant pages of all our files share, and a random uuid and the time,
+ * which belong to one file.
  */
 int blm_constant_begin(struct blm_constant *constant, const char *display);
 

@@ -77,8 +77,8 @@ struct blm_template_fields {
 	uint32_t probes;
 	uint32_t cell_bits;
 	uint64_t tweak;
-	uint8_t key_id[8];		/* keyed families; else 0 */
-	uint64_t args[BLM_ARGS];	/* each kind's own; else 0 */
+	uint8_t key_id[8];		/* keyed families; otherwise 0 */
+	uint64_t args[BLM_ARGS];	/* each kind's own; otherwise 0 */
 	uint64_t reserved;
 	uint32_t seed_count;
 	uint32_t reserved2;
@@ -132,7 +132,7 @@ struct blm_part_entry {
 	uint32_t cell_bits;
 	/* the kind of this part: the filter's kind, or a component of a composite kind */
 	uint32_t kind;
-	uint32_t role;			/* composite kinds' own; else 0 */
+	uint32_t role;			/* composite kinds' own; otherwise 0 */
 	uint64_t capacity;
 	uint64_t rate;			/* bits of a double */
 	/*

@@ -46,7 +46,7 @@ static DIR *list_of(const char *path)
 	return list;
 }
 
-/* A writer among several is the one that matters: it gives the lock back by itself. */
+/* The message names a writer if there is one, because it releases the lock by itself. */
 static bool look_at_process(const char *pid, const struct stat *st, uint64_t byte, bool *ret_writer)
 {
 	char path[600];

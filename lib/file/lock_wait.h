@@ -6,7 +6,7 @@
 
 /*
  * Read access to a file is enough for a shared lock on it, so a process that may not change the
- * filter can hold off those that may. A wait for a writer has no limit: a sync of a large filter
+ * filter can delay processes that may. A wait for a writer has no limit: a sync of a large filter
  * takes minutes. A wait for a lock that is only shared has one, in milliseconds. It ends with
  * -EBUSY, and blm_error_message() names the process.
  */
@@ -22,8 +22,8 @@ enum {
 extern int blm_patience_reader, blm_patience_unknown;
 
 /*
- * A pause between two looks at what another thread or process must do first: some 20 microseconds
- * at first, 1 millisecond after a moment, 10 after a second. -EINTR, with words, where the program
+ * A pause between two checks for a step of another thread or process: some 20 microseconds at
+ * first, 1 millisecond after a moment, 10 after a second. -EINTR, with a message, if the program
  * was asked to stop (blm_stop_waiting_if()). Zeros before the first.
  */
 struct blm_pause {

@@ -210,8 +210,8 @@ void blm_image_unmap(struct blm_image *image)
 }
 
 /*
- * All of a file that has become longer. 1: it is mapped; 0: the file is no longer than the map; or
- * a negative errno, with words, and no map.
+ * Maps a file that has grown to its new end. 1: it is mapped; 0: the file is not longer than the
+ * map; or a negative errno, with a message, and no map.
  */
 static int map_longer(struct blm_image *image, const char *path)
 {

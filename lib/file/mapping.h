@@ -25,20 +25,20 @@ struct blm_image {
 };
 
 /*
- * blm_image_map() - map the file behind fd, which then belongs to the image; on failure it is
- * closed. Fails with -EBADMSG for what is no regular file or does not begin like one of ours,
- * -ENODATA if shorter than a header.
+ * blm_image_map() - map the file behind fd; the image then owns fd, and on failure it is closed.
+ * -EBADMSG: it is no regular file or does not begin like one of ours; -ENODATA: it is shorter than
+ * a header.
  */
 int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write);
 void blm_image_unmap(struct blm_image *image);
 
 /*
- * Has an unsure one been copied up, and the copy been changed? The descriptor reads the copy, the
- * map stays what it was.
+ * Was an unsure file copied up, and the copy changed? The descriptor reads the copy, the map still
+ * shows the old file.
  */
 bool blm_image_is_behind(const struct blm_image *image);
 
-/* As blm_image_map(), for reading a file of another program: any bytes, and at first no header. */
+/* As blm_image_map(), for reading another program's file: any bytes, and at first no header. */
 int blm_image_map_foreign(struct blm_image *ret, int fd, const char *path);
 
 /*

@@ -26,7 +26,7 @@ static int temporary_name(char ret[BLM_TEMPORARY_NAME])
 	return r;
 }
 
-/* The prefix, then from least to most of the digits, and nothing else. */
+/* The prefix, then any number of digits up to the maximum, and nothing else. */
 static bool is_number_after(const char *prefix, const char *name, const char *digits, size_t least,
 			    size_t most)
 {
@@ -51,7 +51,7 @@ void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME])
 	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-over-%llu", (unsigned long long)inode);
 }
 
-/* With no name, or, where the file system makes no such files, a temporary one. */
+/* Without a name, or, if the file system makes no such files, with a temporary one. */
 static int make(struct blm_new_file *file, mode_t mode, const char *temporary)
 {
 	file->fd = openat(file->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
@@ -74,8 +74,8 @@ static void unmake(struct blm_new_file *file)
 }
 
 /*
- * By a temporary name others could open it before it has the rights that it is to have: what they
- * are is found out with an empty one.
+ * Others could open it by a temporary name before it has its final rights: so an empty file is used
+ * to find out what these are.
  */
 static int make_with(struct blm_new_file *file, unsigned mode, const char *temporary)
 {
@@ -131,9 +131,9 @@ static bool take_list(int fd, int old)
 }
 
 /*
- * Only root may give files away, and some file systems know no owners. Then the maker owns the new
- * file, and it has the old group, if the maker is in it. Else group and others get only the rights
- * that both had, because the members of the new group were among the others.
+ * Only root may change a file's owner, and some file systems have no owners. Then the maker owns
+ * the new file, and it has the old group if the maker is a member. Otherwise group and others get
+ * only the rights that both had, because the members of the new group were among the others.
  */
 static int take_rights(struct blm_new_file *file, int old)
 {
@@ -200,7 +200,7 @@ static bool has_space(int fd, uint64_t bytes)
 }
 
 /*
- * Bytes that are asked for without a look at what is free: a block of a file that has its space
+ * Bytes that are allocated without a check of the free space: a block of a file that has its space
  * already takes none.
  */
 enum { LITTLE = 1 << 16 };
@@ -269,8 +269,8 @@ int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct
 }
 
 /*
- * Network file systems and those of FUSE know no flags of rename, most of them. Killed in between
- * the file has both names, one a leftover.
+ * Most network file systems and those of FUSE support no flags of rename. A kill in between leaves
+ * the file with both names, one of them a leftover.
  */
 int blm_rename_new(int folder, const char *temporary, const char *name)
 {
@@ -416,9 +416,9 @@ int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_o
 }
 
 /*
- * Its maker locks it before anything is in it. For an empty one that no process holds, and for one
- * that cannot be opened, only its age decides. The size is looked at before the lock: a file that
- * was empty then may already be locked and full.
+ * Its maker locks it before it writes anything. An empty file that no process holds, and a file
+ * that cannot be opened, are judged by their age only. The size is read before the lock: a file
+ * that was empty then may already be locked and full.
  */
 bool blm_temporary_is_made(int folder, const char *file)
 {

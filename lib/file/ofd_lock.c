@@ -111,7 +111,7 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 		w->readers_since = 0;
 		return 0;
 	}
-	/* given back meanwhile */
+	/* released meanwhile */
 	if (now - w->readers_since < patience_for(fd, what, pid) || !blm_ofd_busy(fd, what))
 		return 0;
 	return refuse(fd, pid);

@@ -33,8 +33,8 @@ enum blm_lock_of {
 	/* exclusive: changing the data of a kind with a single writer; shared: copying it */
 	BLM_LOCK_WRITE,
 	/*
-	 * exclusive: the next part of a filter that grows, the next slot of one that has slots;
-	 * taken before all others
+	 * exclusive: the next part of a filter that grows, the next slot of one with slots; taken
+	 * before all other locks
 	 */
 	BLM_LOCK_GROW,
 	/*
@@ -76,7 +76,7 @@ struct blm_lock {
 	 * Written under `counting`
 	 */
 	unsigned shared;
-	/* who holds it exclusively excludes those that are present, too. Or NULL */
+	/* an exclusive holder excludes threads that are present, too. Or NULL */
 	struct blm_presence *presence;
 };
 

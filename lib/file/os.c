@@ -31,7 +31,7 @@ static uint64_t read_boot_id(int *ret_err)
 	return n > 0 ? XXH3_64bits(text, (size_t)n) | 1 : BLM_NO_BOOT;
 }
 
-/* Where it is not, or may not be read, that stays so. */
+/* If it does not exist, or may not be read, that stays so. */
 static bool may_pass(int err)
 {
 	return err && err != ENOENT && err != ENOTDIR && err != EACCES && err != EPERM;

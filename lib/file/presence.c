@@ -12,8 +12,8 @@
 _Thread_local struct blm_here blm_here;
 uint64_t blm_slot_idle;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows */
-static struct blm_presence *all;			/* those that have taken a slot */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* for all the following */
+static struct blm_presence *all;			/* files in which a thread has a slot */
 static uint64_t numbers[BLM_PRESENCE_THREADS / 64] = { 1 };	/* in use; no thread has 0 */
 static pthread_key_t at_end;
 static bool at_end_made;
@@ -140,9 +140,9 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * The slots are the parent's. The child closes its copies of the descriptors (handle.c), which are
- * not what is mapped (mapping.c), so that it keeps none of the parent's locks, and takes slots of
- * its own. Its maps and handles stay.
+ * The slots belong to the parent. The child closes its copies of the descriptors (handle.c), which
+ * are not what is mapped (mapping.c), so that it keeps none of the parent's locks, and takes its
+ * own slots. Its maps and handles stay.
  */
 static void after_fork_in_child(void)
 {
@@ -194,8 +194,9 @@ static bool take_number(void)
 enum { PASSES = 4096 };		/* claims under the lock before a thread looks for a slot again */
 
 /*
- * The first that is free from a place which the process and the thread give, so that few meet. A
- * description is given its own locks again, so those that this one has are known here.
+ * The first free slot from a start that depends on the process and the thread, so that few
+ * processes meet. A description is always granted its own locks again, so the locks of this one are
+ * remembered here.
  */
 static bool take_slot(struct blm_presence *p, int fd)
 {

@@ -77,7 +77,7 @@ enum {
 	BLM_PRESENCE_THREADS = 256,	/* threads of a process that have slots at one time */
 };
 
-/* What a process knows of the slots of a file that it maps for writing. */
+/* A process's state of the slots of a file that it maps for writing. */
 struct blm_presence {
 	/* NULL: the file has no slots, or this process may not write to it. Set once */
 	struct blm_live *live;
@@ -101,7 +101,7 @@ struct blm_presence {
 
 /* Where this thread is present. */
 struct blm_here {
-	/* where it is present. Written by this thread, read by its signal handlers */
+	/* the file in which it is present. Written by this thread, read by its signal handlers */
 	struct blm_presence *at;
 	/* locks of that file that it took since, in calls within that call (signal handlers) */
 	uint32_t locks;
@@ -124,7 +124,7 @@ static inline void blm_presence_leave(struct blm_presence *p)
 {
 	uint64_t *word = p->word[blm_here.number];
 
-	/* without one this is a child that was forked meanwhile: the slot is its parent's */
+	/* without a slot this is a child that was forked since: the slot belongs to its parent */
 	if (word)
 		store_release(word, blm_slot_idle);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -154,7 +154,7 @@ static inline bool blm_presence_enter(struct blm_presence *p)
 	return false;
 }
 
-/* Get a slot for this thread. False: there is none, or it has one already. */
+/* Get a slot for this thread. False: there is no free slot, or the thread has one already. */
 bool blm_presence_take(struct blm_presence *p, int fd);
 /*
  * Called before fd is closed, which gives back the slots. It does not write their words, because

@@ -189,7 +189,7 @@ static int file_of_ones(void)
 		&& st.st_ino == ones.inode ? fd : NOT_TO_BE_HAD;
 }
 
-/* Where there is no such file: a page that is filled elsewhere, and moved. */
+/* Without such a file: a page that is filled elsewhere, and moved. */
 static bool move_ones(void *to)
 {
 	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,

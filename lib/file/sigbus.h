@@ -31,13 +31,14 @@ static inline bool blm_sigbus_hit(const void *map)
 }
 
 /*
- * Run a step that reads a map which is not noted, and has no use for ones: LMDB's. Where the guard
- * is on, a missing page ends the step there and then: what it holds is lost, so it takes no locks.
- * Return: true and what the step returned; false: it was ended.
+ * Run a step that reads a map without an entry here, and cannot use ones: LMDB's. With the guard
+ * on, a missing page ends the step immediately: its resources are lost, so it must take no locks.
+ * Return: true and the step's result; false: it was ended.
  */
 bool blm_sigbus_step(int (*step)(void *context), void *context, int *ret);
 /*
- * From within, on or off: end the step in which this thread is. Where it is in none this returns.
+ * From within the step, guard on or off: ends the step of this thread. Outside of a step this
+ * returns.
  */
 void blm_sigbus_end_step(void);
 

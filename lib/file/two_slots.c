@@ -47,8 +47,8 @@ static int valid_syncs(const struct blm_live *live, const uint8_t uuid[16],
 }
 
 /*
- * The slot of the last one; -1: there is none. If two contradict each other, the one that claims
- * less.
+ * The slot of the last record; -1: there is none. If two records contradict each other, the one
+ * that claims less.
  */
 static int last_sync(const struct blm_live *live, const uint8_t uuid[16],
 		     struct blm_sync_record *ret)
@@ -116,8 +116,8 @@ void blm_drop_sync(struct blm_live *live, const uint8_t uuid[16])
 }
 
 /*
- * Records are large, so only the one that counts is kept: `ret`, whose slot this returns; -1: none.
- * *ret_contradict: both are valid, and no writer leaves both.
+ * Records are large, so only the valid one is copied: `ret`, whose slot this returns; -1: none.
+ * *ret_contradict: both are valid, although no writer leaves both.
  */
 static int last_record(const struct blm_header *header, const uint8_t uuid[16],
 		       struct blm_record *ret, bool *ret_contradict)

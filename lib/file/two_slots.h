@@ -15,16 +15,16 @@ static inline bool is_after(uint64_t a, uint64_t b)
 
 /*
  * The valid one of two slots with the later sequence, copied out; false if neither is valid.
- * contradict: both are valid, and neither is the later one, though they differ: of sync records the
- * one that claims less then counts, of name records that of slot 0.
+ * contradict: both are valid, and neither is later, although they differ: of two sync records the
+ * one that claims less then counts, of two name records slot 0.
  */
 bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16],
 		   struct blm_sync_record *ret);
 /*
- * How many of the two are damaged where none is valid; 0: there is a valid one, or none yet. If
- * one is damaged and the other is valid, a crash came in the middle of a sync, and nothing is lost.
- * The only one is damaged where the first sync is writing it, or was when this copy was made;
- * `flushing` says so until it is written, which it is if it no longer does.
+ * How many of the two are damaged if none is valid; 0: there is a valid one, or none yet. If one is
+ * damaged and the other is valid, a crash came in the middle of a sync, and nothing is lost. The
+ * only record is damaged while the first sync writes it, or in a copy made at that time; `flushing`
+ * is set until it is written, so a cleared `flushing` means damage.
  */
 int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16]);
 bool blm_syncs_contradict(const struct blm_live *live, const uint8_t uuid[16]);

@@ -162,7 +162,7 @@ void blm_writer_give(struct blm_presence *p)
 	uint64_t *word = &p->live->writer, now;
 	unsigned owner;
 
-	/* without a slot this is a child that was forked meanwhile: the word is its parent's */
+	/* without a slot this is a child that was forked since: the word belongs to its parent */
 	if (!p->word[blm_here.number])
 		return;
 	owner = blm_presence_slot(p) + 1;

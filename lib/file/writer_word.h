@@ -103,7 +103,7 @@ void blm_writer_unlock(struct blm_presence *p);
 
 /* ---- Owners of slots ---- */
 
-/* The slot has just got an owner: one that the word names is dead. */
+/* The slot has just got an owner: if the word names it, the word's owner is dead. */
 void blm_writer_inherit(struct blm_presence *p, unsigned slot);
 
 #endif

@@ -235,9 +235,7 @@ static int check(const struct blm_outline *o, const struct blm_part *part, const
 	return 0;
 }
 
-/*
- * As many as it says, so that a few bytes that say otherwise do not come to a file of any length.
- */
+/* Only as many as the file states, so that a few wrong bytes do not create a file of any length. */
 static int count_numbers(const struct blm_part *part, const char *display)
 {
 	uint64_t number, count = 0;
@@ -295,7 +293,7 @@ static_assert(MODULUS == 784931, "as in the options");
 
 static bool begins(const uint8_t *bytes, size_t count)
 {
-	return false;		/* nothing tells it from any other bytes */
+	return false;		/* no bytes distinguish it from other data */
 }
 
 static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };

@@ -1,6 +1,6 @@
 /*
- * ethereum.c - the 256 bytes of Ethereum's logsBloom: one big-endian number of 2048 bits, three of
- * which each address and topic sets
+ * ethereum.c - the 256 bytes of Ethereum's logsBloom: one big-endian number of 2048 bits; each
+ * address and topic sets three of them
  */
 #include "format/format.h"
 

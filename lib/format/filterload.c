@@ -1,4 +1,6 @@
-/* filterload.c - what the payloads of BIP 37 and of Neo share */
+/*
+ * filterload.c - the common part of BIP 37's and Neo's payloads
+ */
 #include "format/filterload.h"
 
 const char *const blm_wire_families[] = { "murmur3-bip37", NULL };

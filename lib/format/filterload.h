@@ -1,6 +1,6 @@
 /*
- * filterload.h - what the payloads of BIP 37 and of Neo share: a CompactSize, as many bytes of bits
- * as it says, a tail; and their limits
+ * filterload.h - the common part of BIP 37's and Neo's payloads: a CompactSize, that many bytes of
+ * bits, a tail; and their limits
  */
 #ifndef BLM_FORMAT_WIRE_H
 #define BLM_FORMAT_WIRE_H
@@ -11,7 +11,7 @@ enum {
 	BLM_WIRE_BYTES = 36000,		/* of bits */
 	BLM_WIRE_PROBES = 50,
 	BLM_WIRE_TAIL = 9,		/* at most */
-	/* of all the file, and to see that it goes on */
+	/* of the complete file, plus one to see that it continues */
 	BLM_WIRE_HEAD = 3 + BLM_WIRE_BYTES + BLM_WIRE_TAIL + 1,
 };
 
@@ -24,10 +24,10 @@ struct blm_wire_tail {
 };
 
 /*
- * Both ways: parse() and lay_out() of a format whose files end so. m and k are such that both
- * programs take them. No bits, or no functions, deny no key: Bitcoin Core takes such a filter so,
- * others the other way round or not at all. It is taken where the caller asks for that, as one of
- * the same size (or of a byte) and functions (or one), with all bits set.
+ * parse() and lay_out() of a format whose files end so. Both programs accept these m and k. A
+ * filter without bits, or without functions, denies no key in Bitcoin Core; others invert that or
+ * refuse the filter. It is accepted if the caller requests that, as a filter of the same size (or
+ * one byte) and functions (or one), with all bits set.
  */
 int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format,
 		   const struct blm_wire_tail *tail, const uint8_t *head, size_t count,

@@ -79,7 +79,7 @@ static int read_header(struct fps *ret, struct span *left, const char *display)
 }
 
 /*
- * The next fingerprint, and what is behind its tab in the line. number: from 1, for messages. 1, or
+ * The next fingerprint, and the text after the tab of its line. number: from 1, for messages. 1, or
  * 0 at the end.
  */
 static int next_print(struct fps *ret, struct span *ret_text, struct span *left, uint64_t number,
@@ -103,7 +103,7 @@ static int next_print(struct fps *ret, struct span *ret_text, struct span *left,
 	return 1;
 }
 
-/* The fingerprint of that ID; or, of NULL, the only one that there is. */
+/* The fingerprint of that ID; for NULL the only one in the file. */
 static int find(struct fps *ret, struct span *left, const char *id, const char *display)
 {
 	struct fps one = *ret;
@@ -136,7 +136,7 @@ static int find(struct fps *ret, struct span *left, const char *id, const char *
 					 "\"%s\"", display, (unsigned long long)found, id);
 }
 
-/* A digit's value; 16: it is none. */
+/* A digit's value; 16: not a digit. */
 static unsigned digit(char c)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -280,7 +280,7 @@ static int write_digits(const struct blm_part *part, struct blm_writer *to)
 	return r < 0 ? r : write_text(to, "\t", 1);
 }
 
-/* As it came; or its ID is the last part of the filter's name. */
+/* The stored line; otherwise the last part of the filter's name is the ID. */
 static int write_file(const struct blm_outline *o, const struct blm_part *part,
 		      struct blm_writer *to, const char *display)
 {

@@ -1,5 +1,5 @@
 /*
- * fps.h - all the fingerprints of an FPS file, one after the other (fps.c has what its lines are)
+ * fps.h - all fingerprints of an FPS file, one after the other (fps.c describes its lines)
  */
 #ifndef BLM_FORMAT_FPS_H
 #define BLM_FORMAT_FPS_H
@@ -25,8 +25,8 @@ struct blm_fps {
 int blm_fps_begin(struct blm_fps *ret, const void *bytes, size_t count, const char *display);
 
 /*
- * ret_bits: room for (bits + 7) / 8 bytes. ret_text: the text behind the tab, its id first; in
- * `bytes`. Return: 1, 0 at the end, or it fails.
+ * ret_bits: (bits + 7) / 8 bytes. ret_text: the text after the tab, its id first; in `bytes`.
+ * Return: 1, 0 at the end, or a negative errno.
  */
 int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count,
 		 const char *display);

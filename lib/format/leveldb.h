@@ -8,8 +8,8 @@
 bool blm_leveldb_is_table(const struct blm_bytes_at *file);
 
 /*
- * Where in a table, or in what is a filter block by itself, the filter lies that how->record names:
- * its number, or @ and the offset of a data block.
+ * The place of the filter that how->record names, in a table or in a filter block by itself: its
+ * number, or @ and the offset of a data block.
  */
 int blm_leveldb_locate(struct blm_piece *ret, const struct blm_bytes_at *file,
 		       const struct blm_exchange *how, const char *display);

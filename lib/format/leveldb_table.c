@@ -59,7 +59,7 @@ static const uint8_t *get_varint(const uint8_t *at, const uint8_t *end, uint64_t
 	return NULL;
 }
 
-/* A handle, and that what it leads to, with its trailer, is before the footer. */
+/* A handle whose target, with its trailer, is before the footer. */
 static int get_handle(const uint8_t *at, const uint8_t *end, const struct blm_bytes_at *file,
 		      struct blm_piece *ret, const char *display)
 {
@@ -126,7 +126,7 @@ static int find_policy(const uint8_t *block, size_t count, const struct blm_byte
 	uint64_t restarts = count >= 4 ? blm_get_little(block + count - 4, 4)
 		: UINT64_MAX, shared, rest, value;
 	const uint8_t *at = block, *end;
-	/* as far as there is room: a longer one is another */
+	/* as far as it fits: a longer name is another one */
 	char name[sizeof(policy)] = "";
 
 	if (restarts > (count - 4) / 4)
@@ -212,7 +212,7 @@ static int open_block(struct filters *ret, const struct blm_piece *block)
 	return 0;
 }
 
-/* The number behind those of the filters is where the last of them ends. */
+/* The number after those of the filters is the end of the last filter. */
 static int check_range(const struct filters *f, uint64_t i, const uint8_t *numbers,
 		       struct blm_piece *ret)
 {
@@ -246,7 +246,7 @@ static int take(const struct filters *f, uint64_t i, struct blm_piece *ret)
 	return r;
 }
 
-/* Where nothing is asked for there may be one that is not empty. */
+/* Without a request the only filter that is not empty, if there is one. */
 static int take_only(const struct filters *f, struct blm_piece *ret)
 {
 	uint8_t numbers[4 * (SOME + 1)];

@@ -1,10 +1,10 @@
 /*
  * libbloom1.c - the bits of a filter of libbloom 1, `bf` of its struct bloom, as a program may have
- * written them out
+ * written them
  *
- * libbloom 1 has no files. What it has in memory is m bits; the file does not say m and k, so its
- * reader must (`bits` and `hashes` of the struct). The arithmetic is that of libbloom 2 in 32 bits,
- * which gives other bits.
+ * libbloom 1 has no files. Its memory is m bits; the file does not state m and k, so its reader
+ * must (`bits` and `hashes` of the struct). The arithmetic is that of libbloom 2 in 32 bits, which
+ * gives other bits.
  */
 #include "format/libbloom.h"
 

@@ -128,10 +128,7 @@ static const struct blm_family *widest_family(const struct blm_format *format)
 	return widest;
 }
 
-/*
- * Seeds are those of the file, or, where families of one format take different numbers of them,
- * zeros.
- */
+/* The seeds of the file, or zeros if families of one format need different numbers of seeds. */
 void blm_outline_set_family(struct blm_template_fields *t, const struct blm_family *family)
 {
 	t->family = htole32(family->id);

@@ -105,7 +105,7 @@ static bool begins(const uint8_t *bytes, size_t count)
 
 /* ---- The format ---- */
 
-/* How many keys it was made for it does not say: what the kind makes of its size. */
+/* The file does not state a capacity: it is the kind's capacity for this size. */
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .kind = kinds[0], .family = families[0], .probes = 8 };
@@ -152,7 +152,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	return 0;
 }
 
-/* As many programs read no other number of blocks, a power of two. */
+/* A power of two, because many programs read no other number of blocks. */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
 	uint64_t blocks = 1, least = p->cells ? 0 : blm_split_blocks_for(p->capacity, p->rate);

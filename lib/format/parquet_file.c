@@ -23,13 +23,13 @@ struct search {
 	uint64_t filters, matches;
 	uint64_t at;			/* of the first match */
 	char names[NAMES_MOST];		/* of columns that have one */
-	bool more;			/* than there is room for */
+	bool more;			/* than fit */
 };
 
 /* One column chunk's. */
 struct chunk {
 	char name[NAME_MOST];
-	/* may be more than there is room for: then it cannot be asked for */
+	/* may be more than fit: then it cannot be requested */
 	size_t name_bytes;
 	int64_t at;			/* 0: it has no filter */
 	bool elsewhere;			/* in another file */
@@ -158,7 +158,7 @@ static int read_footer(struct search *s)
 	return t->failed;
 }
 
-/* Where it is, how long it is. */
+/* Its offset and its length. */
 static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64_t *ret_bytes,
 		       const char *display)
 {

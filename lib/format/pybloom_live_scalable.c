@@ -271,8 +271,8 @@ struct heads {
 };
 
 /*
- * The imported values are kept where they are still true, and where that is not known; else all
- * stages but the last are full.
+ * The imported values stay while they are still true. If that is unknown, all stages but the last
+ * are full.
  */
 static void make_heads(struct heads *h, const struct blm_outline *o, const struct blm_part *root)
 {

@@ -39,8 +39,8 @@ static const char magic[] = "MBITARRAY";
 static const char names_hash[] = "bloomery";	/* at AT_RESERVED: the name of the hash follows */
 
 /*
- * By header_len: where the version is, if anywhere. The two without one ended before the second
- * hash came.
+ * From header_len: the place of the version, if there is one. The two versions without one ended
+ * before the second hash appeared.
  */
 static const struct layout { uint32_t length, version_at; } layouts[] = {
 	{ 1048, 0 },				/* 0.1.2 to 0.1.10, 32-bit machines */

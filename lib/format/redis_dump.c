@@ -20,7 +20,7 @@ enum { TYPE = 7, HEAD = 10, TAIL = 10, UNSIGNED = 2, DOUBLE = 4, STRING = 5, PAC
 #define MODULE UINT64_C(0x3016e5a289bef804)
 #define MODULE_CF UINT64_C(0x3016e5a289821404)
 #define FILE_MOST (UINT64_C(4) << 30)
-/* than the file has, of what is packed, unless the caller says how much there may be */
+/* at most this multiple of the file's bytes, for packed data, unless the caller sets a limit */
 #define MORE_MOST (UINT64_C(1) << 30)
 
 struct dump {
@@ -76,7 +76,7 @@ static uint64_t fail(struct dump *d, const char *reason)
 	return 0;
 }
 
-/* The next bytes; where there are fewer, zeros, which must be enough for a number. */
+/* The next bytes; at the end zeros, which must be enough for a number. */
 static const uint8_t *take(struct dump *d, size_t count)
 {
 	static const uint8_t none[8];
@@ -278,7 +278,7 @@ static void convert(struct dump *d)
 		fail(d, "it goes on behind its filter");
 }
 
-/* The tables must have the sizes that the header says, since those are all that is left of them. */
+/* The tables must have the sizes in the header, because the rest of the structure is lost. */
 static void convert_cf(struct dump *d)
 {
 	uint64_t tables = get_number(d), buckets = get_number(d), keys = get_number(d),

@@ -22,7 +22,7 @@ enum {
 	CHUNK = 16 << 20,
 };
 
-/* The program's own figures of them, so that it finds what it looks for. */
+/* The program's own constants, so that our filter finds its keys. */
 #define LN_2 0.693147180559945
 #define LN_2_SQUARED 0.480453013918201
 
@@ -122,8 +122,8 @@ static int check_link(const uint8_t *link, unsigned i, const char *display)
 }
 
 /*
- * As stages of a scalable filter. Its growth is for stages to come here, and is brought into the
- * range that the kind has.
+ * As stages of a scalable filter. Its growth is for later stages, and is limited to the range of
+ * the kind.
  */
 static void make_scalable(struct blm_outline *o, unsigned links, uint64_t growth)
 {
@@ -201,7 +201,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return r;
 	ret->end = end;
 	ret->memo_bytes = REDISBLOOM_HEAD + links * REDISBLOOM_LINK;
-	if (ret->memo_bytes > BLM_MEMO_BYTES)		/* so many as there is room for */
+	if (ret->memo_bytes > BLM_MEMO_BYTES)		/* as many as fit */
 		ret->memo_bytes = REDISBLOOM_HEAD + (BLM_MEMO_BYTES - REDISBLOOM_HEAD)
 		/ REDISBLOOM_LINK * REDISBLOOM_LINK;
 	memcpy(ret->memo, head, ret->memo_bytes);
@@ -254,7 +254,7 @@ static void share_out(struct chain *c, uint64_t keys)
 	}
 }
 
-/* What it came with says things that are nothing to us: so what is still true of that stays. */
+/* The imported header has fields that are nothing to us: those that are still true stay. */
 static void make_head(struct chain *c, const struct blm_outline *o)
 {
 	unsigned came = o->memo_bytes >= REDISBLOOM_HEAD

@@ -1,5 +1,5 @@
 /*
- * redisbloom.h - what the forms of RedisBloom's filters share: the headers of BF.SCANDUMP and
+ * redisbloom.h - the common parts of RedisBloom's formats: the headers of BF.SCANDUMP and
  * CF.SCANDUMP, chunks, dumps
  */
 #ifndef BLM_FORMAT_REDISBLOOM_H
@@ -41,8 +41,7 @@ enum {
 enum { REDISBLOOM_LINKS_MOST = BLM_PARTS_MAX };
 
 /*
- * One chunk: as it is, or, for a key, in a command of Redis' protocol. `iter` is what goes with it
- * there.
+ * One chunk: its bytes, or, with a key, a command of Redis' protocol. `iter` is its iterator there.
  */
 int blm_redis_chunk(struct blm_writer *to, const char *command, const char *key, uint64_t iter,
 		    const uint8_t *bytes, size_t count);

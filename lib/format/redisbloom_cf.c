@@ -152,7 +152,7 @@ static void write_header(uint8_t *to, const struct blm_outline *o, const struct 
 	blm_put_little(to + REDISBLOOM_CF_EXPANSION, s->args[REDIS_CUCKOO_EXPANSION], 2);
 }
 
-/* No chunk goes over the end of a table. */
+/* No chunk crosses the end of a table. */
 static int write_file(const struct blm_outline *o, const struct blm_part *part,
 		      struct blm_writer *to, const char *display)
 {
@@ -176,12 +176,12 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part,
 	return r;
 }
 
-/* The size is what the kind needs for all the keys: here no table is added when it is full. */
+/* The kind plans the size for all keys: no table is added when it is full. */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
 	p->hash = families[0];
 	if (p->cells)
-		p->rate = 0;	/* they tell it */
+		p->rate = 0;	/* the file states them */
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct blm_thrift {
 	const uint8_t *next;			/* in the window */
 	size_t left;
 	const char *display;
-	int failed;				/* a negative errno, with words */
+	int failed;				/* a negative errno, with a message */
 	uint8_t window[BLM_THRIFT_WINDOW];
 };
 
@@ -60,7 +60,7 @@ static inline bool blm_thrift_is(const struct blm_thrift_field *field, int id, u
 int64_t blm_thrift_number(struct blm_thrift *t);
 /* The number of elements of a list whose elements are of this type. */
 uint64_t blm_thrift_list(struct blm_thrift *t, unsigned type);
-/* A string's length; as much of it as there is room for. */
+/* A string's length; the string as far as it fits. */
 uint64_t blm_thrift_binary(struct blm_thrift *t, void *buffer, size_t bytes);
 void blm_thrift_pass(struct blm_thrift *t, unsigned type);
 

@@ -35,7 +35,7 @@ static inline bool blm_allow_may_have(const struct blm_filter *f)
 	return f->place.store && !f->lent;
 }
 
-/* In a store: ask the view, or else the catalog. 0 or a negative errno, with words. */
+/* In a store: ask the view, or otherwise the catalog. 0 or a negative errno, with a message. */
 int blm_allow_look_up(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret);
 
 /*
@@ -70,18 +70,18 @@ static inline bool blm_allow_is_stale(const struct blm_filter *f, const struct b
 }
 
 /*
- * These keys were given to the filter: take them off its list. Those that were on it have their bit
- * set, too. Return: how many were on it and had not, or a negative errno, with words: then the call
- * that gave them must fail. bits NULL: none had.
+ * These keys were given to the filter: removes them from its allowlist. The bits of listed keys are
+ * set, too. Return: how many listed keys had no bit before, or a negative errno, with a message:
+ * then the call that gave them must fail. bits NULL: none had.
  */
 int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
 			   size_t count, uint64_t *bits);
 /*
- * Within a change that holds the file, of at most BLM_BATCH keys: which are on the list? Return:
- * how many, or a negative errno, with words. And take off those that are to be claimed, each after
- * give() has put it in, which may be called more than once for a key, and fails with words. *bits:
- * those of them that this call took off have their bit set, the others not. Return: 0 or a negative
- * errno: then none is taken off.
+ * Within a change that holds the file, for at most BLM_BATCH keys. The first function: which keys
+ * are listed? Return: their number, or a negative errno, with a message. The second one removes the
+ * keys that are to be claimed, each after give() has added it to the filter; give() may be called
+ * more than once for a key, and fails with a message. *bits: set for the keys that this call
+ * removed. Return: 0 or a negative errno: then no key is removed.
  */
 int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
 		       size_t count, uint64_t *ret_bits);

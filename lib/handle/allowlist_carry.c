@@ -1,13 +1,12 @@
 /*
- * allowlist_carry.c - which keys of a list of false positives go over to the file that takes a
- * filter's place
+ * allowlist_carry.c - which keys of an allowlist move to the file that replaces a filter
  *
  * The list may change while the new file is filled, so one look at it is not enough. At the
  * beginning its keys are stored here as a table of hashes, each with a note whether that key was
- * given to the new file. The list itself goes over in the transaction that puts the new file in
- * place (catalog/catalog_allowlist.c). If a key came on the list in between, only the new
- * file's answer is known. Two keys of one hash are noted as one: then a key goes off the list that
- * could have stayed, which costs a false positive at most.
+ * given to the new file. The list itself moves in the transaction that publishes the new file
+ * (catalog/catalog_allowlist.c). For a key that was listed in between, only the new file's answer
+ * is known. Two keys of one hash share a note: then a key leaves the list that could have stayed,
+ * which costs at most one false positive.
  */
 #define XXH_INLINE_ALL
 #include "handle/allowlist_carry.h"
@@ -37,7 +36,7 @@ static uint64_t hash_of(const struct blm_allowlist_carry *carry, const void *key
 	return hash + !hash;
 }
 
-/* Where it is, or would be. */
+/* Its place in the table, or the place for it. */
 static struct slot *find(const struct blm_allowlist_carry *carry, uint64_t hash)
 {
 	uint64_t i = hash & carry->mask;
@@ -57,7 +56,7 @@ static int read_list(struct blm_allowlist_carry *carry, struct blm_catalog *cata
 	size_t len;
 	int r = bytes ? 1 : blm_fail(-ENOMEM, "out of memory");
 
-	/* one more than when they were counted is as one that came later */
+	/* a key beyond those counted is treated like one that came later */
 	while (r > 0 && count < most && (r = blm_catalog_next_listed(catalog, uuid, after, bytes,
 		&len)) > 0)
 		if (r == 1) {

@@ -15,7 +15,7 @@
  * each listed key to which the new file says yes goes off the list.
  */
 struct blm_allowlist_carry;
-/* its keys are those of the old file, or some of them: all go over */
+/* its keys are those of the old file, or some of them: all entries move */
 extern const struct blm_allowlist_carry blm_allowlist_carry_all;
 
 /*

@@ -45,7 +45,7 @@ static int refuse(const struct blm_filter *f)
 			"or end its process", f->place.display);
 }
 
-/* An owner takes no slots. Closing the descriptor gives back those that it has. */
+/* An owner takes no slots. Closing the descriptor releases those that it has. */
 static void be_exclusive(struct blm_view *view)
 {
 	view->exclusive = true;

@@ -4,7 +4,9 @@
 
 #include "handle/handle.h"
 
-/* Become the owner. -EBUSY, with words, if another handle is; else as blm_lock_current(). */
+/*
+ * Become the owner. -EBUSY, with a message, if another handle is; otherwise as blm_lock_current().
+ */
 int blm_own_exclusively(struct blm_filter *f);
 /*
  * May this handle change the file of this view, as far as other owners go? 0 or -EBUSY. Asked after
@@ -19,8 +21,8 @@ static inline int blm_ask_admission(const struct blm_filter *f, const struct blm
 }
 
 /*
- * May this handle replace the file of this view, for example to clear the filter? -EBUSY, with
- * words, if the handle itself is the owner: its own lock keeps the replacement out.
+ * May this handle replace the file of this view, for example to clear the filter? -EBUSY, with a
+ * message, if the handle itself is the owner: its own lock prevents the replacement.
  */
 int blm_ask_replacement(const struct blm_filter *f, const struct blm_view *view);
 /* Of a handle whose status is -EBUSY, before its next change. An owner becomes one again. */

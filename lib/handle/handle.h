@@ -102,7 +102,7 @@ int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *cons
 int blm_view_stays(const struct blm_filter *f, const struct blm_view *view);
 
 enum { BLM_TRIES = 1000 };	/* each fails only if a replacement ends within some microseconds */
-int blm_keep_moving(const struct blm_filter *f);	/* -EBUSY, with words, after that many */
+int blm_keep_moving(const struct blm_filter *f);	/* after that many: -EBUSY, a message */
 
 /*
  * A change to a filter that others may replace at any moment. Between begin and end the caller
@@ -130,10 +130,9 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
  * The same, for a thread that is present in the view's file and its only writer, in kinds that have
- * one writer or serialize removals. state: the word under which the caller learnt that the filter
- * has no list (allowlist.h). False: none of that, as where an epoch must be announced, where
- * another thread writes without the word, or where the state word is another one: use the calls
- * above.
+ * one writer or serialize removals. state: the word at which the caller learnt that the filter has
+ * no allowlist (allowlist.h). False, for example if an epoch must be announced, if another thread
+ * writes without the word, or if the state word has changed: use the calls above.
  */
 bool blm_change_begin_alone(struct blm_filter *f, struct blm_view *view, uint64_t state);
 void blm_change_end_alone(struct blm_view *view);
@@ -146,10 +145,10 @@ int blm_lone_begin(struct blm_filter *f, struct blm_view *view);
 void blm_lone_end(struct blm_view *view);
 
 /*
- * By the one that fits the kind. A change that sets bits may be done twice, so it blocks no
- * replacement; any other change is done once. *ret_held is for end, which says "again" only of
- * changes that may be done twice. These functions are for changes by keys without names: all keys
- * of the list are taken off it (allowlist.h).
+ * The calls above as the kind needs them. A change that sets bits may be done twice, so it blocks
+ * no replacement; any other change is done once. *ret_held is an argument of end, which returns
+ * -EAGAIN only for changes that may be done twice. These functions are for changes by keys without
+ * names: they remove all keys from the allowlist (allowlist.h).
  */
 int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held);
 int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool held);
@@ -166,25 +165,25 @@ struct blm_quiesced {
 };
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
 bool blm_quiesce_end(const struct blm_quiesced *quiesced);
-/* The answer of end(), for what was read so far. */
+/* The result of end(), for the data read so far. */
 bool blm_quiesce_stands(const struct blm_quiesced *quiesced);
 
 /*
- * 0, or a negative errno with a message: -ESTALE where the file of the handle was deleted, or
- * another file is at its path; -ENOENT where it was moved. This is for other programs that do so:
- * after a replacement by our protocol the handle uses the new file.
+ * 0, or a negative errno with a message: -ESTALE if the file of the handle was deleted, or another
+ * file is at its path; -ENOENT if it was moved. Only other programs cause these: after a
+ * replacement by our protocol the handle uses the new file.
  */
 int blm_check_standing(const struct blm_filter *f);
 
 /*
- * The descriptor of a view's file, which a forked child opens anew. -ESTALE: the file was replaced
- * since, and current_view() is another view now.
+ * The descriptor of a view's file; a forked child opens the file again. -ESTALE: the file was
+ * replaced since, and current_view() is another view now.
  */
 int blm_view_fd(struct blm_filter *f, struct blm_view *view);
 
 /*
- * As blm_sync(), but it returns 0 also where blocks have lost bits. *ret_seen, which the caller
- * sets to zero, has those blocks.
+ * As blm_sync(), but it also returns 0 if blocks have lost bits. *ret_seen, which the caller sets
+ * to zero, has those blocks.
  */
 struct blm_seen;
 int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen);

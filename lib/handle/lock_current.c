@@ -19,7 +19,7 @@ int blm_lock_out(struct blm_view *view, int fd)
 	return blm_lock_exclusive(&view->lock, fd);
 }
 
-/* Lock what the handle's name leads to now, with the state as the lock's holder finds it. */
+/* Locks the current file of the handle's name, in the state that the holder of the lock finds. */
 int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 {
 	for (;;) {

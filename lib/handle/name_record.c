@@ -42,9 +42,7 @@ int blm_write_record_to(struct blm_view *view, const char *name, const struct bl
 		: 0;
 }
 
-/*
- * As the catalog has it, which wins where the two disagree. 1: the name leads to another file now.
- */
+/* The name in the catalog, which wins over the file's. 1: the name now belongs to another file. */
 static int write_current(struct blm_store *store, const char *name, struct blm_view *view)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));

@@ -1,6 +1,5 @@
 /*
- * open.c - what a handle's name leads to, opened: the view that is the filter now, recovered after
- * a power cut
+ * open.c - opening the file of a handle's name: the current view, recovered after a power cut
  */
 #include "durable/checkpoint.h"
 #include "file/os.h"
@@ -142,7 +141,7 @@ static bool is_gone(const struct blm_filter *f, const struct blm_view *view)
 	return r == 0 || r == -ENOENT;
 }
 
-/* Changed since its last sync, and the last who changed it did so before the machine went down. */
+/* Changed since its last sync, before the last restart of the machine. */
 static bool was_cut(const struct blm_view *view)
 {
 	const struct blm_live *live = live_of(view);
@@ -223,8 +222,8 @@ static void finish_rename(const struct blm_filter *f, const struct blm_view *vie
 }
 
 /*
- * The file has grown: open it by its descriptor. A lent view has no name yet; one that is open
- * exclusively keeps its lock so.
+ * The file has grown: open it by its descriptor. A lent view has no name yet; an exclusive view
+ * keeps its lock this way.
  */
 static int open_same(struct blm_view **ret, const struct blm_filter *f)
 {

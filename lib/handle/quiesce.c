@@ -3,7 +3,7 @@
 
 /*
  * An add to a kind that serializes removals does not wait, but is seen: its thread is present, or
- * holds BLM_LOCK_REPLACE, until the keys are counted. No key is counted out meanwhile, because
+ * holds BLM_LOCK_REPLACE, until the keys are counted. The count does not fall in that time, because
  * removals wait.
  */
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)

@@ -9,7 +9,7 @@
 _Thread_local struct blm_thread blm_thread;
 uint64_t blm_reclaim_epoch = 1;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* for all the following */
 static struct blm_thread *threads;
 static bool some_unknown;		/* there is a thread that is not among them */
 static pthread_key_t at_end;

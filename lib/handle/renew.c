@@ -8,19 +8,14 @@
 #include <unistd.h>
 
 /*
- * The state word is not the one under which the name was last looked up. Look the name up again:
- * the same file goes on serving (a replacement is under way, or was left undone); another file
- * takes its place.
- *
- * While a living process replaces or drops the file, every call must look again, because the name
- * can lead elsewhere before the state says so. Where no such process lives, the answer holds until
- * the state word changes, which seen_state then records. Whether a process lives is asked before
- * the name is looked up: after it, a process that died in between would be missed.
- *
- * If the file has had another exclusive owner since, a handle for writing goes over to a new view
- * of it: changes that began in this view are made again (exclusive.c).
- *
- * behind: the file is known to differ from what the view shows.
+ * The state word has changed since the last look-up of the name. Looks the name up again: either
+ * the same file stays in use (a replacement is under way, or was abandoned), or another file
+ * replaces it. While a living process replaces or drops the file, every call must look again,
+ * because the name can change before the state does. Without such a process the result holds until
+ * the state word changes, which seen_state then records. The check for a living process comes
+ * before the look-up: after it, a process that died in between would be missed. If the file has had
+ * another exclusive owner since, a handle for writing moves to a new view of it: changes that began
+ * in this view are repeated (exclusive.c). behind: the file is known to differ from the view.
  */
 static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, bool *ret_changed)
 {

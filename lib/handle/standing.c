@@ -71,9 +71,9 @@ int blm_check_standing(const struct blm_filter *f)
 
 /*
  * A forked process finds another file at its path. A process that replaces a filter by our protocol
- * changes the state of the old file first. Then the handle goes over to the new file, whichever
- * state it saw. If the state is LIVE, another program put the new file there, and the keys added
- * here are lost. A file that an overlay may copy up becomes another file without a change of state.
+ * changes the state of the old file first. Then the handle moves to the new file, whichever state
+ * it saw. If the state is LIVE, another program put the new file there, and the keys added here are
+ * lost. A file that an overlay may copy up becomes another file without a change of state.
  */
 static int not_ours(struct blm_filter *f, struct blm_view *view)
 {

@@ -1,4 +1,6 @@
-/* sync.c - what was added is on the disk when blm_sync() returns */
+/*
+ * sync.c - blm_sync(): all earlier changes are on the disk when it returns
+ */
 #include "file/sigbus.h"
 #include "file/os.h"
 #include "file/two_slots.h"
@@ -42,7 +44,7 @@ struct sync {
 	bool checkpoint;		/* the file has one, and is on a disk */
 };
 
-/* Finishes what a sync that was killed began. */
+/* Completes a sync that was killed. */
 static int recover(struct sync *s)
 {
 	int r = check_size(s->f, s->view);
@@ -118,7 +120,7 @@ static int write_data(struct sync *s)
 }
 
 /*
- * The sync record makes `failed` old before the record is known to be on the disk. If the system
+ * The sync record outdates `failed` before the record is known to be on the disk. If the system
  * reports a failed write-back in this time, any page may be the one that failed. `flushing` is set
  * for this time, so that readers know that.
  */
@@ -239,8 +241,8 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 }
 
 /*
- * Without a descriptor: this is a forked process, which could not open the file again (fd says
- * why). Whether it was deleted or moved cannot be told from here, and neither can it be synced.
+ * Without a descriptor: this is a forked process that could not open the file again (fd has the
+ * error). It cannot see here whether the file was deleted or moved, and it cannot sync it.
  */
 static int tell_unopened(struct blm_filter *f, int fd)
 {
@@ -269,7 +271,7 @@ static int tell_catalog(const struct sync *s)
 }
 
 /*
- * Parts are appended under BLM_LOCK_SYNC only. The record must not claim one that this view does
+ * Parts are appended under BLM_LOCK_SYNC only. The record must not claim a part that this view does
  * not have: -EAGAIN.
  */
 static int sync_view(struct sync *s)
@@ -354,7 +356,7 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 	return 0;
 }
 
-/* If a sync is due for several threads, the one that resets the clock syncs. */
+/* If a sync is due for several threads, the thread that resets the clock syncs. */
 int blm_sync_if_time(struct blm_filter *f, uint64_t keys)
 {
 	uint64_t every = atomic_load_explicit(&f->sync_keys, memory_order_relaxed);

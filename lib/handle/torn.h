@@ -5,11 +5,11 @@
 #include "handle/handle.h"
 
 /*
- * A filter is torn when its cells may come from several moments. Kinds with removals mind that
- * (kind.h, BLM_OWN_TORN); for the others these functions do nothing. A copy of a filter that
- * changed while it was read, or that was torn itself, is torn. A filter is torn while others are
- * united with it, from before the first cell changes until all is done, so a death in the middle
- * leaves it torn. Return: was it torn before?
+ * A filter is torn when its cells may come from several moments. This matters for kinds with
+ * removals (kind.h, BLM_OWN_TORN); for the others these functions do nothing. A copy is torn if its
+ * source was torn, or changed while it was read. A filter is torn while others are united with it,
+ * from before the first changed cell to the end, so a death in the middle leaves it torn. Return:
+ * was it torn before?
  */
 static inline bool blm_tear(struct blm_view *view)
 {

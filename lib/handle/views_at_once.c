@@ -8,8 +8,8 @@ int blm_keep_moving(const struct blm_filter *f)
 }
 
 /*
- * The file that took the place of a view's file is the filter, also where it does not open here:
- * the old file lacks its keys.
+ * The file that replaced a view's file is the filter, even if it does not open here: the old file
+ * lacks its keys.
  */
 int blm_view_stays(const struct blm_filter *f, const struct blm_view *view)
 {

@@ -18,10 +18,10 @@ static bool is_announced(const struct blm_live *live)
 }
 
 /*
- * Who opens the file after a power cut must know that it was changed. So that is on the disk before
- * the first change after a sync. Under the writers' lock, and not under the sync lock, which is
- * held for as long as all is written back: so a failure is noted in a word of its own, and not in
- * `failed`.
+ * A process that opens the file after a power cut must know that it was changed. So that is
+ * recorded on the disk before the first change after a sync. Under the writers' lock, and not under
+ * the sync lock, which is held during the complete write-back: so a failure is recorded in a word
+ * of its own, and not in `failed`.
  */
 static int announce(const struct blm_filter *f, struct blm_view *view)
 {
@@ -31,7 +31,7 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
 
 	if (is_announced(live))
 		return 0;
-	/* left by one who was told of a failure, or died */
+	/* left by a process that got a failure, or died */
 	before = blm_is_unannounced(live) ? blm_failed_number() : 0;
 	blm_mark_written(live);
 	store_release(&live->boot.word, boot);
@@ -90,7 +90,7 @@ static int begin(struct blm_filter *f, struct blm_view **ret)
 	return 0;
 }
 
-/* What it became in the meantime may be of a kind with other needs. */
+/* It may be of another kind meanwhile, with other needs. */
 int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
 {
 	int r = begin(f, ret);
@@ -106,11 +106,11 @@ int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
 }
 
 /*
- * The state is looked at after the last bit is set, with a full fence in between; who replaces sets
- * the state, with a full fence, before it copies. So either the copy has the bits, or the writer
- * sees the state. Then it waits for the replacer, who holds the lock until all is done or it is
- * dead, and looks the name up: another file, and the keys go into that; the same one, and the
- * replacer died, so the state is set right and the keys stand.
+ * The writer loads the state after the last bit is set, with a full fence in between; the replacer
+ * sets the state, with a full fence, before it copies. So either the copy has the bits, or the
+ * writer sees the state. Then the writer waits for the replacer, who holds the lock until all is
+ * done or it is dead, and looks the name up. If it finds another file the keys are added to that.
+ * If it finds the same file the replacer died, so the state is repaired and the keys are valid.
  */
 static int confirm_current(struct blm_filter *f, struct blm_view *view)
 {
@@ -209,8 +209,8 @@ static int write_locked(const struct blm_filter *f, struct blm_view *view)
 }
 
 /*
- * The only one who changes, of a kind for which that matters. No epoch of a kind that announces
- * begins meanwhile.
+ * Is this thread the only writer, of a kind for which that matters? No epoch of a kind that
+ * announces begins meanwhile.
  */
 static int become_writer(struct blm_filter *f, struct blm_view *view)
 {
@@ -340,8 +340,8 @@ static int share(struct blm_view *view, int fd)
 }
 
 /*
- * What the thread's last begin() took. A call within a call, from a signal handler, takes the lock,
- * and ends before the call that it came into.
+ * The thread's last begin(). A call within a call, from a signal handler, takes the lock, and ends
+ * before the outer call.
  */
 static void give_back(struct blm_view *view)
 {
@@ -379,7 +379,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 		r = share(view, fd);
 		if (r < 0)
 			return r;
-		/* no process replaces it now, so what the name says is true until end() */
+		/* no process can replace it now, so the name holds until end() */
 		r = is_current(view) ? 1 : look_up(f, view);
 		if (r == 1) {
 			full_fence();
@@ -412,15 +412,12 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 	blm_mark_written(live_of(view));
 	if (has_single_writer(view))
 		blm_lone_end(view);
-	/* where it fails the filter is suspect, and the next change fails */
+	/* if it fails the filter is suspect, and the next change fails */
 	announce_alone(f, view);
 	give_back(view);
 }
 
-/*
- * What comes in a filter's place may be of another kind, so the view is asked that is to be
- * changed.
- */
+/* A replacement may be of another kind, so the view that will change is asked. */
 int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held)
 {
 	int r;

@@ -65,7 +65,7 @@ BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *ke
 	return r;
 }
 
-/* Under the lock: a list that goes over to another file meanwhile would keep them. */
+/* Under the lock: otherwise the list could move to another file with these keys. */
 BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	BLM_CRITICAL_SECTION;

@@ -1,6 +1,6 @@
 /*
- * change.c - keys are added, claimed, removed or put: in the file that the filter is, again where
- * that was replaced meanwhile, and as many at a time as there is room for
+ * change.c - adds, claims, removes and puts keys: in the current file, again if that was replaced
+ * meanwhile, and as many at a time as there is space for
  */
 #include "handle/allowlist.h"
 #include "handle/allowlist_carry.h"
@@ -37,7 +37,7 @@ static bool gives_keys(enum blm_what what)
 	return what == BLM_ADD || what == BLM_CLAIM || what == BLM_PUT;
 }
 
-/* How many more are new: those that were on the list (allowlist.h). */
+/* How many more are new: those on the allowlist (allowlist.h). */
 static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 			enum blm_what what, uint64_t *ret_bits)
 {
@@ -78,7 +78,7 @@ static void note(const struct blm_filter *f, const struct blm_input *in)
 		blm_allowlist_carry_note_fixed(f->carry, in->fixed, in->width, in->count);
 }
 
-/* What a kind failed with, in words. */
+/* The message for an error of a kind. */
 int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int r, int64_t new)
 {
 	if (r == -EXFULL)
@@ -88,7 +88,7 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 			     (unsigned long long)blm_counted_keys(view)
 			     + (unsigned long long)new,
 				view->root.kind->grow ? "blm_grow() doubles it, or " : "");
-	/* of kinds that hold each key a few times: there is room for other keys */
+	/* for kinds that hold a key several times: there is space for other keys */
 	if (r == -EMLINK)
 		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; "
 			     "use claim for keys that come again", f->place.display,
@@ -151,7 +151,7 @@ static int run(struct blm_filter *f, struct blm_view *view, const struct blm_inp
 	return r;
 }
 
-/* The count follows what is in the file, also where a call fails in the middle. */
+/* The count follows the contents of the file, even if a call fails in the middle. */
 static int64_t change(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 		      enum blm_what what, uint64_t *ret_bits,
 		      struct blm_asked *ret_asked)
@@ -178,10 +178,10 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 }
 
 /*
- * How many keys there is room for, as a small part of the free space: a writer that found room may
- * be held up, and come with as many keys when others have filled it. (A filter that is a sixth too
- * full is wrong twice as often.) Where a slot ends by the clock it is one batch, after which the
- * clock is looked at again: a change that takes longer than a slot would never end.
+ * How many keys fit, as a small part of the free space: a writer that found space may be delayed,
+ * and add as many keys when others have filled it. (A filter that is a sixth too full is wrong
+ * twice as often.) If a slot ends by the clock it is one batch, after which the clock is read
+ * again: a change that takes longer than a slot would never end.
  */
 static uint64_t space_in(const struct blm_view *view, enum blm_what what)
 {
@@ -195,12 +195,11 @@ static uint64_t space_in(const struct blm_view *view, enum blm_what what)
 }
 
 /*
- * Changes some keys. Setting a bit twice is setting it once, so an add to a set of bits is repeated
- * if the file was replaced meanwhile. After three repetitions it blocks replacements, or it might
- * never end. Changes that may not be done twice block them from the beginning: kinds that are no
- * set of bits, and claims. Keys that were not changed before a failure have a no as their answer.
- *
- * Return: how many were changed of the first *count keys; *count: as many as there was room for.
+ * Changes some keys. Setting a bit twice equals setting it once, so an add to a set of bits is
+ * repeated if the file was replaced meanwhile. After three repetitions it delays replacements, or
+ * it might never end. Changes that may not be done twice delay them from the beginning: kinds that
+ * are no set of bits, and claims. After a failure the answer for keys that were not reached is no.
+ * Return: how many of the first *count keys were changed; *count: as many as there was space for.
  */
 static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
 			   uint64_t *ret_bits, size_t *count)
@@ -209,7 +208,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 
 	if (f->write && !kind_takes_keys(current_view(f)->root.kind)
 	    && blm_check_can(f, current_view(f), what) < 0)
-		return -EOPNOTSUPP;	/* in the words of what was asked for */
+		return -EOPNOTSUPP;	/* in the terms of the caller's request */
 	for (int tries = 0;; tries++) {
 		bool held = tries == 3 || only_once, again;
 		struct blm_input some = *in;
@@ -224,7 +223,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		r = held ? blm_change_begin_held(f, &view) : blm_change_begin(f, &view);
 		if (r < 0)
 			return r;
-		/* one of another kind has come in its place */
+		/* a filter of another kind has replaced it */
 		again = !held && !kind_may_add_again(view->root.kind);
 		only_once |= again;
 		space = *count ? space_in(view, what) : UINT64_MAX;
@@ -261,9 +260,9 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 }
 
 /*
- * All keys, as many at a time as there is room for. Answers are written as whole words, with zeros
- * behind the last; so where the room ended within a word, the rest of that word comes next, and by
- * itself.
+ * All keys, as many at a time as there is space for. Answers are written as complete words, with
+ * zeros after the last; so if the space ended within a word, the rest of that word comes next, and
+ * by itself.
  */
 int64_t blm_input_change(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
 			 uint64_t *ret_bits)

@@ -1,6 +1,6 @@
 /*
- * change.h - what the files that change a filter by keys share: change.c (one file after the other,
- * until all keys are in), listed.c (keys that are on the list of false positives)
+ * change.h - shared by the files that change a filter by keys: change.c (one file after the other,
+ * until all keys are in), listed.c (keys on the allowlist)
  */
 #ifndef BLM_CHANGE_H
 #define BLM_CHANGE_H
@@ -19,7 +19,9 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 /* The keys from the at-th on. */
 struct blm_input blm_input_from(const struct blm_input *in, size_t at);
 
-/* listed.c: a claim or a removal where there is a list, as blm_input_run(), with a message. */
+/*
+ * listed.c: a claim or a removal in a filter with an allowlist, as blm_input_run(), with a message.
+ */
 int blm_run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
 		   enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes);
 

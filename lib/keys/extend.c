@@ -58,7 +58,7 @@ static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, c
 	if (fstat(fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", display, strerror(errno));
 	r = blm_allocate(fd, from, to - from, display);
-	/* else it stays longer than necessary, which does no harm */
+	/* otherwise it stays longer than necessary, which does no harm */
 	return r < 0 && ftruncate(fd, st.st_size) < 0 ? -ENOSPC : r;
 }
 
@@ -135,10 +135,10 @@ static int show_part(struct blm_view *view)
 /* ---- Either ---- */
 
 /*
- * Is it still the filter? A replacing or dropping process says so in the state. While the state is
- * LIVE, another program may have given the file another name or none, and handles that have it open
- * go on with it, as with filters that need no room. (Waiting for a state that never comes would
- * never end.)
+ * Is it still the filter? A replacing or dropping process stores that in the state. While the state
+ * is LIVE, another program may have given the file another name or none, and handles that have it
+ * open keep using it, as with filters that need no space. (Waiting for a state that never comes
+ * would never end.)
  */
 static int is_the_filter(const struct blm_filter *f, const struct blm_view *view)
 {
@@ -202,7 +202,7 @@ enum { TIMES_FAR = 4, KEYS_FAR = 1 << 16 };
 
 /*
  * The filter grows by the count, which can be any number in a damaged file: then it would grow
- * until the disk is full. So where the count is far beyond the capacity of all parts, and the last
+ * until the disk is full. So if the count is far beyond the capacity of all parts, and the last
  * part is nearly empty, the count is set to the estimate from the bits. True: that was done. The
  * capacity of the parts is a number in the file, too: cells that cannot hold that many keys
  * contradict it.

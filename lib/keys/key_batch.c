@@ -19,10 +19,7 @@ int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
 	return 0;
 }
 
-/*
- * The hashes and keys of a batch where the caller did not give them: room for this batch and the
- * next.
- */
+/* The hashes and keys of a batch, if the caller did not give them: for this batch and the next. */
 struct batch_buffers {
 	size_t batch;
 	struct blm_hash *hashes[2];
@@ -140,7 +137,7 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 	return root->kind->contains(root, &hashed);
 }
 
-/* Where the filter is not in memory, have the pages of the next keys read, all at once. */
+/* If the filter is not in memory: has the pages of the next keys read, all at the same time. */
 static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const struct blm_input *in,
 						size_t at, enum blm_what what)
 {
@@ -156,8 +153,8 @@ static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const str
 }
 
 /*
- * Each batch is hashed before the one ahead of it is worked on, which asks for its memory
- * meanwhile. The first has an empty one ahead of it.
+ * Each batch is hashed before the previous one is processed, which prefetches its memory. The first
+ * has an empty one before it.
  */
 static int run_batches(struct blm_view *view, const struct blm_input *in, enum blm_what what,
 		       uint64_t *ret_bits, int64_t *ret_yes,
@@ -174,7 +171,7 @@ static int run_batches(struct blm_view *view, const struct blm_input *in, enum b
 		batch.next = next.hashes;
 		batch.next_count = next.hashes ? next.count : 0;
 		r = work(view, &batch, in, at - batch.count, what, bits);
-		/* of some keys: the others are none the worse for it */
+		/* for some keys only: the others are answered */
 		if (r == -EKEYREVOKED) {
 			refused = r;
 			r = 0;

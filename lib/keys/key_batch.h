@@ -17,7 +17,7 @@ struct blm_input {
 	const struct blm_hash *hashes;
 	uint64_t hash_id;		/* of the filter that made the hashes */
 	const uint64_t *values;		/* BLM_PUT: one a key */
-	uint64_t *ret_values;		/* BLM_GET: room for one a key */
+	uint64_t *ret_values;		/* BLM_GET: one value a key */
 	const struct blm_when *when;	/* kinds with `ages`; NULL: as all zeros */
 	size_t count;
 };
@@ -36,7 +36,10 @@ static inline uint64_t blm_offset_at(const struct blm_input *in, size_t at)
 	return narrow;
 }
 
-/* Hashes: are they for this view? 0, or -EMEDIUMTYPE or what blm_cannot_hash() says, with words. */
+/*
+ * Are these hashes for this view? 0, or -EMEDIUMTYPE or the error of blm_cannot_hash(), with a
+ * message.
+ */
 int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
 		    const struct blm_input *in);
 
@@ -45,9 +48,9 @@ const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size
 				     struct blm_key *buffer);
 
 /*
- * All keys, one after the other. ret_bits: an answer each, in whole words, or NULL. *ret_yes: how
- * many bits of the answers are set, also where it fails in the middle. Return: 0, or the error of
- * the kind, without a message; -EKEYREVOKED where some keys were refused.
+ * All keys, one after the other. ret_bits: an answer each, in complete words, or NULL. *ret_yes:
+ * how many bits of the answers are set, even if it fails in the middle. Return: 0, or the error of
+ * the kind, without a message; -EKEYREVOKED if some keys were refused.
  */
 int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what,
 		  uint64_t *ret_bits, int64_t *ret_yes);

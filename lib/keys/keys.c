@@ -12,8 +12,8 @@ static void say_maybe(uint64_t *ret_bits, size_t count)
 }
 
 /*
- * Questions of yes or no fail only where a part of a split filter is asked for another's keys. A
- * caller who does not look gets the answer that is never wrong about an added key.
+ * Yes-or-no questions fail only if a part of a split filter is asked for another part's keys. A
+ * caller that ignores the error gets yes, the answer that is never wrong about an added key.
  */
 static int64_t ask_all(const struct blm_filter *f, const struct blm_view *view,
 		       const struct blm_input *in, uint64_t *ret_bits)

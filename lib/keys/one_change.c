@@ -32,7 +32,7 @@ static bool is_call(const struct blm_view *view, enum blm_what what)
 
 	if (!kind_has_single_writer(kind) && !kind_serializes_removals(kind))
 		return false;
-	/* change.c tells why a fingerprint of a torn file is not taken out */
+	/* change.c explains why a torn file refuses to remove a fingerprint */
 	if (what == BLM_REMOVE && kind_has_checkpoint(kind) && part_is_torn(&view->root))
 		return false;
 	return !kind->space && !kind->holds_keys && !view->checks_keys
@@ -40,9 +40,7 @@ static bool is_call(const struct blm_view *view, enum blm_what what)
 	    && !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 }
 
-/*
- * -EAGAIN: to be done by blm_input_change(), as where the kind failed, which it then puts in words.
- */
+/* -EAGAIN: blm_input_change() must do it, also if the kind failed, for the message. */
 static int change_alone(struct blm_filter *f, const struct blm_key *key, enum blm_what what)
 {
 	struct blm_view *view = view_of(f);

@@ -157,7 +157,7 @@ static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *
 	blm_mark_written(live_of(view));
 	changed = give(view, &given);
 	if (__builtin_expect(changed < 0, false))
-		return -EAGAIN;		/* and fails again, with words */
+		return -EAGAIN;		/* and fails again, with a message */
 	if (changed)
 		blm_count_keys(view, 1);
 	fence_after_atomics();

@@ -2,7 +2,7 @@
 #include "base/sized.h"
 #include "keys/key_batch.h"
 
-/* What the caller gave, checked; fails with words. */
+/* The caller's times, checked; fails with a message. */
 static int take(struct blm_when *ret, const struct blm_filter *f, const struct blm_view *view,
 		const struct blm_when *given)
 {

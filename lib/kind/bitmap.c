@@ -1,8 +1,8 @@
 /*
- * bitmap.c - numbers below m, a bit for each: never wrong
+ * bitmap.c - numbers below m, one bit each: no false positives
  *
- * What Bloom's filter comes to where the keys are so few that each can have its own cell: one
- * probe, no hash. Union, intersection and the count of keys are exact.
+ * A Bloom filter whose keys are so few that each can have its own cell: one probe, no hash. Union,
+ * intersection and the count of keys are exact.
  */
 #include "kind/common/bits.h"
 #include "kind/kind.h"

@@ -79,7 +79,7 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return blocked_add(part, blocks_of(part), &key->hash, part->simd->block_lacks);
 }
 
-/* In the order of the block's words, which is the same for all who claim a key. */
+/* In the order of the block's words, which is the same for all claimers of a key. */
 static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 {
 	uint64_t *block = block_for(part, hash), mask[8];
@@ -129,11 +129,10 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 }
 
 /*
- * First the missing bits of up to 64 keys are listed, then they are set. An atomic OR waits for all
- * loads before it and holds up those after it, so a key at a time is slower, even with the bits of
- * a word merged into one OR. A bit that was listed for two keys is new for the one that comes
- * first. Marks come after the data. (In tests/bench: "add_many new", compared with "add new" and
- * "atomic OR".)
+ * Lists the missing bits of up to 64 keys first, then sets them. An atomic OR waits for all loads
+ * before it and delays those after it, so one key at a time is slower, even with the bits of a word
+ * merged into one OR. A bit that is listed for two keys is new for the first one. Marks come after
+ * the data. (In tests/bench: "add_many new", compared with "add new" and "atomic OR".)
  */
 static uint64_t set_missing(struct blm_part *part, const struct blm_missing *missing)
 {
@@ -156,7 +155,7 @@ static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64
 	size_t at = 0;
 
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
-	do {	/* once for an empty batch, too, for the sake of the next */
+	do {	/* also once for an empty batch, to prefetch the next */
 		size_t to = part->simd->blocks_missing(&keys, at, &missing);
 		uint64_t changed = set_missing(part, &missing);
 
@@ -171,9 +170,8 @@ static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64
 }
 
 /*
- * All are asked first, by the loop that is best at it; those that lack something are then claimed
- * one by one, each by loads of its own. Keys that are there already, as most are where something is
- * claimed, cost hardly more than the question.
+ * Asks for all keys first, with the fastest loop, and then claims the absent ones one by one, each
+ * with its own loads. Most claimed keys are present, and these cost little more than the question.
  */
 static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
 {

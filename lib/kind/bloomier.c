@@ -1,11 +1,11 @@
 /*
- * bloomier.c - a value for each key, as the XOR of 3 or 4 cells; and check bits, which tell
- * strangers (fuse_table.h)
+ * bloomier.c - a value for each key, as the XOR of 3 or 4 cells; and check bits, which recognise
+ * absent keys (fuse_table.h)
  *
  * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal, "The Bloomier Filter: An Efficient Data
  * Structure for Static Support Lookup Tables", SODA 2004; here in the tables of binary fuse
- * filters, so 1.125 cells of check bits and value are needed for a key. A key that was given always
- * has its value; any other has a value with a probability of 1 in 2^check-bits, and then any.
+ * filters, so a key needs 1.125 cells of check bits and value. A key that was given always has its
+ * value; any other key has an arbitrary value with a probability of 1 in 2^check-bits.
  */
 #include "kind/common/fuse_table.h"
 

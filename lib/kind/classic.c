@@ -175,8 +175,8 @@ static int add_within(struct blm_part *part, const struct blm_hashed *key, uint6
 }
 
 /*
- * In the order of the probes, which is the same for all who claim a key; equal words merged into
- * their first.
+ * In the order of the probes, which is the same for all claimers of a key; equal words are merged
+ * into the first.
  */
 static inline __attribute__((always_inline)) int claim_by(struct blm_part *part,
 							  const struct blm_hashed *key, bool walked)
@@ -235,8 +235,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * All are asked first, which finds those that are there at the cost of the question; of the others,
- * the cells are asked for a few keys ahead.
+ * Asks for all keys first, at the cost of the question for present ones; for the absent ones, cells
+ * are prefetched a few keys ahead.
  */
 static int change_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
 		       int (*change)(struct blm_part *part, const struct blm_hashed *key))
