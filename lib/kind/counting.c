@@ -1,23 +1,21 @@
 /*
- * counting.c - a small counter in the place of each bit, so that keys can be taken out again
+ * counting.c - a small counter instead of each bit, so that keys can be removed
  *
  * L. Fan, P. Cao, J. Almeida and A. Broder, "Summary Cache: A Scalable Wide-Area Web Cache Sharing
- * Protocol", SIGCOMM 1998 / IEEE/ACM ToN 8(3), 2000. A key's cells, each once though two of its
- * probes may fall together, go up by one when it is added and down by one when it is taken out; it
- * is there if none of them is 0. Where the counters are as many as classic has bits, those that are
- * not 0 are classic's ones.
- *
- * A counter that is full may stand for more than it can hold, so it never goes down again: it can
- * keep a key that is gone, but never loses one that is there. At half full (nk/m = ln 2) a counter
- * of 4 bits is asked for more than 15 with probability 7.07e-17, one of 3 bits for more than 7 with
+ * Protocol", SIGCOMM 1998 / IEEE/ACM ToN 8(3), 2000. An add raises each cell of the key by one
+ * (once, even if two probes share it), and a remove lowers each by one; the key is present if none
+ * of them is 0. With as many counters as classic has bits, the counters that are not 0 are
+ * classic's ones. A full counter may stand for more than it can hold, so it is never lowered again:
+ * it can keep a removed key, but never loses a present one. At half full (nk/m = ln 2) a counter of
+ * 4 bits overflows (more than 15) with probability 7.07e-17, one of 3 bits (more than 7) with
  * 7.2e-7.
  *
- * add() takes no lock: it goes up, cell by cell, by compare-and-swap. remove() must look at all
- * cells before it changes one, and between the two no other may go down. Else two removers of one
- * key would go down twice, and take out another key; so one thread removes at a time
- * (BLM_SERIAL_REMOVALS). The same holds for claim(): whether a key was there and counting it is one
- * step among claimers. A process that dies in the middle leaves cells too high, never too low: some
- * of a key that is half added, the rest of a key that is half taken out.
+ * add() takes no lock: it raises cell by cell, by compare-and-swap. remove() must read all cells
+ * before it changes one, and no other remove may run between the two. Otherwise two removers of one
+ * key would lower its cells twice, and remove another key; so one thread removes at a time
+ * (BLM_SERIAL_REMOVALS). The same holds for claim(): the test whether a key was there and its add
+ * are one step among claimers. A process that dies in the middle leaves cells too high, never too
+ * low: some cells of a half-added key, or the rest of a half-removed one.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/sizing.h"
@@ -124,7 +122,7 @@ static int take_out(struct blm_part *part, const struct blm_hashed *key)
 	return least(part, cells, count) ? step_all(part, cells, count, -1) : 0;
 }
 
-/* How often it was added, or more: up to what a counter holds. */
+/* How often it was added, or more: up to the maximum of a counter. */
 static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
 {
 	struct blm_cell cells[BLM_PROBES_MAX];
@@ -136,8 +134,8 @@ static int get(const struct blm_part *part, const struct blm_hashed *key, uint64
 }
 
 /*
- * Sums of every other cell, so that each has room to overflow; those that do are full. even: where
- * these cells are; over: the bit above each.
+ * Sums of every other cell, so that each has space to overflow; those that do are full. even: these
+ * cells; over: the bit above each.
  */
 static uint64_t sums(uint64_t a, uint64_t b, uint64_t even, uint64_t over, unsigned bits)
 {

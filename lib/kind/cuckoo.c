@@ -3,15 +3,14 @@
  * bits
  *
  * Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", CoNEXT
- * 2014. The second place is the first one subtracted from a number that the fingerprint gives,
- * modulo the places: its own inverse, as the paper's exclusive or, but for any number of places
- * (Lang, Neumann, Kemper and Boncz, "Performance-Optimal Filtering", PVLDB 12(5), 2019). Places are
+ * 2014. The second place is a number that the fingerprint gives minus the first place, modulo the
+ * places: its own inverse, like the paper's exclusive or, but for any number of places (Lang,
+ * Neumann, Kemper and Boncz, "Performance-Optimal Filtering", PVLDB 12(5), 2019). Places are
  * windows of two cells that overlap (Zentgraf, Schmitz and Rahmann, "Smaller and More Flexible
- * Cuckoo Filters", 2025), which take a bit less for the same rate. In files made before they are
- * buckets of four; cuckoo.h has both layouts.
- *
- * One writer at a time; readers take no lock (relocation.h). Where both places of a key are full,
- * room is made by a path of moves, found beforehand and taken from its end.
+ * Cuckoo Filters", 2025), which take a bit less for the same rate. In older files they are buckets
+ * of four; cuckoo.h has both layouts. One writer at a time; readers take no lock (relocation.h). If
+ * both places of a key are full, a path of moves makes space; it is found beforehand and executed
+ * from its end.
  */
 #include "kind/common/swar.h"
 #include "kind/common/relocation.h"
@@ -43,7 +42,7 @@ static unsigned padding_bits(const struct blm_shape *s)
 
 /* ---- Cells ---- */
 
-/* What the i-th cell of a place holds where it has this fingerprint; 0: an empty one. */
+/* The contents of the i-th cell of a place with this fingerprint; 0: an empty cell. */
 static uint64_t cell_of(struct cuckoo_places places, uint64_t print, unsigned i)
 {
 	return print ? print << places.tag | (i & places.tag) : 0;
@@ -127,7 +126,7 @@ static struct reader reader_of(const struct blm_part *part)
 	return r;
 }
 
-/* Where a key is, and all cells of a place that has its fingerprint in each. */
+/* The places of a key, and its fingerprint in each cell of a place. */
 static inline void find_places(const struct reader *r, const struct blm_hash *hash,
 			       uint64_t ret[BLM_PLACES])
 {
@@ -223,8 +222,8 @@ static bool ask(const void *how, const struct blm_hash *hash, const uint64_t pla
 }
 
 /*
- * MOVES is looked at once for all: where it changed, those that were not found are asked again, one
- * by one.
+ * MOVES is compared once for all keys: if it changed, the keys that were not found are asked again,
+ * one by one.
  */
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
@@ -291,14 +290,14 @@ static uint64_t first_cell(const struct blm_part *part, uint64_t place)
 	return place * cuckoo_places_of(&part->shape).step;
 }
 
-/* What a cell holds that has this fingerprint in this place. */
+/* The contents of a cell with this fingerprint in this place. */
 static uint64_t held(const struct blm_part *part, uint64_t place, uint64_t cell, uint64_t print)
 {
 	return cell_of(cuckoo_places_of(&part->shape), print,
 		       (unsigned)(cell - first_cell(part, place)));
 }
 
-/* The place of what a cell holds, and its fingerprint. */
+/* The place and the fingerprint that a cell's contents stand for. */
 static struct spot spot_in(const struct blm_part *part, uint64_t cell)
 {
 	struct cuckoo_places places = cuckoo_places_of(&part->shape);
@@ -318,13 +317,13 @@ static bool place_in(struct blm_part *part, uint64_t at, uint64_t print)
 }
 
 /*
- * Places that can be reached, each as many moves away as it takes: the two of the key, then those
- * that the fingerprints of step 0 can go to, then those of step 1, and so on. A fingerprint can go
- * to its other place, and in a window to the other cell of its own place. All are asked for as soon
- * as they are known, so that they come in while others are looked at.
+ * The places that can be reached, by the number of moves: the two places of the key, then the
+ * places that the fingerprints of step 0 can move to, then those of step 1, and so on. A
+ * fingerprint can move to its other place, and in a window to the other cell of its own place. All
+ * are prefetched as soon as they are known, so that they arrive while others are examined.
  *
- * A step is a place, below 2^47. From bit 48 on it has the number of the step that it was reached
- * from, and the cell there. The first two were reached from none.
+ * A step is a place, below 2^47. From bit 48 on it has the number of the step before it, and the
+ * cell there. The first two have no step before them.
  */
 enum { FROM = 48, CELL_BITS = 2 };
 static_assert(SEARCHED << CELL_BITS <= 1 << (64 - FROM), "a step has 16 bits for where it is from");

@@ -14,8 +14,8 @@ enum {
 static const double refused_most = 0.001;
 
 /*
- * The first key finds no room when buckets are 0.97 full, and windows 0.95. That is so where cells
- * have 8 bits or more.
+ * The first key finds no space when buckets are 0.97 full, and windows 0.95, for cells of 8 bits or
+ * more.
  */
 static const struct load {
 	double planned, most;		/* shares of the cells */

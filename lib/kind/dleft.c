@@ -3,20 +3,19 @@
  * four buckets
  *
  * Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An Improved Construction for Counting Bloom
- * Filters", ESA 2006. A fingerprint is a bucket number and a remainder, and each subtable has its
- * permutation of fingerprints: it adds a number made of the remainder to the bucket. So two
- * fingerprints that are not the same are nowhere the same, and a key that is removed takes out its
- * own.
+ * Filters", ESA 2006. A fingerprint is a bucket number and a remainder, and each subtable permutes
+ * fingerprints: it adds a number made from the remainder to the bucket. So two different
+ * fingerprints are different in every subtable, and a removed key takes out its own fingerprint.
  *
- * The fingerprint is the beginning of one number that the key's hash gives: the bucket is the whole
- * part of buckets * hash / 2^64, the remainder the first bits of the fraction. With twice the
- * buckets the first of those bits belongs to the bucket, so a filter can be made twice as large
- * from its fingerprints alone.
+ * The fingerprint is the beginning of one number that the key's hash gives: the bucket is the
+ * integer part of buckets * hash / 2^64, the remainder the first bits of the fraction. With twice
+ * the buckets the first of these bits belongs to the bucket, so a filter can be doubled from its
+ * fingerprints only.
  *
- * One writer at a time; readers take no lock, and need none: a fingerprint stays in its cell. A
- * cell is empty where its counter is 0, so what is written last, and released, is the counter; a
- * writer that dies before that has changed nothing. For the same reason any mix of pages of now and
- * of then has all keys that are in both.
+ * One writer at a time; readers take no lock, and need none, because a fingerprint stays in its
+ * cell. A cell is empty if its counter is 0, so the counter is stored last, with release; a writer
+ * that dies before that has changed nothing. For the same reason any mix of older and newer pages
+ * has all keys that are in both states.
  */
 #include "kind/dleft_buckets.h"
 #include "kind/common/swar.h"
@@ -135,7 +134,10 @@ static uint64_t in_use(const struct reader *r, uint64_t bucket)
 	return (counts | counts >> 1) & IN_USE;
 }
 
-/* Half of a bucket's remainders; 0 where they are this one, which is in every lane of `in_all`. */
+/*
+ * The half of a bucket's remainders that are compared; a lane is 0 if it equals this remainder,
+ * which is in every lane of `in_all`.
+ */
 static uint64_t unlike(const struct reader *r, uint64_t bucket, unsigned half, uint64_t in_all)
 {
 	return lanes_load((const uint64_t *)r->part->bytes,
@@ -149,7 +151,7 @@ static bool may_have(const struct reader *r, uint64_t bucket, uint64_t in_all)
 		| lanes_any_zero(unlike(r, bucket, 1, in_all), r->cells);
 }
 
-/* ... in one that is in use? Its counter is loaded first. */
+/* ... in a used cell? Its counter is loaded first. */
 static bool has(const struct reader *r, uint64_t bucket, uint64_t in_all)
 {
 	uint64_t used = in_use(r, bucket), found = 0;

@@ -45,7 +45,7 @@ static inline struct print print_of(const struct blm_shape *s, const struct blm_
 			       (uint64_t)product >> (64 - remainder_bits(s)) };
 }
 
-/* What the i-th subtable adds to a bucket. */
+/* The number that the i-th subtable adds to a bucket. */
 static inline uint64_t turn_of(const struct blm_shape *s, unsigned i, uint64_t remainder)
 {
 	return scale(unfold(remainder, 0, i + 1), buckets_of(s));

@@ -32,7 +32,7 @@ double blm_exact_first_rate(const struct blm_shape *s)
 
 	if (!s->args[EXACT_OTHERS])
 		return s->rate;
-	/* for fewer others it takes what it saves in the second level, or more */
+	/* for fewer others it costs as much as it saves in the second level, or more */
 	if (others > 2 * keys)
 		rate = fmin(rate, fmax(keys / (others * M_LN2), 0x1p-32));
 	/* a ribbon has no rate between 1/2 and 1 */
@@ -323,7 +323,7 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 		blm_kind_ribbon.prefetch(&l.level[1], &second);
 }
 
-/* The i-th place of a layer; NULL: there are no more, and *i is less by those that there are. */
+/* The i-th place of a layer; NULL: there are no more, and *i is reduced by their number. */
 static const uint64_t *probe_layer(const struct exact_layer *l, const struct blm_hashed *key,
 				   unsigned *i, uint64_t *ret_mask)
 {

@@ -2,12 +2,12 @@
  * exact.h - the layout of a filter that is right about two lists (format-spec.md, "Kind 21:
  * exact"), for questions and for building
  *
- * The data are layers, one for the lists that the filter was built from and one for each update
- * since. A layer is a head and two ribbons (ribbon.h). The first one is a filter of the layer's
+ * The data are layers, one for the lists that the filter was built from and one for each later
+ * update. A layer is a head and two ribbons (ribbon.h). The first ribbon is a filter of the layer's
  * keys. The second one has one bit for each key, and one for each of the others that the first one
- * lets through: it lets the keys through, and stops these others. Either ribbon can be left out.
- * Where keys have a column, the first one can be several, each for some columns (exact_parts.h).
- * The keys of an update are those that the layers before answer wrongly: their answer is inverted.
+ * lets through: it accepts the keys, and rejects these others. Either ribbon can be left out. If
+ * keys have a column, the first ribbon can be several, each for some columns (exact_parts.h). The
+ * keys of an update are those that the earlier layers answer wrongly: their answer is inverted.
  */
 #ifndef BLM_KIND_EXACT_H
 #define BLM_KIND_EXACT_H

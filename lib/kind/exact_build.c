@@ -1,8 +1,8 @@
 /*
  * exact_build.c - both levels, from the keys and the others
  *
- * Which of the others pass the first level is known when there is one. So where there are others
- * fit() makes it, and build() only the second.
+ * The others that pass the first level are known only when that exists. So if there are others
+ * fit() makes the first level, and build() only the second.
  */
 #include "kind/exact_parts.h"
 #include "kind/exact_sieve.h"
@@ -55,7 +55,7 @@ static int make_first(struct found *f, const struct blm_shape *shape, const stru
 	return blm_ribbon_build(&f->first, keys);
 }
 
-/* The same by the columns of the keys, where that is smaller: then f->by has parts. */
+/* The same by the columns of the keys, if that is smaller: then f->by has parts. */
 static int make_parts(struct found *f, struct blm_shape *shape, const struct blm_sorted *keys)
 {
 	double most = keys->others->any_rate ? 1 : fmin(2 * shape->rate, 1), rate = 0;

@@ -195,7 +195,10 @@ static struct blm_shape ribbon_of(const struct class *of, double most)
 	return exact_level(of->keys, class_rate((double)of->keys, (double)of->others, most));
 }
 
-/* What a class takes: its ribbon, its entries, and the second level's bits of what passes. */
+/*
+ * The bits of a class: its ribbon, its entries, and the second level's bits for the others that
+ * pass.
+ */
 static double class_bytes(const struct class *of, double most, uint64_t *ret_passed)
 {
 	struct blm_shape ribbon = ribbon_of(of, most);

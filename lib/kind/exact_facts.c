@@ -1,6 +1,6 @@
 /*
- * exact_facts.c - what an exact filter says of itself: its lists, levels, updates and parts, and
- * how close its size is to the least that is possible
+ * exact_facts.c - the facts of an exact filter: its lists, levels, updates and parts, and its size
+ * against the information bound
  */
 #include "kind/common/sizing.h"
 #include "kind/exact.h"

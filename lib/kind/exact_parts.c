@@ -8,7 +8,7 @@ static struct exact_part entry(const struct blm_part *level, unsigned i)
 	return (struct exact_part){ load_relaxed(&e->keys), load_relaxed(&e->bytes) };
 }
 
-/* Which part a key is of: the entry of its column says, or there is none. */
+/* The part of a key: the entry of its column has it, or the column has no entry. */
 static unsigned part_of(const struct blm_part *level, const struct blm_hash *hash)
 {
 	const uint8_t *columns = level->bytes
@@ -33,7 +33,7 @@ static unsigned part_of(const struct blm_part *level, const struct blm_hash *has
 
 enum answer { NO, YES, ASK };
 
-/* What a part answers; ASK: its ribbon does. */
+/* The answer of a part; ASK: its ribbon answers. */
 static enum answer open_part(const struct blm_part *level, unsigned number, struct blm_part *ret)
 {
 	const uint64_t *args = level->shape.args;

@@ -2,8 +2,8 @@
  * exact_parts.h - a first level in parts: each is a ribbon of its own rate, for the keys of some
  * columns (format-spec.md, "Kind 21: exact")
  *
- * Where the share of the keys differs by column, each share has its own best rate. The level begins
- * with an entry for each part. The columns that are not of part 0 follow, and then the ribbons. The
+ * If the share of the keys differs by column, each share has its own best rate. The level begins
+ * with an entry for each part. The columns outside of part 0 follow, and then the ribbons. The
  * second level has no parts: all keys are in it, and the others that their parts let through.
  */
 #ifndef BLM_KIND_EXACT_PARTS_H
@@ -21,7 +21,7 @@ static_assert(sizeof(struct exact_part) == 16, "format-spec.md, exact");
 /* A column's number, and in the lower bits its part. They ascend. */
 enum { EXACT_PART_BITS = 32 - COLUMN_BITS, EXACT_PARTS_MAX = 1 << EXACT_PART_BITS };
 
-/* How such a level is divided, and what that saves. */
+/* The division of such a level, and its saving. */
 struct exact_division {
 	unsigned parts;			/* 0: it is not divided */
 	uint64_t keys[EXACT_PARTS_MAX];
@@ -51,8 +51,8 @@ bool blm_exact_parts_valid(const struct blm_part *level);
 /* ---- exact_divide.c ---- */
 
 /*
- * By the columns of both lists, at rates of at most `most`. The caller frees ret->columns.
- * Return: 0, or a negative errno, with words.
+ * By the columns of both lists, at rates of at most `most`. The caller frees ret->columns. Return:
+ * 0, or a negative errno, with a message.
  */
 int blm_exact_divide(struct exact_division *ret, const struct blm_sorted *keys, double most);
 /* The level, in memory that the caller frees: ret_level->bytes. */

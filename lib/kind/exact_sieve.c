@@ -11,7 +11,7 @@ enum { AT_ONCE = 512 };
 struct cursor {
 	const struct blm_sorted *of;
 	uint64_t at;			/* the number of the next one */
-	uint64_t from;			/* of those that are held, the first one */
+	uint64_t from;			/* the number of the first one in memory */
 	size_t held;
 	struct blm_hash hash[AT_ONCE];
 };
@@ -23,7 +23,7 @@ static void begin_at(struct cursor *c, const struct blm_sorted *of, uint64_t at)
 	c->held = 0;
 }
 
-/* The next one, which stays the next one; *ret NULL: there is none. */
+/* The next one, without advancing; *ret NULL: there is none. */
 static int peek(struct cursor *c, const struct blm_hash **ret)
 {
 	int r = 0;
@@ -100,7 +100,7 @@ static void ask_level(const struct worker *w, size_t count, uint64_t *ret_bits)
 	}
 }
 
-/* Take the bit of one that is a key. */
+/* Clears the bit of one that is a key. */
 static int drop_key(struct worker *w, size_t i, uint64_t *bits)
 {
 	const struct blm_hash *key;
@@ -152,7 +152,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* The caller works too, and does what a helper would that cannot be had. */
+/* The caller works too, and does the work of helpers that could not be started. */
 static int work_together(struct sieve *s, const struct blm_part *level, unsigned threads)
 {
 	struct worker *w = calloc(threads, sizeof(*w));

@@ -1,10 +1,10 @@
 /*
- * exact_sieve.h - which of the others the first level lets through, and these together with the
- * keys, in order
+ * exact_sieve.h - the others that the first level lets through, and these together with the keys,
+ * in order
  *
- * The others stay where they are. A bit for each says whether it passes and is not a key; for every
- * block of them it is known how many keys and how many that pass come before. So any range of the
- * keys and of those that pass, in order, is read without having them in memory.
+ * The others stay in their place. A bit for each says whether it passes and is not a key; for every
+ * block of them the numbers of earlier keys and of earlier others that pass are known. So any range
+ * of the keys and of those that pass, in order, is read without having them in memory.
  */
 #ifndef BLM_KIND_EXACT_SIEVE_H
 #define BLM_KIND_EXACT_SIEVE_H
@@ -18,7 +18,7 @@ struct sieve_block {
 };
 
 struct sieve {
-	/* what it shows to the second level: hashes of exact_second(), and 1 for the others */
+	/* its output for the second level: hashes of exact_second(), and 1 for the others */
 	struct blm_sorted merged;
 	bool plain;			/* no: hashes as they are */
 	const struct blm_sorted *keys, *others;
@@ -28,9 +28,9 @@ struct sieve {
 };
 
 /*
- * level: the first one; NULL: there is none, so all pass. Takes keys->threads. Give it to
- * blm_sieve_end(), also on failure; a sieve of zeros may be, too.
- * Return: 0, or a negative errno, with words.
+ * level: the first one; NULL: there is none, so all pass. Takes keys->threads. Pass it to
+ * blm_sieve_end(), also on failure; a sieve of zeros is allowed there, too. Return: 0, or a
+ * negative errno, with a message.
  */
 int blm_sieve_make(struct sieve *ret, const struct blm_sorted *keys,
 		   const struct blm_sorted *others, const struct blm_part *level);

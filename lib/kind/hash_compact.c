@@ -23,8 +23,8 @@
 enum { SIGNATURE_BITS, LOAD };
 
 /*
- * So far from its home a key may lie: more than any key does below a load of 0.95, in tables of up
- * to 10^10 cells.
+ * The maximum distance of a key from its home: more than any key has below a load of 0.95, in
+ * tables of up to 10^10 cells.
  */
 enum { FARTHEST = 1 << 15 };
 
@@ -74,9 +74,9 @@ static double likeness(unsigned bits)	/* that two signatures are equal */
 }
 
 /*
- * A question about an absent key looks, at a load of a, at (1 / (1 - a)^2 - 1) / 2 signatures on
- * average, if the table is large, else at fewer (Knuth, The Art of Computer
- * Programming, volume 3, 6.4, theorem K).
+ * At a load of a, a question about an absent key compares (1 / (1 - a)^2 - 1) / 2 signatures on
+ * average in a large table, and fewer in a small one (Knuth, The Art of Computer Programming,
+ * volume 3, 6.4, theorem K).
  */
 static double rate_at(const struct blm_shape *s, uint64_t keys)
 {
@@ -128,7 +128,7 @@ static void choose_size(struct blm_shape *s)
 	}
 }
 
-/* Where the number of cells was given: what capacity is, and which signatures keep the rate. */
+/* If the number of cells was given: the capacity, and the signatures that keep the rate. */
 static void choose_bits(struct blm_shape *s)
 {
 	if (!s->capacity)
@@ -192,8 +192,7 @@ static unsigned padding_bits(const struct blm_shape *s)
 /* ---- Walking ---- */
 
 /*
- * From a key's home on; it ends where the key has been found, or a free cell, or no more may be
- * looked at.
+ * From a key's home on, until the key or a free cell is found, or the maximum distance is reached.
  */
 struct walk {
 	uint64_t *word;
@@ -259,8 +258,8 @@ static bool walk_to(const struct blm_part *part, const struct blm_hash *hash)
 }
 
 /*
- * Is the word still the one that was seen? Then it gets the signature; else *seen is what it is
- * now.
+ * If the word has not changed since it was read it gets the signature; otherwise *seen is its
+ * current value.
  */
 static bool take_cell(const struct walk *w, uint64_t *seen, bool unshared)
 {
@@ -319,8 +318,8 @@ static struct reader reader_of(const struct blm_part *part)
 }
 
 /*
- * Where the walk of a key is: in which word, from which of its lanes on. And its signature, in
- * every lane.
+ * The state of a key's walk: its word, and the first of its lanes. And its signature, in every
+ * lane.
  */
 struct place {
 	uint64_t word, from, signature;
@@ -363,8 +362,8 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * In rounds, a word each; no branch depends on its contents. A key that comes to the last word,
- * after which the first one comes, or walks farther than nearly all others, walks by itself.
+ * In rounds, a word each; no branch depends on its contents. A key that reaches the last word,
+ * which is followed by the first, or walks farther than nearly all others, walks by itself.
  */
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
@@ -416,7 +415,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 	return i == 0 ? word_of(part, home_of(part, &key->hash)) : NULL;
 }
 
-/* ---- What it says of itself ---- */
+/* ---- Facts ---- */
 
 /* The share of cells that are taken. Keys are anywhere, so the first 16 MiB are a sample of all. */
 static double load_now(const struct blm_part *part)

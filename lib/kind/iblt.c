@@ -150,8 +150,8 @@ static void put_cell(struct blm_part *part, uint64_t cell, const uint64_t *words
 }
 
 /*
- * Journal, then say so, then change: all stores release, so none comes before those that it follows
- * here.
+ * Journal first, then its announcement, then the change: all stores release, so none is visible
+ * before those that precede it here.
  */
 static void begin_change(struct blm_part *part, const uint64_t spots[IBLT_PROBES])
 {
@@ -170,7 +170,7 @@ static void begin_change(struct blm_part *part, const uint64_t spots[IBLT_PROBES
 	store_release(&journal[IBLT_CHANGING], 1);
 }
 
-/* The journal is left empty, so that the data are those of the keys alone. */
+/* The journal is left empty, so that the data depend on the keys only. */
 static void end_change(struct blm_part *part)
 {
 	uint64_t *journal = iblt_journal(part);

@@ -55,9 +55,9 @@ static inline uint64_t *iblt_cell(const struct blm_part *part, uint64_t cell)
 }
 
 /*
- * The cells of a key, one in each quarter of them: each by 32 bits of the hash that are its own.
- * What the hash unfolds to is not enough: its words come of one product, so two keys have all four
- * cells in common two to four times as often as they should, and then neither is listed.
+ * The cells of a key, one in each quarter of the table: each by 32 bits of the hash that are its
+ * own. The words of unfold() are not enough: they come from one product, so two keys would have all
+ * four cells in common two to four times as often as they should, and then neither is listed.
  */
 static inline uint64_t iblt_spot(const struct blm_shape *s, const struct blm_hash *hash, unsigned i)
 {

@@ -1,15 +1,13 @@
 /*
- * iblt_peel.c - taking two invertible Bloom lookup tables apart: the keys that one of them has
- * alone
+ * iblt_peel.c - peeling two invertible Bloom lookup tables: the keys that only one of them has
  *
  * When the second table is subtracted from the first, the keys that differ are left: those of the
- * first count +1, those of the second -1. A cell with one key says which it is: its hash must be
- * the check in the cell, and this cell one of its four. So the remains of two or more keys in a
- * cell are taken for a key with a probability of 2^-64. Taken out of its other cells it leaves some
- * of them with one key, and so on, until nothing is left, or no cell has one key: too many differ.
- *
- * Each cell gives one key at most. That is all that tables of honest making need, and of others it
- * is where this ends.
+ * first count +1, those of the second -1. A cell with one key identifies it: its hash must be the
+ * check in the cell, and this cell one of its four. So the remains of two or more keys in a cell
+ * are mistaken for a key with a probability of 2^-64. Removing the key from its other cells leaves
+ * some of them with one key, and so on, until nothing is left, or no cell has one key: too many
+ * keys differ. Each cell gives one key at most. Intact tables need no more, and for forged ones
+ * this is the limit.
  */
 #include "kind/iblt.h"
 
@@ -18,7 +16,7 @@ struct peeling {
 	const struct blm_hasher *by;
 	size_t words;			/* of a cell */
 	uint64_t *cells;		/* the one less the other, as numbers of this machine */
-	uint64_t left;			/* cells in which something is */
+	uint64_t left;			/* cells with contents */
 	/* cells that may have one key: each is in here once at most */
 	uint64_t *waiting, count;
 	uint8_t *state;
@@ -33,7 +31,7 @@ static uint64_t *cell_of(const struct peeling *p, uint64_t cell)
 
 /* ---- Subtracting ---- */
 
-/* Where a cell is: in the journal, if its writer died while it changed it. */
+/* The current place of a cell: in the journal, if its writer died while it changed it. */
 static const uint64_t *settled(const struct blm_part *part, uint64_t cell)
 {
 	const uint64_t *journal = iblt_journal(part);
@@ -66,8 +64,8 @@ static void look_later(struct peeling *p, uint64_t cell)
 }
 
 /*
- * Cells that are alike are neither written nor read, here and later: a huge file of holes takes
- * no memory. Reading would, where the system gives a page of its own also to who only reads it.
+ * Equal cells are neither written nor read, here and later: a huge sparse file takes no memory.
+ * Reading would, if the system allocates a page even for a read.
  */
 static void subtract(struct peeling *p, const struct blm_part *a, const struct blm_part *b)
 {
@@ -96,7 +94,7 @@ static void subtract(struct peeling *p, const struct blm_part *a, const struct b
 
 /* ---- Keys ---- */
 
-/* Are these words those of one key? Its bytes, in order. */
+/* Are these the words of one key? Its bytes, in order. */
 static bool is_key(const struct peeling *p, uint64_t cell, const uint64_t *words,
 		   uint64_t *ret_bytes, struct blm_key *ret, struct blm_hash *ret_hash)
 {

@@ -9,13 +9,11 @@
 
 #include "kind/kind.h"
 
-/* ---- What there is ---- */
+/* ---- The kinds ---- */
 
 const struct blm_kind *blm_kind_by_name(const char *name);
 const struct blm_kind *blm_kind_by_id(uint32_t id);
-/*
- * The same, for a file: -EPROTONOSUPPORT, with words, goes to *ret_err where the kind is not known.
- */
+/* The same, for a file: if the kind is not known *ret_err is -EPROTONOSUPPORT, with a message. */
 const struct blm_kind *blm_kind_known(uint32_t id, const char *display, int *ret_err);
 const struct blm_kind *blm_kind_at(size_t i);	/* NULL past the last */
 unsigned blm_kind_can(const struct blm_kind *kind);
@@ -27,7 +25,7 @@ unsigned blm_kind_can(const struct blm_kind *kind);
 const char *blm_kinds_that_can(unsigned can, char *buffer, size_t bytes);
 const char *blm_kinds_that_take(const struct blm_family *family, char *buffer, size_t bytes);
 
-/* ---- What it is like ---- */
+/* ---- Properties of a kind ---- */
 
 /* Are its data bits that only go from 0 to 1? */
 static inline bool kind_only_sets(const struct blm_kind *kind)
@@ -52,7 +50,7 @@ static inline bool kind_has_single_writer(const struct blm_kind *kind)
 		|| kind->protocol == BLM_SINGLE_WRITER_CHECKPOINT;
 }
 
-/* Is adding a key twice adding it once, whatever comes in between? */
+/* Does adding a key twice equal adding it once, at any time? */
 static inline bool kind_may_add_again(const struct blm_kind *kind)
 {
 	return kind->protocol == BLM_SETS_BITS || kind->protocol == BLM_IDEMPOTENT_ADDS;
@@ -79,7 +77,7 @@ static inline bool kind_takes(const struct blm_kind *kind, const struct blm_fami
 				      && family->bits >= (kind->hash_bits ? kind->hash_bits : 128));
 }
 
-/* Why a filter of it cannot have its cells made so, in words; NULL: it can. */
+/* Why a filter of the kind cannot have this scheme, as a text; NULL: it can. */
 static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_scheme *scheme,
 				      uint32_t order, const struct blm_family *family,
 				      uint64_t cells, uint32_t probes)

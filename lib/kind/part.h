@@ -22,7 +22,7 @@ struct blm_shape {
 	uint32_t cell_bits;
 	uint64_t capacity;
 	double rate;
-	uint64_t args[BLM_KIND_ARGS];	/* the kind's own; else 0 */
+	uint64_t args[BLM_KIND_ARGS];	/* the kind's own; otherwise 0 */
 };
 
 struct blm_part {

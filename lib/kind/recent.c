@@ -22,7 +22,7 @@ static const struct blm_option options[] = {
 /* ---- Questions ---- */
 
 /*
- * The age of a key, UINT64_MAX: none, at the time that is given. If keys moved meanwhile, an age
+ * The age of a key at the given time; UINT64_MAX: it is absent. If keys moved meanwhile, an age
  * above `enough` may be that of a cell that a killed writer left, while the newer one moved.
  */
 static uint64_t age_in(struct look *l, const uint64_t bucket[HALVES], uint64_t remainder,
@@ -94,7 +94,7 @@ static void locate(const void *how, const struct blm_hash *hash, uint64_t ret[BL
 }
 
 /*
- * Most keys are in neither bucket. If a key moved meanwhile, all that were not found are asked for
+ * Most keys are in neither bucket. If a key moved meanwhile, all keys that were not found are asked
  * again.
  */
 static bool ask(const void *how, const struct blm_hash *hash, const uint64_t places[BLM_PLACES])
@@ -138,7 +138,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 		: NULL;
 }
 
-/* ---- What it says of itself ---- */
+/* ---- Facts ---- */
 
 /* The share of cells whose keys are remembered. Keys are anywhere, so a part is a sample of all. */
 static double load_now(const struct blm_part *part)

@@ -70,7 +70,10 @@ static inline uint64_t ticks_of(const struct blm_shape *s, uint64_t ns)
 	return ns / s->args[TICK] + (ns % s->args[TICK] != 0);
 }
 
-/* The least stamp that has room for the span and a guard of an eighth; more than TIME_MOST: none */
+/*
+ * The least number of stamps that holds the span and a guard of an eighth; more than TIME_MOST:
+ * none
+ */
 static inline unsigned time_bits(const struct blm_shape *s)
 {
 	uint64_t span = ticks_of(s, s->args[SPAN]), guard = span / 8 > 16 ? span / 8 : 16;
@@ -89,7 +92,7 @@ static inline uint64_t buckets_of(const struct blm_shape *s)
 	return s->cells / (HALVES * SLOTS);
 }
 
-/* So that a stamp fits in before a word ends, or after that. */
+/* So that a stamp fits before the end of a word, or after it. */
 static inline unsigned least_bits(unsigned time)
 {
 	return time - 1 > BITS_LEAST ? time - 1 : BITS_LEAST;
@@ -113,7 +116,7 @@ static inline void set_word(const struct blm_part *part, unsigned i, uint64_t va
 
 /* ---- Time ---- */
 
-/* What the caller says that the time is, in ticks; else the clock. */
+/* The caller's time, in ticks; otherwise the clock. */
 static inline uint64_t told(const struct blm_part *part, const struct blm_when *when)
 {
 	uint64_t now = when && when->now ? when->now : blm_clock();
@@ -129,7 +132,7 @@ struct look {
 	uint64_t buckets, cycle, span;	/* in a half; ticks */
 	uint64_t word, base;		/* NOW; that modulo CYCLE, plus 1: the stamp of NOW */
 	uint64_t late;			/* ticks that the reader's time is ahead of NOW */
-	/* of two cells, if they are no more than a word; else 0 */
+	/* of two cells, if they fit into a word; otherwise 0 */
 	struct blm_lanes lanes;
 	uint64_t low_remainders, high_remainders;	/* their bits, if stamps are high, or low */
 };
@@ -199,7 +202,7 @@ double blm_recent_rate_at(const struct blm_shape *s, uint64_t keys);
 int blm_recent_grown(struct blm_shape *ret, const struct blm_shape *from);
 
 /* recent_sweep.c */
-/* The tick that a change is at: told by the caller or the clock, but never before another. */
+/* The tick of a change: from the caller or the clock, but never before an earlier change. */
 struct look blm_recent_advance(struct blm_part *part, const struct blm_when *when);
 
 /* recent_change.c */

@@ -155,7 +155,7 @@ static inline void fetch(const struct look *l, const struct blm_hash *hash,
 
 /* ---- What two buckets have ---- */
 
-/* What a key's two buckets have of it. */
+/* A key's cells in its two buckets. */
 struct found {
 	uint64_t age;		/* of the newest; UINT64_MAX: there is none */
 	uint64_t cell;		/* that one */
@@ -176,8 +176,8 @@ static inline void note(const struct look *l, struct found *f, uint64_t cell, ui
 }
 
 /*
- * Is there a remainder like this one, wherever the stamps of the cells are, and whatever they are?
- * Two cells at a time; most buckets have none.
+ * Is this remainder in the bucket, at any stamp? Compares two cells at a time; most buckets do not
+ * have it.
  */
 static inline bool may_have(const struct look *l, uint64_t bucket, uint64_t remainder)
 {
@@ -196,8 +196,8 @@ static inline bool may_have(const struct look *l, uint64_t bucket, uint64_t rema
 }
 
 /*
- * The stamp of a cell if it has this remainder, else 0. It is loaded before the remainder and after
- * it: a cell that is refilled meanwhile has the stamp 0 in between.
+ * The stamp of a cell if it has this remainder, otherwise 0. The stamp is loaded before the
+ * remainder and after it: a cell that is refilled meanwhile has the stamp 0 in between.
  */
 static inline uint64_t stamp_with(const struct look *l, uint64_t cell, uint64_t remainder)
 {

@@ -86,7 +86,7 @@ static int see(const struct look *l, const struct print *print, uint64_t age)
 	return !live;
 }
 
-/* How long ago it was seen, by what the caller says, in ticks before NOW. */
+/* Its age at the caller's time, in ticks before NOW. */
 static uint64_t sight(const struct look *l, const struct blm_when *when)
 {
 	uint64_t at = when && when->at ? when->at / l->part->shape.args[TICK] : l->word;

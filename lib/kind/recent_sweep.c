@@ -1,4 +1,6 @@
-/* recent_sweep.c - the time of a recent filter goes on, and cells that are too old become empty */
+/*
+ * recent_sweep.c - advances the time of a recent filter, and empties cells that are too old
+ */
 #include "kind/recent_cells.h"
 
 static void sweep(const struct look *l, uint64_t from, uint64_t to)

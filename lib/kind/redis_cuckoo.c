@@ -2,16 +2,14 @@
  * redis_cuckoo.c - the cuckoo filter of RedisBloom: fingerprints of a byte in buckets of 1 to 255,
  * in a chain of tables
  *
- * Bit for bit what CF.ADD makes, as far as nothing moves. With h the low half of the hash, a
+ * Bit for bit the result of CF.ADD, until something moves. With h the low half of the hash, a
  * fingerprint is h mod 255 + 1; its buckets in each table are h and h ^ fingerprint * 0x5bd1e995,
  * both modulo the table's buckets, a power of 2. The tables follow each other; each has `expansion`
- * times the buckets of the one before. A question looks at two buckets of each, which is what
- * `probes` counts.
- *
- * A key goes where the program would put it: into the first empty cell of its buckets, the newest
- * table first. Where there is none the program moves fingerprints about and, where that does not
- * help, begins another table. Here they move as in cuckoo.c (and relocation.h), and then it is
- * full: tables are a server's to add.
+ * times the buckets of the one before. A question reads two buckets of each, and `probes` counts
+ * these. A key goes into the same cell as in RedisBloom: the first empty cell of its buckets, the
+ * newest table first. If there is none RedisBloom moves fingerprints and, if that does not help,
+ * begins another table. Here they move as in cuckoo.c (and relocation.h), and then the filter is
+ * full: only a server adds tables.
  */
 #include "kind/common/swar.h"
 #include "kind/common/relocation.h"
@@ -41,7 +39,7 @@ static uint64_t matches(const struct blm_part *part, uint64_t first, unsigned co
 	return lanes_zero(word ^ print * bytes.low, bytes) & UINT64_MAX >> (64 - 8 * count);
 }
 
-/* How many cells of a bucket hold it, but for the cell `except`? *ret_cell: the first that does. */
+/* How many cells of a bucket hold it, apart from the cell `except`? *ret_cell: the first one. */
 static unsigned count_but(const struct blm_part *part, uint64_t bucket, unsigned slots,
 			  unsigned print, uint64_t except, uint64_t *ret_cell)
 {
@@ -96,8 +94,8 @@ static uint64_t bucket_at(const struct table *t, uint64_t h)
 }
 
 /*
- * In how many cells is it, but for `except`? A key whose two buckets are the same counts twice, as
- * in RedisBloom. Stops at `enough`.
+ * How many cells hold it, apart from `except`? A key whose two buckets are the same counts twice,
+ * as in RedisBloom. Stops at `enough`.
  */
 static uint64_t count(const struct blm_part *part, uint64_t h, uint64_t enough, uint64_t except)
 {
@@ -129,8 +127,8 @@ static uint64_t count_still(const struct blm_part *part, uint64_t h, uint64_t en
 
 /*
  * Without the cell in flight: a writer that died in the middle of a move left a fingerprint in two
- * cells. It must be the same cell before and after the count, else a writer went on to clear the
- * other one. If there are changes all the time, a fingerprint that is there twice counts twice.
+ * cells. It must be the same cell before and after the count; otherwise a later writer cleared the
+ * other one. During constant changes a fingerprint that is there twice counts twice.
  */
 static uint64_t count_settled(const struct blm_part *part, uint64_t h)
 {
@@ -265,9 +263,9 @@ static bool change_in(struct blm_part *part, const struct table *t, uint64_t h, 
 }
 
 /*
- * Buckets that can be reached by moves, each as many away as it takes: the first two, then those
- * that the fingerprints of steps[0] can go to, then those of steps[1], and so on. A bucket is its
- * number in the table.
+ * Buckets that can be reached, by the number of moves: the first two, then the buckets that the
+ * fingerprints of steps[0] can move to, then those of steps[1], and so on. A bucket is its number
+ * in the table.
  */
 struct search {
 	const struct blm_part *part;
@@ -275,7 +273,7 @@ struct search {
 	uint64_t steps[SEARCHED];
 };
 
-/* whose fingerprint can go to steps[step]; of the first two there is none */
+/* whose fingerprint can move to steps[step]; the first two have none */
 static uint64_t cell_before(const struct search *s, unsigned step)
 {
 	unsigned slots = s->table->slots;

@@ -102,9 +102,9 @@ double blm_redis_cuckoo_rate(const struct blm_shape *s, uint64_t keys)
 }
 
 /*
- * How full a large table gets before a key finds no room; in a small one that is a matter of
- * chance. Where a bucket has one cell, it is also a matter of chance whether three keys have the
- * same two buckets. There are 127 pairs for each bucket, so the probability is one in a thousand.
+ * The load of a large table when a key first finds no space; in a small table that is random. With
+ * one cell a bucket it is also random whether three keys have the same two buckets. There are 127
+ * pairs for each bucket, so the probability is one in a thousand.
  */
 static double load_of(unsigned slots)
 {

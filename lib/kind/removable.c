@@ -2,11 +2,11 @@
  * removable.c - a pair of filters: the keys that were added, and those of them that were removed
  *
  * The second filter of a pair stands for deletion from the first: A. Broder and M. Mitzenmacher,
- * "Network Applications of Bloom Filters: A Survey", Internet Mathematics 1(4), 2004. A key is in
- * it if the first has it and the second does not. So a key is removed for good: adding it again is
- * refused; and a false positive of the second denies a key that was added and never removed, at the
- * rate of that filter. Both only grow, and the union of two is the union of both (a set of two
- * phases).
+ * "Network Applications of Bloom Filters: A Survey", Internet Mathematics 1(4), 2004. A key is
+ * present if the first filter has it and the second does not. So a key is removed for good: adding
+ * it again is refused. A false positive of the second filter denies a key that was added and never
+ * removed, at the rate of that filter. Both filters only grow, and the union of two pairs is the
+ * union of both filters (a set of two phases).
  */
 #include "kind/common/bits.h"
 #include "kind/common/composite.h"

@@ -1,11 +1,11 @@
 /*
- * ribbon.c - the smallest filter of a fixed set of keys: a key is a linear equation over the slots,
- * and all of them are solved
+ * ribbon.c - the smallest filter of a fixed set of keys: each key is a linear equation over the
+ * slots, and all equations are solved
  *
  * P. C. Dillinger and S. Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; P.
  * C. Dillinger, L. Huebschle-Schneider, P. Sanders and S. Walzer, "Fast Succinct Retrieval and
  * Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with thresholds,
- * interleaved. Digits, which make all rates cost what they should, are ours (ribbon.h).
+ * interleaved. Digits, which give every rate its fair price, are ours (ribbon.h).
  */
 #include "kind/common/prefetch.h"
 #include "kind/ribbon.h"
@@ -50,7 +50,7 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
  * ---- Questions: the bytes are anyone's, so each number is checked before it leads anywhere ----
  */
 
-/* Where the value of a key is, and what it must be. */
+/* The place of a key's value, and the expected value. */
 struct place {
 	const uint64_t *words;		/* of the section */
 	uint64_t slots, start;		/* of it, in it */
@@ -165,7 +165,7 @@ static inline unsigned differs(const struct window *w, unsigned bit)
 	return ((unsigned)__builtin_parityll(looked_at) ^ (unsigned)(w->value >> bit)) & 1;
 }
 
-/* Where there is no third block, of_third is 0, and the second is looked at again. */
+/* Without a third block of_third is 0, and the second block is read again. */
 static inline struct window window_of(const struct place *p)
 {
 	unsigned shift = p->start % 64, bits = p->code.bits;
@@ -266,10 +266,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 	return i < count ? places[i] : NULL;
 }
 
-/*
- * A key on its way: found some keys ahead of the one that is looked at, so far that its memory is
- * there by then.
- */
+/* A key in preparation: found some keys before its turn, so that its memory arrives in time. */
 enum { AHEAD = 32 };
 
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,

@@ -1,4 +1,6 @@
-/* bits.c - what the kinds whose cells are bits share: exact sizes, OR and AND */
+/*
+ * bits.c - shared by the kinds whose cells are bits: exact sizes, OR and AND
+ */
 #include "kind/common/bits.h"
 #include "kind/kind.h"
 #include "kind/common/sizing.h"

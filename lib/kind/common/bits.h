@@ -1,10 +1,10 @@
 /*
  * bits.h - setting bits that many processes share, for the kinds whose cells are bits
  *
- * Bits go only from 0 to 1, and only by atomic OR on their 64-bit word; that is the whole protocol.
- * A word is loaded first and left alone where it lacks nothing, so that keys which are there
- * already dirty no cache line. A process killed between two words leaves a key half-added, and its
- * add has not returned: the key is found or not, and adding it again completes it.
+ * Bits only change from 0 to 1, and only by atomic OR on their 64-bit word; that is the complete
+ * protocol. A word is loaded first and left alone if it lacks no bit, so that present keys dirty no
+ * cache line. A process that is killed between two words leaves a key half-added, and its add has
+ * not returned: the key is found or not, and adding it again completes it.
  */
 #ifndef BLM_KIND_BITS_H
 #define BLM_KIND_BITS_H
@@ -18,8 +18,8 @@ struct blm_bits {
 };
 
 /*
- * Set them. Returns those that were 0 before. Acquire and release: a thread that sees the bit also
- * sees all stores that its setter made before.
+ * Sets these bits. Returns those that were 0 before. Acquire and release: a thread that sees the
+ * bit also sees all earlier stores of its setter.
  */
 static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool unshared)
 {
@@ -36,8 +36,10 @@ static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool unshared)
 
 /*
  * bits_claim() - set the bits of one key, and learn whether this caller was the first
- * @bits:  the key's words in an order that is the same for all who claim it, no word twice
- * @lacks: room for count flags; then they say which words lacked a bit before
+ *
+ * @bits: the key's words in an order that is the same for all claimers of the key, no word twice
+ *
+ * @lacks: `count` flags; afterwards they say which words lacked a bit before
  *
  * The decider is the last word that is seen to lack a bit. All lacking words are completed in
  * order, and the claim is won if and only if this caller's OR on the decider changed it. At most
@@ -63,9 +65,8 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
 }
 
 /*
- * The same for adjacent words, as those of a block are, that were looked at before: bit i of
- * `lacks` says that words[i] was seen to lack a bit of masks[i]. Their order is that of their
- * addresses.
+ * The same for adjacent words, like those of a block, that were read before: bit i of `lacks` says
+ * that words[i] lacked a bit of masks[i]. Their order is that of their addresses.
  */
 static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks,
 				  bool unshared)
@@ -117,7 +118,7 @@ static inline bool bits_claim_words(uint64_t *words, const uint64_t *masks, unsi
 	return bits_set(&words[decider], masks[decider], unshared) != 0;
 }
 
-/* Where the number of cells was given: the rest of the shape from it. */
+/* The rest of the shape, if the number of cells was given. */
 void blm_bits_plan_given(struct blm_shape *shape,
 			 double (*rate_at)(const struct blm_shape *shape, uint64_t keys));
 

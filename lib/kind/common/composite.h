@@ -1,4 +1,6 @@
-/* composite.h - what the kinds that are made of parts of other kinds share */
+/*
+ * composite.h - shared by the kinds that are made of parts of other kinds
+ */
 #ifndef BLM_KIND_COMPOSITE_H
 #define BLM_KIND_COMPOSITE_H
 

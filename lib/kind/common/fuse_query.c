@@ -4,7 +4,7 @@
  */
 #include "kind/common/fuse_table.h"
 
-/* Where a key's cells begin, as bits of its table; words NULL: it has none. */
+/* The first bit of a key's cells in its table; words NULL: it has none. */
 struct place {
 	const uint64_t *words;
 	uint64_t bit[BLM_PEEL_PROBES];
@@ -100,7 +100,7 @@ const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_has
 
 enum { AHEAD = 16 };
 
-/* lone: the table, if there is but one; else NULL. */
+/* lone: the table, if there is only one; otherwise NULL. */
 static inline void ask_many(const struct blm_part *part, const struct blm_table *lone,
 			    unsigned probes, const struct blm_batch *batch, uint64_t *ret_bits)
 {

@@ -349,7 +349,7 @@ double blm_peel_rate_at(const struct blm_shape *shape, uint64_t keys)
 	return keys ? ldexp(1, -(int)shape->args[BLM_PEEL_CHECK]) : 0;
 }
 
-/* ---- What it says of itself ---- */
+/* ---- Facts ---- */
 
 bool blm_peel_foretell(const struct blm_shape *shape, unsigned i, struct blm_fact *ret)
 {

@@ -1,16 +1,16 @@
 /*
- * fuse_table.h - tables in which the XOR of a few cells is what their key was given: what fuse and
- * bloomier are made of
+ * fuse_table.h - tables in which the XOR of a few cells is the value given to their key: the base
+ * of fuse and bloomier
  *
  * Binary fuse filters: T. M. Graf and D. Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor
  * Filters", ACM Journal of Experimental Algorithmics 27, 2022. A key has one cell in each of
- * `probes` (3 or 4) segments, which follow each other. A table is filled
- * by peeling: a key that has a cell to itself is taken out, and so on until none is left; then, in
- * the reverse order, each key's own cell is set so that the XOR is right. If that fails, the cells
- * are chosen by another seed.
+ * `probes` (3 or 4) segments, which follow each other. A table is filled by peeling: a key that has
+ * a cell to itself is removed, and so on until no key is left. Then, in the reverse order, each
+ * key's own cell is set so that the XOR is right. If the peeling fails, the cells are chosen by
+ * another seed.
  *
- * A cell has cell_bits bits; args[BLM_PEEL_CHECK] of them, the lowest, are of the key's hash, and
- * those above them its value. The data are in shards, each a table with a seed of its own
+ * A cell has cell_bits bits; the lowest args[BLM_PEEL_CHECK] of them are from the key's hash, and
+ * those above are its value. The data are in shards, each a table with a seed of its own
  * (format-spec.md, "Tables of cells"). fuse_table.c fills them, fuse_query.c asks.
  */
 #ifndef BLM_KIND_PEEL_H
@@ -24,8 +24,8 @@ enum { BLM_PEEL_PROBES = 4 };			/* at most */
 enum { BLM_SEGMENT_SHIFT_MAX = 16 };
 
 /*
- * plan() of a kind whose check bits are from `least` to `most`: those of its argument, or as few as
- * keep the rate.
+ * plan() of a kind with `least` to `most` check bits: as its argument says, or as few as keep the
+ * rate.
  */
 int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret,
 		  const struct blm_params *params, unsigned least, unsigned most,
@@ -45,7 +45,7 @@ void blm_peel_prefetch(const struct blm_part *part, const struct blm_hashed *key
 const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_hashed *key,
 			       unsigned i, uint64_t *ret_mask);
 
-/* The rate that results; where there are values, the space against the bits of check and value. */
+/* The resulting rate; for values: the space against the bits of check and value. */
 bool blm_peel_foretell(const struct blm_shape *shape, unsigned i, struct blm_fact *ret);
 bool blm_peel_describe(const struct blm_part *part, unsigned i, struct blm_fact *ret);
 
@@ -55,7 +55,7 @@ bool blm_peel_describe(const struct blm_part *part, unsigned i, struct blm_fact 
 struct blm_table {
 	uint64_t *words;
 	uint64_t seed;
-	/* in which the first cell of a key can lie; there are probes - 1 more */
+	/* for the first cell of a key; there are probes - 1 more */
 	uint64_t segments;
 	unsigned shift;			/* a segment has 2^shift cells */
 };
@@ -88,9 +88,9 @@ static inline uint64_t murmur_mix(uint64_t x)
 }
 
 /*
- * The seed 0 is tried first: keys that come in the order of their hashes then come in the order of
- * their segments. Under any other seed all bits of the hash matter, so that whatever different
- * hashes there are can be told apart by some seed.
+ * The seed 0 is tried first: keys in the order of their hashes are then in the order of their
+ * segments. Under any other seed all bits of the hash matter, so that some seed distinguishes any
+ * set of different hashes.
  */
 static inline void table_cells_of(const struct blm_table *table, unsigned probes,
 				  const struct blm_hash *hash, uint64_t rest,
@@ -127,7 +127,7 @@ static inline uint64_t table_bits(const uint64_t *words, uint64_t bit, unsigned 
 		<< 1 << (63 - skip);
 }
 
-/* What a key that is in it has as its check bits. */
+/* The check bits of a key. */
 static inline uint64_t check_of(const struct blm_hash *hash, unsigned bits)
 {
 	return unfold(hash->lo, hash->hi, 0) & lowest_bits(bits);

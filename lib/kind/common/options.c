@@ -54,7 +54,7 @@ static bool parse_name(const struct blm_option *o, const char *text, double *ret
 	return false;
 }
 
-/* A number and what it is in; *ret_end: past both. */
+/* A number and its unit; *ret_end: after both. */
 static bool parse(const struct blm_option *o, const char *text, double *ret, const char **ret_end)
 {
 	char *end;
@@ -83,7 +83,7 @@ static uint64_t argument_of(const struct blm_option *o, double value)
 		: (uint64_t)(o->form == BLM_OPTION_SPAN ? round(value * 1e9) : value);
 }
 
-/* What the option wants, in words. */
+/* The values that the option accepts, for messages. */
 static int bad_value(const struct blm_kind *kind, const struct blm_option *o)
 {
 	char names[256];

@@ -16,7 +16,7 @@ enum blm_option_form {
 	BLM_OPTION_COUNT,		/* a whole number */
 	/* a number with a fraction; its argument holds the bits of the double */
 	BLM_OPTION_SHARE,
-	/* a time; its argument is in nanoseconds, all else in seconds */
+	/* a time; its argument is in nanoseconds, all texts are in seconds */
 	BLM_OPTION_SPAN,
 	/* one of `names`; its argument is the number of it, from 0 to `most` */
 	BLM_OPTION_NAME,
@@ -27,14 +27,14 @@ struct blm_option {
 	enum blm_option_form form;
 	double least, most, usual;
 	const char *const *names;
-	/* 0 is whatever the rate and the other options ask: where these change it is found anew */
+	/* 0 is computed from the rate and the other options, again if these change */
 	bool by_rate;
 };
 
 /* text NULL: all as usual. Fails with -EINVAL, naming the option and its range. */
 int blm_options_parse(const struct blm_kind *kind, const char *text, uint64_t args[BLM_KIND_ARGS]);
 
-/* The other way round: text that comes to these arguments. */
+/* The other direction: a text for these arguments. */
 void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS],
 		      char ret[BLM_OPTIONS_MAX]);
 

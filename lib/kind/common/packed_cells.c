@@ -1,5 +1,5 @@
 /*
- * packed_cells.c - what the kinds that hold a number in each cell share: sizes, questions, counts
+ * packed_cells.c - shared by the kinds with a number in each cell: sizes, questions, counts
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/bits.h"

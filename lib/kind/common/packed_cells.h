@@ -1,8 +1,8 @@
 /*
- * packed_cells.h - cells of several bits in words that many processes share, for the kinds that
- * hold a number in each
+ * packed_cells.h - cells of several bits in words that many processes share, for the kinds with a
+ * number in each cell
  *
- * A 64-bit word has as many cells as fit whole: with n = 64 / bits, cell j is the j % n-th of
+ * A 64-bit word has as many complete cells as fit: with n = 64 / bits, cell j is the j % n-th of
  * little-endian word j / n, counted from the lowest bits; the rest of a word stays 0. So one
  * compare-and-swap of its word changes a cell, and loses no change of its neighbours.
  */
@@ -41,9 +41,7 @@ static inline uint64_t cell_get(const struct blm_part *part, struct blm_cell c)
 	return load_acquire(c.word) >> c.shift & cell_most(part->shape.cell_bits);
 }
 
-/*
- * Exchange a word for another; false: it is no longer what was seen, and *seen is what it is now.
- */
+/* Exchange a word; false: it has changed since it was read, and *seen is its current value. */
 static inline bool word_swap(uint64_t *word, uint64_t *seen, uint64_t value, bool unshared)
 {
 	uint64_t old = htole64(*seen);

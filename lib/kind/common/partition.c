@@ -15,7 +15,7 @@ static uint64_t pieces_of(const struct blm_shape *s, unsigned shift)
 	return (s->cells >> shift) + (s->cells << (64 - shift) != 0);
 }
 
-/* Entries that fit, with what is kept for each piece and for each key. */
+/* Entries that fit, with the memory for each piece and for each key. */
 static size_t capacity_for(uint64_t memory, uint64_t pieces, const struct blm_fill *fill)
 {
 	uint64_t each = memory / pieces;
@@ -37,10 +37,9 @@ static size_t odd_lines(size_t capacity, size_t entry_bytes)
 
 /*
  * Pieces that fit the second-level cache, as long as each has a buffer that is worth a visit.
- * Smaller ones where there would be some dozens: keys that are sorted one after the other then go
- * to the same piece now and then, just not so often that the core expects it. With thousands of
- * buffers it gets slower again: they no longer fit a cache themselves. (In tests/bench: "build", of
- * each size.)
+ * Smaller pieces if there would be some dozens: successive keys then rarely have the same piece, so
+ * that the core does not mispredict. With thousands of buffers it gets slower again: they no longer
+ * fit a cache themselves. (In tests/bench: "build", of each size.)
  */
 static void plan(struct blm_filling *f, uint64_t memory)
 {
@@ -59,7 +58,7 @@ static void plan(struct blm_filling *f, uint64_t memory)
 		f->shift++;
 	f->pieces = pieces_of(s, f->shift);
 	f->capacity = capacity_for(memory, f->pieces, fill);
-	/* nothing to sort: a key goes on to the part while it is in the cache */
+	/* nothing to sort: a key goes to the part while it is in the cache */
 	if (f->pieces == 1)
 		f->capacity = least;
 	f->capacity = odd_lines(f->capacity, fill->entry_bytes);
@@ -87,7 +86,7 @@ void blm_filling_end(struct blm_filling *filling)
 /* ---- Lanes ---- */
 
 /*
- * In pages of 2 MiB, where the system gives them: they are written all over. The memory around them
+ * In pages of 2 MiB, if the system gives them, because all of it is written. The memory around it
  * is never touched.
  */
 static bool make_entries(struct blm_buffers *buffers, size_t bytes)

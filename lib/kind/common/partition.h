@@ -1,18 +1,16 @@
 /*
- * partition.h - many keys into a part that no other thread sees yet, in the order of its memory
+ * partition.h - adds many keys to a part that no other thread sees yet, in the order of its memory
  *
- * Keys go anywhere in a part, so in one that is larger than the cache each costs a miss, or one a
- * probe. Here they are first sorted by the piece of the part that they go to, into buffers. When a
- * buffer is full all buffers are emptied, piece after piece, and each piece stays in the cache
- * while it is worked on. What a key comes to in a buffer is an entry.
+ * Keys have random places in a part, so in a part larger than the cache each key costs a miss, or
+ * one a probe. Here they are first sorted by pieces of the part, into buffers. When a buffer is
+ * full all buffers are emptied, piece after piece, and each piece stays in the cache while it is
+ * changed. The data of a key in a buffer are an entry. Each thread has its own buffers, and a piece
+ * is locked while its entries are added. So no change needs an atomic operation, and the bytes are
+ * the same for any number of threads, and any order of keys. Within each piece the keys of a thread
+ * stay in order. So with one thread a key changed the part exactly if a single add would have.
  *
- * Each thread has buffers of its own, and a piece is locked while its entries go in. So no change
- * needs an atomic operation, and the bytes are the same for any number of threads, in any order of
- * keys. In the buffers of a thread the keys stay in their order within each piece. So
- * with one thread a key changed the part exactly if it would have when added one by one.
- *
- * How a kind is filled is a constant in its file. A kind without one is filled all the same, one
- * key at a time.
+ * A kind's way of filling is a constant in its file. A kind without one is filled one key at a
+ * time.
  */
 #ifndef BLM_PARTITION_H
 #define BLM_PARTITION_H
@@ -25,10 +23,10 @@ struct blm_buffers;
 
 struct blm_fill {
 	size_t entry_bytes;	/* 8 or 16 */
-	bool by_probe;		/* a key has an entry for each of its probes; else it has one */
+	bool by_probe;		/* a key has an entry for each of its probes; otherwise one */
 	/*
-	 * Put entries of these keys into the buffers, where there is room. Returns: is a buffer
-	 * nearly full?
+	 * Put entries of these keys into the buffers, which have space. Returns: is a buffer nearly
+	 * full?
 	 */
 	bool (*sort)(struct blm_buffers *buffers, const struct blm_batch *batch);
 	/*
@@ -68,7 +66,7 @@ struct blm_buffers {
 	uint64_t keys;			/* how many those are: less than 2^28 */
 	/* the piece to begin with, so that threads do not wait for each other */
 	uint64_t first;
-	uint64_t counted;		/* keys that changed the part, of those that are in it */
+	uint64_t counted;		/* keys that changed the part, of those added so far */
 };
 
 /*

@@ -17,7 +17,7 @@ BLM_INLINED void blm_fetch(const void *at)
 	__asm__ volatile("");
 }
 
-/* Where a key is looked for, in whatever the kind counts. */
+/* The place of a key, in units of the kind. */
 enum { BLM_PLACES = 4 };
 
 struct blm_question {
@@ -25,7 +25,7 @@ struct blm_question {
 	void (*locate)(const void *how, const struct blm_hash *hash, uint64_t ret[BLM_PLACES]);
 	bool (*ask)(const void *how, const struct blm_hash *hash,
 		    const uint64_t places[BLM_PLACES]);
-	const void *how;		/* what the kind works out once for the whole batch */
+	const void *how;		/* computed once for the complete batch */
 };
 
 BLM_INLINED void blm_ask_all(const struct blm_batch *batch, uint64_t *ret_bits,

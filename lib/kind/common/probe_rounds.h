@@ -1,20 +1,19 @@
 /*
- * probe_rounds.h - questions to kinds where a key has a cell for each probe and is there if all of
- * them are set: a batch of keys, round by round
+ * probe_rounds.h - questions for kinds with one cell for each probe, all of which must be set: a
+ * batch of keys, round by round
  *
- * All keys' first probes, then the second probes of those whose first was set, and so on, each
- * round's cells asked for together before the first of them is looked at. Nothing is asked for that
- * is not needed, but the first probes of the next batch, and no branch depends on a bit. It wants
- * many keys at once, since each round leaves half of them: the last ones of a small batch have
- * their memory come one after the other. (In tests/bench: "contains_many" of classic, compared with
- * "contains".)
+ * All keys' first probes, then the second probes of those whose first was set, and so on; each
+ * round prefetches all its cells before it reads the first. Only necessary cells are read, except
+ * for the first probes of the next batch, and no branch depends on a bit. Batches should be large,
+ * because each round keeps half of the keys: the last ones of a small batch wait for memory one
+ * after the other. (In tests/bench: "contains_many" of classic, compared with "contains".)
  */
 #ifndef BLM_KIND_ROUNDS_H
 #define BLM_KIND_ROUNDS_H
 
 #include "kind/common/prefetch.h"
 
-/* Where a kind's cells are, and whether one of them is set. Both are compiled into the loop. */
+/* The place of a kind's cell, and whether it is set. Both are compiled into the loop. */
 struct blm_cell_reader {
 	const uint64_t *(*word)(const void *how, uint64_t cell);
 	bool (*is_set)(const void *how, uint64_t cell);

@@ -6,7 +6,8 @@
 
 /*
  * May these bytes be united with the part's from `at` on? They are inside it. Return: 0, or -EINVAL
- * with words: a bit is set that is no cell's, or cells are in words and the words are not whole.
+ * with a message: a bit outside of the cells is set, or cells are in words and the words are
+ * incomplete.
  */
 int blm_raw_check(const struct blm_part *part, uint64_t at, const void *data, size_t bytes,
 		  const char *display);

@@ -79,7 +79,7 @@ static inline void place(struct blm_part *part, uint64_t cell, uint64_t print)
 	set_in_flight(part, 0);
 }
 
-/* What is moved is `value` at the new cell. */
+/* `value` is moved to the new cell. */
 static inline void move_as(struct blm_part *part, uint64_t from, uint64_t to, uint64_t value)
 {
 	set_in_flight(part, to + 1);

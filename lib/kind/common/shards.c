@@ -155,7 +155,7 @@ static void fail(struct work *work, int err)
 	pthread_mutex_unlock(&work->mutex);
 }
 
-/* The number of a shard that is to be made, and where; false: there is none, or no use. */
+/* The number and place of the next shard to make; false: there is none, or none is needed. */
 static bool take_shard(struct work *work, uint64_t *ret_number, struct blm_shard_entry *ret)
 {
 	bool any;
@@ -183,7 +183,7 @@ static uint64_t written(const struct work *work, uint64_t *at, uint64_t to)
 	return to > *at ? to - *at : 0;
 }
 
-/* In its place where all of it is written, else in memory of its own, which is to be freed. */
+/* In its place if all of it is written, otherwise in memory of its own, which the caller frees. */
 static int begin_shard(const struct work *work, const struct blm_shard_entry *e,
 		       struct blm_shard *ret, void **ret_own)
 {
@@ -288,9 +288,7 @@ static uint64_t need_of(const struct work *work, uint64_t most)
 		+ (whole ? 0 : bytes_for(shape, work->maker, most));
 }
 
-/*
- * In large pages where there are some: a shard of many keys goes through all of it again and again.
- */
+/* In large pages if possible: a shard of many keys is read and written many times. */
 static void *take_buffer(uint64_t bytes)
 {
 	const uint64_t large = 2 << 20;

@@ -1,12 +1,13 @@
 /*
- * shards.h - data of kinds that are built from all their keys at once, in shards: each made from
- * the keys whose hashes begin alike
+ * shards.h - data in shards, for kinds that are built from all their keys at once: a shard has the
+ * keys whose hashes have the same beginning
  *
- * A shard has 2^20 keys and more, so that many can be made at once, each in at most some 220 MiB of
- * memory, however many keys there are; fewer keys are one shard. The data begin with an index of an
- * entry for each (format-spec.md, "Shards"), the shards follow it, each at a multiple of 64 bytes.
- * What a shard is, its kind says; it depends on its keys alone, and how many there are on the
- * number of keys alone, so the data do not depend on threads or memory.
+ * A shard has 2^20 keys and more, so that many shards can be made at the same time, each in at most
+ * some 220 MiB of memory, for any number of keys; fewer keys are one shard. The data begin with an
+ * index with an entry for each shard (format-spec.md, "Shards"). The shards follow, each at a
+ * multiple of 64 bytes. The kind defines the contents of a shard, which depend on its keys only.
+ * The number of shards depends on the number of keys only. So the data do not depend on threads or
+ * memory.
  */
 #ifndef BLM_KIND_SHARDS_H
 #define BLM_KIND_SHARDS_H
@@ -77,16 +78,16 @@ static inline bool shard_at(const struct blm_part *part, uint64_t number, struct
 	return good;
 }
 
-/* What a kind does to have shards. All depends on the arguments alone. */
+/* The functions of a kind with shards. All depend on the arguments only. */
 struct blm_shard_maker {
 	/* The bytes of a shard of `keys` keys, not 0. */
 	uint64_t (*bytes)(const struct blm_shape *shape, uint64_t keys);
 	/* The memory that make() takes for `keys` keys, without hashes and values; not 0. */
 	uint64_t (*work_bytes)(const struct blm_shape *shape, uint64_t keys);
 	/*
-	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at
-	 * least one: they ascend. values: NULL where the keys have none. buffer: aligned to 64, not
-	 * cleared. Sets shard->own. Fails with words.
+	 * Make a shard, which is all zeros and has bytes() bytes, from its keys: at least one,
+	 * ascending. values: NULL if the keys have none. buffer: aligned to 64, not cleared. Sets
+	 * shard->own. Fails with a message.
 	 */
 	int (*make)(const struct blm_part *part, struct blm_shard *shard,
 		    const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
@@ -107,8 +108,8 @@ int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys,
 int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
 		     const struct blm_shard_maker *maker);
 /*
- * build_within() of a kind. It makes the shards that are in the range, and all shards where the
- * range has the index: the entry of a shard is known only when the shard is made.
+ * build_within() of a kind. It makes the shards in the range, and all shards if the range has the
+ * index: the entry of a shard is known only when the shard is made.
  */
 int blm_shards_build_within(struct blm_part *part, const struct blm_sorted *keys,
 			    const struct blm_shard_maker *maker, uint64_t from, uint64_t to);

@@ -130,8 +130,7 @@ static double rate_now(const struct block_rates *b)
 }
 
 /*
- * rates[j] for j < count; true from the first j on where a block is as good as full, which
- * *ret_full tells.
+ * rates[j] for j < count; true from the first j on whose block is nearly full; *ret_full is that j.
  */
 static void block_rates(double *rates, size_t count, unsigned probes, size_t *ret_full)
 {
@@ -180,7 +179,7 @@ static double mixture(double blocks, uint64_t keys, const double *rates, size_t 
 	return sum / total;
 }
 
-/* Enough room for every load that matters at this mean. */
+/* Enough entries for every load that matters at this mean. */
 static size_t loads_for(double mean, uint64_t keys)
 {
 	double loads = mean + 14 * sqrt(mean) + 60;
@@ -189,8 +188,8 @@ static size_t loads_for(double mean, uint64_t keys)
 }
 
 /*
- * Room for the rates of all loads that can matter; past that a block is full, whatever k is, but
- * for one probe.
+ * Entries for the rates of all loads that can matter; a block with more keys is full for any k but
+ * 1.
  */
 enum { LOADS = 1 << 14 };
 
@@ -318,8 +317,8 @@ enum { SPLIT_LOADS = 1024 };	/* by then a block is full, to within 1e-13 */
 
 /*
  * A lane of 32 bits gets one bit of each key, so with j keys in its block a bit is set with
- * probability 1 - (31/32)^j, in each of the 8 lanes; and all of a key's bits come from 32 bits of
- * its hash, which one of the j may share.
+ * probability 1 - (31/32)^j, in each of the 8 lanes. All bits of a key come from 32 bits of its
+ * hash, which one of the j keys may share.
  */
 static size_t split_rates(double rates[SPLIT_LOADS])
 {

@@ -1,11 +1,10 @@
 /*
- * sorted_keys.h - all the keys of a filter, in order, as kinds that are built at once get them
+ * sorted_keys.h - all keys of a filter, in order, for kinds that are built at once
  *
- * The hashes are all different (unless the kind counts keys) and ascend, as numbers of 128 bits of
- * which `hi` is the upper half. Whether they are in memory or in a temporary file is the owner's
- * matter (sort.c); a kind reads any range of them, and no more at once than it has memory for. So
- * the data it makes depends on the set of keys alone, not on their order or on how many threads
- * there are.
+ * The hashes are all different (unless the kind counts keys) and ascend, as numbers of 128 bits
+ * with `hi` as the upper half. The owner decides whether they are in memory or in a temporary file
+ * (sort.c); a kind reads any range of them, and no more at once than it has memory for. So its data
+ * depend on the set of keys only, not on their order or on the number of threads.
  */
 #ifndef BLM_KIND_SORTED_H
 #define BLM_KIND_SORTED_H
@@ -33,8 +32,7 @@ struct blm_sorted {
 	struct blm_others *others;	/* NULL: there are none */
 	/*
 	 * The keys number from .. from + count - 1, and their values unless ret_values is NULL; any
-	 * number of threads at once.
-	 * Return: 0, or a negative errno, with words.
+	 * number of threads at once. Return: 0, or a negative errno, with a message.
 	 */
 	int (*read)(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
 		    uint64_t *ret_values, size_t count);

@@ -16,7 +16,7 @@ static uint64_t units_of(uint64_t bytes, uint32_t parts)
 	return (bytes + unit - 1) / unit;
 }
 
-/* Where the units of a part begin: the first u with u * parts / units >= part. */
+/* The first unit of a part: the first u with u * parts / units >= part. */
 static uint64_t begin_of(uint64_t bytes, uint32_t part, uint32_t parts)
 {
 	uint64_t units = units_of(bytes, parts);

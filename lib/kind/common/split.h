@@ -1,11 +1,11 @@
 /*
  * split.h - which part of a split filter owns which bytes of its data, and so which keys
  *
- * A filter of N parts is N files of the same parameters and size. Each part holds one range of the
- * data, and zeros in the place of the others, so its file is sparse. The ranges are whole units:
+ * A filter of N parts is N files with the same parameters and size. Each part holds one range of
+ * the data, and zeros instead of the others, so its file is sparse. The ranges are complete units:
  * the blocks of 64 KiB that have records (layout.h), so that two parts share neither a page nor a
- * record, or lines of 64 bytes where the data have less than 1 MiB for each part. With U units,
- * unit u is part u * N / U's (format-spec.md, "Parts of a split filter").
+ * record; or lines of 64 bytes if the data have less than 1 MiB for each part. With U units, unit u
+ * belongs to part u * N / U (format-spec.md, "Parts of a split filter").
  */
 #ifndef BLM_KIND_SPLIT_H
 #define BLM_KIND_SPLIT_H
@@ -16,8 +16,9 @@
 #define BLM_EVERY_PART UINT32_MAX
 
 /*
- * Of a part that build_within() made: the own word with a number of all keys of the filter, so that
- * parts of other keys are known. Other parts, and whole filters of these kinds, have 0 there.
+ * In a part that build_within() made: the own word with a number made from all keys of the filter,
+ * so that parts of other keys are recognised. Other parts, and complete filters of these kinds,
+ * have 0 there.
  */
 enum { BLM_OWN_KEYS = 0 };
 
@@ -36,7 +37,7 @@ struct blm_split blm_split_of(const struct blm_part *root, uint32_t part, uint32
 /* A share of a count, where the keys of a part are not known; all shares together are the count. */
 uint64_t blm_split_share(uint64_t keys, uint32_t part, uint32_t parts);
 
-/* The part that owns each of many keys, of a kind with place(): what is the same for all keys. */
+/* The owners of many keys, for a kind with place(): the values that are the same for all keys. */
 struct blm_owners {
 	const struct blm_part *root;
 	uint32_t parts;

@@ -16,7 +16,7 @@ struct blm_lanes {
 
 static inline struct blm_lanes lanes_of(unsigned count, unsigned bits)
 {
-	/* all ones / those of a lane */
+	/* all ones / the ones of a lane */
 	uint64_t low = (UINT64_MAX >> (64 - count * bits)) / (UINT64_MAX >> (64 - bits));
 
 	return (struct blm_lanes){ low, low << (bits - 1) };
@@ -52,9 +52,9 @@ static inline uint64_t lanes_load(const uint64_t *words, uint64_t at, unsigned c
 }
 
 /*
- * Dividing by the number of cells of a word, 1 to 64, which is not known before: once this, then a
- * multiplication each. Exact for what is less than 2^57: what the inverse was rounded up by comes
- * to less than 1 / by in all.
+ * Division by the number of cells of a word, 1 to 64, which is not a constant: this once, then a
+ * multiplication each. Exact for numbers less than 2^57, because the rounding error of the inverse
+ * then adds up to less than 1 / by.
  */
 static inline uint64_t lanes_inverse(unsigned by)
 {
