@@ -32,10 +32,10 @@ enum {
 	RIBBON_BITS_MAX = 32,
 };
 
-/* What a slot holds. */
+/* The contents of a slot. */
 struct ribbon_code {
 	unsigned bits;			/* 0 to 32 */
-	unsigned values;		/* of its digit: 3 or 5; 0: it has none */
+	unsigned values;		/* of its digit: 3 or 5; 0: it has no digit */
 };
 
 /* How the layers of a shard are divided, as its entry says. */
@@ -165,7 +165,7 @@ static inline uint64_t ribbon_shard_words(const struct ribbon *r, uint64_t keys)
 	return ribbon_layer_end(r, &l);
 }
 
-/* ---- What a key is to a shard ---- */
+/* ---- A key in a shard ---- */
 
 static inline uint64_t ribbon_word(const struct blm_hash *hash, uint32_t seed, unsigned i)
 {
@@ -179,8 +179,8 @@ static inline unsigned __int128 ribbon_coefficients(const struct blm_hash *hash,
 }
 
 /*
- * The low bits are those of the value; its digit is what the whole comes to on a scale of the
- * digit's values.
+ * The low bits are those of the value; the rest, scaled to the number of the digit's values, is its
+ * digit.
  */
 static inline uint64_t ribbon_value(const struct blm_hash *hash, uint32_t seed)
 {
@@ -189,7 +189,7 @@ static inline uint64_t ribbon_value(const struct blm_hash *hash, uint32_t seed)
 
 /*
  * In the first layer, and unless that failed with the seed 0, keys start in the order of their
- * hashes, which is the order that they come in.
+ * hashes, which is the order of the input.
  */
 static inline bool ribbon_in_order(const struct ribbon_layer *l, uint32_t seed)
 {

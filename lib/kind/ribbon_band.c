@@ -87,7 +87,7 @@ static inline struct digits sum(struct digits x, struct digits y, const unsigned
 	};
 }
 
-/* The sum of the products of digit with digit, modulo q: of those that are 1, 2, 3 and 4. */
+/* The sum of the products of digit with digit, modulo q: of the digits 1, 2, 3 and 4. */
 static inline unsigned sum_of_products(struct digits x, struct digits y, const unsigned q)
 {
 	struct digits e = either(x, y), b = both(x, y);
@@ -137,7 +137,7 @@ static wide *row_at(const struct ribbon_band *b, uint64_t at)
 }
 
 /*
- * A row times a factor, 1..q - 1: which of its planes become those of 1, 2, 3 and 4. So it takes no
+ * A row times a factor, 1..q - 1: which of its planes become those of 1, 2, 3 and 4. So it needs no
  * arithmetic.
  */
 static const uint8_t become[5][4] = { { 0 }, { 0, 1, 2, 3 }, { 2, 0, 3, 1 }, { 1, 3, 0, 2 },
@@ -238,8 +238,8 @@ void blm_ribbon_take_out(struct ribbon_band *band, struct ribbon_rows rows)
 }
 
 /*
- * ---- From the last slot to the first: each is its row's value less what the slots after it come
- * to. One without a row is 0 ----
+ * ---- From the last slot to the first: each is its row's value minus the sum of the later slots. A
+ * slot without a row is 0 ----
  */
 
 /*

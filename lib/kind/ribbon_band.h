@@ -2,10 +2,10 @@
  * ribbon_band.h - the linear equations of a layer: each key is one, over the 128 slots from its
  * start
  *
- * They are solved as they come, by Gauss's elimination in place: a row is reduced by those that are
- * there until it begins at a slot that has none, and becomes that slot's. The matrix is a band, so
- * a row is of 128 coefficients. Bits are equations over GF(2), one matrix for all of them; digits
- * are over GF(3) or GF(5), with the same coefficients and a matrix of their own.
+ * They are solved one by one, by Gauss's elimination in place: a row is reduced by existing rows
+ * until it begins at a slot without a row, and becomes the row of that slot. The matrix is a band,
+ * so a row has 128 coefficients. Bits are equations over GF(2), with one matrix for all of them;
+ * digits are over GF(3) or GF(5), with the same coefficients and a matrix of their own.
  */
 #ifndef BLM_KIND_RIBBON_BAND_H
 #define BLM_KIND_RIBBON_BAND_H
@@ -27,8 +27,8 @@ struct ribbon_band {
 };
 
 /*
- * Where the rows of a key went, to take them out again in the reverse order; NONE: they followed
- * from the others.
+ * The slots of a key's rows, to remove them again in the reverse order; NONE: the row followed from
+ * the others.
  */
 struct ribbon_rows {
 	uint32_t bits, digit;

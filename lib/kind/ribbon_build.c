@@ -1,10 +1,10 @@
 /*
  * ribbon_build.c - a ribbon from its keys, shard after shard
  *
- * A layer takes its keys bucket after bucket, from the first slot on, but those of one bucket from
- * the last on: the slots that those of the bucket before reached into are then the last to be asked
- * for. Where a key contradicts those that are in, it and all that start before it in the bucket are
- * bumped, or a few more: thresholds are of three values.
+ * A layer adds its keys bucket after bucket, from the first slot on, but the keys of one bucket
+ * from the last on: the slots that the keys of the previous bucket reach into then come last. If a
+ * key contradicts the keys added so far, it and all keys that start before it in the bucket are
+ * bumped, or a few more: thresholds have three values.
  */
 #include "kind/ribbon_band.h"
 
@@ -20,7 +20,7 @@ static uint32_t most_bumped(uint64_t keys)
 	return (uint32_t)(keys / 16 + RIBBON_FEW);
 }
 
-/* What one is made in. */
+/* The working memory for one. */
 struct bench {
 	const struct blm_hash *keys;	/* of the layer */
 	const uint64_t *flips;		/* of them: bits of their values; NULL: none */
@@ -88,8 +88,8 @@ static uint64_t value_at(const struct bench *b, uint32_t i, uint32_t seed)
 
 /*
  * All keys of the layer that start in one bucket; returns how many of them, the first ones, are
- * bumped. Where that is more than a threshold can say, which keys that are spread at random are
- * not, it is more than any layer bumps.
+ * bumped. If that is more than a threshold can express, which does not happen to keys with random
+ * starts, it is more than any layer bumps.
  */
 static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t seed, uint32_t from,
 			    uint32_t to, unsigned *ret_threshold)
@@ -117,7 +117,7 @@ static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t s
 	return k - from;
 }
 
-/* The keys from `from` on are bumped: to the place `at` among those that are. */
+/* The keys from `from` on are bumped: to the place `at` of the bumped keys. */
 static void bump(struct bench *b, const struct ribbon_layer *l, uint32_t from, uint32_t count,
 		 uint32_t at)
 {
@@ -179,8 +179,8 @@ static uint32_t start_of(const struct blm_shape *shape, const struct ribbon_laye
 }
 
 /*
- * The keys in the order of their starts, and those with the same in the order that they have. The
- * band is empty, and its values the room for it.
+ * The keys in the order of their starts, and keys with the same start in their present order. The
+ * band is empty, and the memory of its values is used for this.
  */
 static void find_starts(const struct blm_shape *shape, struct bench *b,
 			const struct ribbon_layer *l, uint32_t seed)

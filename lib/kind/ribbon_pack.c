@@ -1,7 +1,7 @@
 /* ribbon_pack.c - the digits of a ribbon's slots: packed, and summed up by tables */
 #include "kind/ribbon_pack.h"
 
-/* The sum of those of a number's digits that the bits of c say. */
+/* The sum of the digits of a number that are selected by the bits of c. */
 #define IF(c, i, digit, values) (((c) >> (i) & 1) * ((digit) % (values)))
 #define SUM3(n, c) (IF(c, 0, n, 3) + IF(c, 1, (n) / 3, 3) + IF(c, 2, (n) / 9, 3) \
 		    + IF(c, 3, (n) / 27, 3) + IF(c, 4, (n) / 81, 3)) % 3

@@ -15,10 +15,7 @@
 struct ribbon_packing {
 	unsigned values;		/* of a digit: 3 or 5 */
 	unsigned digits, bits;		/* of a group */
-	/*
-	 * digits that are looked up together, and how many numbers such digits make, or room
-	 * for
-	 */
+	/* digits that are looked up together, and how many numbers they form, or an upper bound */
 	unsigned few, radix;
 };
 

@@ -1,9 +1,9 @@
 /*
- * ribbon_rates.c - which codes a ribbon has for a rate, and which rate results
+ * ribbon_rates.c - the codes of a ribbon for a rate, and the resulting rate
  *
- * A part of the slots has the code that just misses the rate, the rest the next one. What the
- * shares are on average comes to the rate exactly, but takes a little more than log2(1/rate) bits,
- * since that is not a straight line: up to 0.03 bits in the middle between two codes.
+ * A share of the slots has the code that just misses the rate, the rest has the next code. The
+ * average of the shares gives the exact rate, but takes a little more than log2(1/rate) bits,
+ * because that is not a straight line: up to 0.03 bits in the middle between two codes.
  */
 #include "kind/ribbon.h"
 
@@ -38,11 +38,11 @@ static uint32_t packed(struct ribbon_code code)
 }
 
 /*
- * How many of all strangers find slots of the first code, if that has this share of each layer:
- * those that no layer bumps before. Small layers have the second code only. Where keys are many
- * more are bumped, so of strangers, which are everywhere as many, a little fewer are than of keys:
- * 0.97 times as many by experiment. With 0.95 the rate that results is rather below the one that is
- * asked for than above.
+ * The share of absent keys that find slots of the first code, if that has this share of each layer:
+ * those that no earlier layer bumps. Small layers have the second code only. Keys are bumped where
+ * many start, and absent keys start everywhere alike, so a little fewer of them are bumped: 0.97
+ * times as many by experiment. With 0.95 the resulting rate is rather below the requested one than
+ * above.
  */
 static double first_code_finds(const struct ribbon *r, uint64_t keys, double share)
 {

@@ -128,7 +128,7 @@ static bool add_hash(struct blm_part *part, const struct blm_hash *hash)
 			       bits_set_words);
 }
 
-/* In the order of the block's words, which is the same for all who claim a key. */
+/* In the order of the block's words, which is the same for all claimers of a key. */
 static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 {
 	uint64_t *block = block_for(part, hash), mask[SPLIT_WORDS];
@@ -248,8 +248,8 @@ static void tally(const struct blm_part *part, const void *data, size_t bytes, s
 }
 
 /*
- * The mean, over the blocks, of the product of their lanes' shares: padding, which counts as an
- * empty block, is none.
+ * The mean, over the blocks, of the product of their lanes' shares. Padding, which counts as an
+ * empty block, is left out.
  */
 static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
@@ -259,8 +259,8 @@ static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 }
 
 /*
- * As in blocked.c. A bit stays empty with probability 31/32 for each key of its block; of two bits
- * of one lane both do with 30/32, of two lanes with (31/32)^2.
+ * As in blocked.c. A bit stays empty with probability 31/32 for each key of its block; two bits of
+ * one lane both stay empty with 30/32, two bits of different lanes with (31/32)^2.
  */
 static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 {

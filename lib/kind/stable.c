@@ -1,16 +1,17 @@
 /*
  * stable.c - a filter for streams without end: with each key some cells fade, so that it never gets
- * full and forgets what is long ago
+ * full and forgets old keys
  *
  * Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data using Stable Bloom
  * Filters", SIGMOD 2006. A key sets its K cells, of d bits, to Max = 2^d - 1; before that P cells
- * in a row, from one chosen at random, go down by 1 where they are not 0 yet. The share of zeros
- * comes to (1 + 1 / (P (1/K - 1/m)))^-Max and stays there; P follows from the rate.
+ * in a row, from a random one on, are lowered by 1 unless they are 0. The share of zeros approaches
+ * (1 + 1 / (P (1/K - 1/m)))^-Max and stays there; P follows from the rate. The random cell follows
+ * from the number of earlier keys (own word CAME) and the key, so the same keys in the same order
+ * make the same filter.
  *
- * The random cell follows from how many keys came before (own word CAME) and the key, so the same
- * keys in the same order make the same filter. One writer at a time; a cell is in one word, and
- * each change of a word is one store. So a writer that dies has done some of it, and readers need
- * no lock. It forgets in any case, so pages of now and of then together are no worse than either.
+ * One writer at a time; a cell is in one word, and each change of a word is one store. So a writer
+ * that dies has done a part of its change, and readers need no lock. The filter forgets in any
+ * case, so a mix of older and newer pages is not worse than either.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/swar.h"
@@ -48,9 +49,9 @@ static unsigned cells_in_word(const struct blm_shape *s)
 
 /*
  * The share of the cells that are 0 after `keys` keys. The values of a cell are a Markov chain: per
- * key it is set with probability K/m, and goes down with P/m. Its equations are followed in time
- * steps in which a cell goes down once in 50 cases, and is set in no more than half of them, where
- * that is often.
+ * key it is set with probability K/m, and lowered with P/m. Its equations are computed in time
+ * steps in which a cell is lowered once in 50 cases, and set in at most half of them if that is
+ * frequent.
  */
 static double zeros_after(const struct blm_shape *s, double keys)
 {
@@ -112,7 +113,7 @@ static uint64_t bytes_for(const struct blm_shape *s)
 	return round_up((s->cells + cells_in_word(s) - 1) / cells_in_word(s) * 8, 64);
 }
 
-/* The share of zeros that it comes to and stays at. */
+/* The final share of zeros. */
 static double zeros_stable(const struct blm_shape *s)
 {
 	return pow(1 + 1 / ((double)s->args[FADE] * (1.0 / s->probes - 1.0 / (double)s->cells)),
@@ -353,7 +354,7 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return new;
 }
 
-/* The cells that will be set are asked for a batch ahead, those that will fade a few keys. */
+/* Cells to set are prefetched a batch ahead, cells to fade a few keys ahead. */
 static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
 {
 	enum { AHEAD = 8 };

@@ -1,11 +1,10 @@
 /*
- * build.c - a filter made from all its keys at once: it appears when it is whole
+ * build.c - a filter made from all its keys at once: it appears when it is complete
  *
- * The file is one without a name, so that a builder which dies leaves nothing. There are two ways.
- * Where the filter's size is known and its kind takes keys one by one, they go into the new file as
- * they come (partition_pool.h). Else they are gathered and put into order (sort.h), and when all
- * are there the size follows from them: then the kind is built from them, or they go in one after
- * the other.
+ * The file has no name, so that a builder that dies leaves nothing. There are two ways. If the
+ * filter's size is known and its kind takes keys one by one, they are added to the new file at once
+ * (partition_pool.h). Otherwise they are gathered and sorted (sort.h), and the size follows from
+ * the complete keys: then the kind is built from them, or they are added one after the other.
  */
 #include "make/build.h"
 #include "file/sigbus.h"
@@ -17,8 +16,8 @@ enum { THREADS_MAX = 1024, KEPT_FREE = 64 << 20 };
 /* ---- Beginning and ending ---- */
 
 /*
- * In the place of what a link leads to, where the filter is to come in the place of one; else where
- * the name says.
+ * In the folder of a link's target, if the filter is to replace one; otherwise in the folder of the
+ * name.
  */
 static int set_place(struct blm_build *b, struct blm_store *store, const char *name)
 {
@@ -72,8 +71,8 @@ static int check_way(struct blm_build *b)
 }
 
 /*
- * With a size that stands for the one that is not known yet, so that all else about the parameters
- * is found out now.
+ * With a size that stands for the unknown one, so that all other errors in the parameters are found
+ * now.
  */
 static int choose(struct blm_build *b, const struct blm_params *params)
 {
@@ -313,7 +312,7 @@ static int make_of_gathered(struct blm_build *b)
 /* ---- Finishing: from a file to a filter ---- */
 
 /*
- * In the place of a filter if there is one, else as a new one; and again, where others make and
+ * Replaces the filter if there is one, otherwise as a new one; and tries again if others make and
  * drop in between.
  */
 static int put_over(struct blm_build *b)

@@ -1,4 +1,6 @@
-/* build.h - what the files that build a filter share; bloomery.h has what callers see */
+/*
+ * build.h - shared by the files that build a filter; bloomery.h has the public functions
+ */
 #ifndef BLM_BUILD_H
 #define BLM_BUILD_H
 
@@ -11,14 +13,14 @@ struct blm_build {
 	struct blm_place place;
 	struct blm_build_options options;
 	bool replace;
-	struct blm_allowlist_carry *carry;	/* then: for the list of what is replaced */
+	struct blm_allowlist_carry *carry;	/* for the replaced allowlist; or NULL */
 	struct blm_spec spec;
 	struct blm_choice choice;
 	uint8_t *secret;		/* in memory that is not dumped */
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];
 	uint64_t hash_id;
-	/* keys, before there is a file; then `sort` is in use, else `staged` and `pool` */
+	/* keys, before there is a file; then `sort` is in use, otherwise `staged` and `pool` */
 	bool gathers;
 	bool wants_values;
 	struct blm_sort sort;
@@ -30,14 +32,14 @@ struct blm_build {
 	struct blm_staged staged;
 	struct blm_buffer_pool pool;
 	/*
-	 * for kinds that grow or rotate, if the size is known: the handle that makes room when the
-	 * filter is full; else NULL
+	 * for kinds that grow or rotate, if the size is known: the handle that extends a full
+	 * filter; otherwise NULL
 	 */
 	struct blm_filter *growing;
 };
 
 /*
- * What a caller gave: keys, or keys of one length that follow each other, or hashes; and values, or
+ * A caller's input: keys, or keys of one length that follow each other, or hashes; and values, or
  * none.
  */
 struct blm_build_input {
@@ -50,18 +52,18 @@ struct blm_build_input {
 };
 
 /*
- * At most BLM_BATCH of them, from number `at` on; keys, hashes: room for as many, which the result
- * points to.
+ * At most BLM_BATCH of them, from number `at` on; keys, hashes: arrays of that size, which the
+ * result points to.
  */
 struct blm_batch blm_build_batch(const struct blm_build *b, const struct blm_build_input *in,
 				 size_t at, struct blm_key *keys, struct blm_hash *hashes);
 
-/* What a kind failed with as keys were added, in words that name the file. */
+/* The message for an error of a kind during an add, with the name of the file. */
 int blm_build_word(const struct blm_build *b, int r);
 
 /* ---- build_part.c ---- */
 
-/* Can the part of a split filter be built that the parameters name? -EOPNOTSUPP, with words. */
+/* Can the part of a split filter be built that the parameters name? -EOPNOTSUPP, with a message. */
 int blm_build_check_part(const struct blm_build *b);
 /* A part of a kind that is made from all its keys at once, from the gathered keys. */
 int blm_build_part(struct blm_build *b);

@@ -45,7 +45,7 @@ static int add_growing(struct blm_build *b, const struct blm_build_input *in)
 	return r < 0 ? (int)r : 0;
 }
 
-/* sort: of the builder's, the one that they go to. */
+/* sort: the builder's list that they are added to. */
 static int add_to_order(struct blm_build *b, struct blm_sort *sort,
 			const struct blm_build_input *in)
 {

@@ -1,9 +1,9 @@
 /*
  * build_part.c - one part of a split filter, built from the keys of all parts
  *
- * Where a key belongs to one part, the other parts drop the key. Where its cells belong to several
- * parts, each part keeps the cells that it owns. A kind that is made from all its keys at once gets
- * all keys in order, and makes the bytes of the part alone.
+ * In a kind whose keys belong to one part, the other parts drop the key. In a kind whose keys have
+ * cells in several parts, each part keeps the cells that it owns. A kind that is made from all its
+ * keys at once gets all keys in order, and writes only the bytes of the part.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -49,7 +49,7 @@ static int number_of_keys(const struct blm_sorted *keys, uint64_t *ret)
 	return r;
 }
 
-/* The counts of all parts are shares of the whole count, as those of blm_split() are. */
+/* The counts of all parts are shares of the total count, as those of blm_split() are. */
 int blm_build_part(struct blm_build *b)
 {
 	struct blm_view *view = b->staged.view;

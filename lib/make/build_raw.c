@@ -1,4 +1,6 @@
-/* build_raw.c - raw data of other filters on their way into one that is built */
+/*
+ * build_raw.c - raw data of other filters as input of a build
+ */
 #include "make/build.h"
 #include "kind/common/raw_data.h"
 #include "stats/tally.h"

@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Parts are made one by one, so what is random for each would keep them apart. */
+/* Parts are made one by one, so random parameters would differ between them. */
 static int check_shared(const struct blm_params *p, bool random, const char *what)
 {
 	return random && p->split_parts
@@ -64,8 +64,8 @@ static int leave_empty(struct blm_view *view, const struct blm_view *old, void *
 }
 
 /*
- * Where there is one, its replacement; where there is none, a new one; and again, where others make
- * and drop in between.
+ * If there is a filter, its replacement; if there is none, a new one; and again, if others make and
+ * drop in between.
  */
 static int make_or_replace(struct blm_filter **ret, struct blm_store *store, const char *name,
 			   const struct blm_spec *spec)
@@ -145,8 +145,8 @@ int blm_check_splits(const struct blm_kind *kind)
 }
 
 /*
- * A part has no second image: where it takes keys its kind has none, and where it takes none no
- * power cut harms it.
+ * A part has no second image: kinds that take keys have none, and the others are not harmed by
+ * power cuts.
  */
 static int take_part(struct blm_spec *ret, const struct blm_params *p)
 {

@@ -1,8 +1,8 @@
 /*
- * delta.c - what an update added to a filter, for those who have the filter as it was
+ * delta.c - the difference that an update made to a filter, for readers with the older filter
  *
- * The data of an updated exact filter begin with the data that it had before (exact.h), so a delta
- * is what follows, and the new numbers of the header. Both states are known by a hash of their
+ * The data of an updated exact filter begin with its earlier data (exact.h), so a delta is the rest
+ * of the data, and the new numbers of the header. Both states are identified by a hash of their
  * data, so a delta fits every copy of a filter, whatever its uuid.
  */
 #include "durable/blocksum.h"
@@ -27,7 +27,10 @@ struct delta_head {
 };
 static_assert(sizeof(struct delta_head) == 112, "format-spec.md, Deltas");
 
-/* The seed tells filters with other hashes apart, whose data of no key, or of few, can be equal. */
+/*
+ * The seed distinguishes filters with other hashes, whose data for no key, or for few keys, can be
+ * equal.
+ */
 static void hash_data(uint64_t ret[2], uint64_t hash_id, const uint8_t *bytes, uint64_t count)
 {
 	struct blm_hash hash = blm_xxh3_any(bytes, count, hash_id);
@@ -260,7 +263,10 @@ BLM_API int blm_delta_apply(struct blm_store *store, const char *name, const uin
 	blm_place_clear(&named);
 	if (r < 0)
 		return r;
-	/* a delta does not name its keys: what the new data say yes to goes off the list */
+	/*
+	 * a delta does not name its keys: keys that the new data answer with yes leave the
+	 * allowlist
+	 */
 	r = blm_replace_changed(&a.place, secret, NULL, change, fill, &a);
 	blm_place_clear(&a.place);
 	return a.had ? 0 : r < 0 ? r : 1;

@@ -1,4 +1,6 @@
-/* double.c - a filter twice as large, made from what is in it, in its own place */
+/*
+ * double.c - a filter of twice the size, made from its contents, which replaces it
+ */
 #include "handle/allowlist_carry.h"
 #include "handle/exclusive.h"
 #include "make/new_filter.h"
@@ -12,8 +14,8 @@ struct growing {
 };
 
 /*
- * Twice the capacity, at the old rate if the fingerprints are long enough; else at the one that
- * they come to.
+ * Twice the capacity, at the old rate if the fingerprints are long enough; otherwise at the
+ * resulting rate.
  */
 static int make_double(struct blm_spec *spec, const struct blm_view *old, void *context)
 {

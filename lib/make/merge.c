@@ -1,10 +1,9 @@
 /*
- * merge.c - filters that were built, made into others without their keys: several into one, and one
- * with some keys more and less
+ * merge.c - filters made from built filters without their keys: several merged into one, and one
+ * updated by some keys
  *
- * Either way a new file is made of what is there. An update makes it under the lock that
- * replacements hold, of what the name leads to then; so of two updates at the same time neither is
- * lost.
+ * Both make a new file from the existing ones. An update makes it under the lock of replacements,
+ * from the current file of the name; so two updates at the same time lose nothing.
  */
 #include "handle/allowlist_carry.h"
 #include "make/new_filter.h"
@@ -49,7 +48,7 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 	return r;
 }
 
-/* A filter made of one that lost bits would deny its keys, and not show that it does. */
+/* A filter made from a damaged one would deny its keys, and not show the damage. */
 static int check_intact(const struct blm_view *view, const char *display)
 {
 	int r = 0;
@@ -97,7 +96,7 @@ static int check_sources(const struct blm_view *const *view, const struct blm_fi
 	return r;
 }
 
-/* Filters that may be replaced at any time: what they are is looked up once. */
+/* Filters that may be replaced at any time: their files are looked up once. */
 static int begin_merge(struct merged *m, const struct blm_view **view, const struct blm_part **part,
 		       const struct blm_filter *const *from,
 		       size_t count)
@@ -306,7 +305,7 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
 	return gather(u, &u->remove, keys, count);
 }
 
-/* By all keys that it has then, and all that it denies. */
+/* All keys that the filter now has, and all that it denies. */
 static int revise_size(struct blm_update *u, struct blm_spec *spec, const struct blm_view *old)
 {
 	/* a filter without keys is made for one */

@@ -37,8 +37,8 @@ void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 }
 
 /*
- * A filter that grew gives only its first part: the sizes are those that its maker found, wherever
- * that was.
+ * A filter that grew contributes only its first part: the sizes are those of its creation, on any
+ * machine.
  */
 void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view)
 {
@@ -125,8 +125,8 @@ static void set_header(struct blm_header *header, const struct blm_spec *spec, c
 }
 
 /*
- * A second image and its journal have space from the beginning, so that a sync on a full disk has
- * all that it needs.
+ * A second image and its journal have their space from the beginning, so that a sync works on a
+ * full disk.
  */
 static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts,
 		      bool sparse, const char *display)
@@ -300,7 +300,7 @@ int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
 	return 0;
 }
 
-/* As it is now, which may have grown. */
+/* Its current shape, which may have grown. */
 void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent)
 {
 	staged->view = atomic_load(&lent->view);

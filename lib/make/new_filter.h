@@ -9,14 +9,12 @@
 #include "make/plan.h"
 
 /*
- * What a new file is made from; then it is filled, and published. The template fields and the
- * shapes of its parts decide all else.
+ * The plan of a new file; then it is filled, and published. The template fields and the shapes of
+ * its parts determine everything else.
  */
 struct blm_spec {
 	struct blm_template_fields template;
-	/*
-	 * the filter's kind, and its shape; of a kind that is not composite those of its one part
-	 */
+	/* the filter's kind and shape; for a kind that is not composite those of its one part */
 	const struct blm_kind *of;
 	struct blm_shape root;
 	struct blm_shape shape[BLM_PARTS_MAX];
@@ -34,29 +32,28 @@ struct blm_spec {
 };
 
 /*
- * What an empty filter with these parameters is made from, as blm_create() checks them; secret:
- * room for BLM_SECRET_BYTES, not dumped.
+ * The spec of an empty filter with these parameters, checked as in blm_create(); secret:
+ * BLM_SECRET_BYTES outside of core dumps.
  */
 int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret);
 /*
- * The same where the number of keys is not known yet: the choices are kept, sizes come again
- * when choice->params.capacity says how many there are, and then from the keys themselves. What
- * params point to is not looked at again.
+ * The same if the number of keys is not known yet: the choices are kept, and the sizes are planned
+ * again when choice->params.capacity has the number, and then from the keys themselves. The memory
+ * that params point to is not read again.
  */
 int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
 		    const struct blm_params *params, uint8_t *secret);
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice);
 int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys);
-/* -EOPNOTSUPP, with words, for a kind whose filters have no parts. */
+/* -EOPNOTSUPP, with a message, for a kind whose filters have no parts. */
 int blm_check_splits(const struct blm_kind *kind);
-/* -EOPNOTSUPP, with words, for a kind that has no empty filters. */
+/* -EOPNOTSUPP, with a message, for a kind that has no empty filters. */
 int blm_check_empty(const struct blm_kind *kind, const char *display);
 /* The spec of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_spec_like(struct blm_spec *ret, const struct blm_view *view);
 void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view);
 /*
- * ... and of one with these contents; parts of a kind that is not known are refused later, with
- * words.
+ * ... and of one with these contents; parts of an unknown kind are refused later, with a message.
  */
 void blm_spec_of(struct blm_spec *ret, const struct blm_contents *contents);
 
@@ -71,7 +68,7 @@ struct blm_staged {
 };
 int blm_staged_make(struct blm_staged *ret, const struct blm_place *place,
 		    const struct blm_spec *spec);
-/* What publish does first: all of the file is as it will be, but for its sync. */
+/* The first step of publish: completes the file, without its sync. */
 int blm_staged_finish(struct blm_staged *staged, const struct blm_place *place);
 /*
  * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name now
@@ -82,7 +79,7 @@ int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place,
 void blm_staged_end(struct blm_staged *staged);
 
 /*
- * A handle on what is not published yet, for one function to fill it; take it back before
+ * A handle of the unpublished file, for one function that fills it; take it back before
  * blm_staged_end().
  */
 int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
@@ -90,8 +87,8 @@ int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
 void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent);
 
 /*
- * A handle on what was published; takes the view out of `staged`, and the place. ret NULL: none is
- * wanted.
+ * A handle of the published file; it takes the view and the place from `staged`. ret NULL: no
+ * handle.
  */
 int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place,
 		      const uint8_t *secret);
@@ -107,33 +104,33 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 	     const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context);
 
-/* May the filter be changed, and its file be replaced, through this handle? Fails with words. */
+/*
+ * May the filter be changed, and its file be replaced, through this handle? Fails with a message.
+ */
 int blm_may_replace(struct blm_filter *f);
 /*
- * Replace the filter at `place` by what fill() makes of it, in one step for all processes
- * (replace.h has the protocol). fill() gets the old view, to which no key is added unnoticed while
- * it runs. secret: of the old filter, if it is keyed; NULL: look where it is stored. spec NULL:
- * like the old one, and its secret then stays. carry: the keys it was given (allowlist_carry.h).
+ * Replaces the filter at `place` by the new file that fill() fills, in one step for all processes
+ * (replace.h has the protocol). fill() gets the old view; no key can be added to it unnoticed
+ * during fill(). secret: of the old filter, if it is keyed; NULL: read it from its place. spec
+ * NULL: like the old filter, and its secret then stays. carry: the keys given to the new file
+ * (allowlist_carry.h).
  */
 int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec,
 		const struct blm_allowlist_carry *carry,
 		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context),
 		void *context);
-/* ... made like the old one, but for what change() does to that under the lock. */
+/* ... made like the old one, after change() has modified its spec under the lock. */
 int blm_replace_changed(const struct blm_place *place, const uint8_t *secret,
 			const struct blm_allowlist_carry *carry,
 			int (*change)(struct blm_spec *spec, const struct blm_view *old,
 				      void *context),
 			int (*fill)(struct blm_view *view, const struct blm_view *old,
 				    void *context), void *context);
-/* ... by what was made before; on failure end that. */
+/* ... by an existing file; on failure end that. */
 int blm_replace_by(const struct blm_place *place, struct blm_staged *made,
 		   const struct blm_allowlist_carry *carry);
 
-/*
- * Keys that are hashed: are all of them such that the hash has a place for them? -EINVAL, with
- * words.
- */
+/* For keys that are hashed: does the hash accept all of them? -EINVAL, with a message. */
 int blm_check_keys(const struct blm_batch *batch, const struct blm_kind *kind);
 
 #endif

@@ -36,7 +36,7 @@ void blm_buffer_pool_end(struct blm_buffer_pool *pool)
 	pthread_mutex_destroy(&pool->mutex);
 }
 
-/* One that is there, a new one, or one that another thread gives back. */
+/* A free one, a new one, or one that another thread returns. */
 struct blm_buffers *blm_buffer_pool_take(struct blm_buffer_pool *pool)
 {
 	struct blm_buffers *buffers;

@@ -22,7 +22,7 @@ struct blm_buffer_pool {
 /* memory_bytes: of all of them; 0: for each twice the data, at most 256 MiB. */
 void blm_buffer_pool_begin(struct blm_buffer_pool *ret, struct blm_part *part, unsigned threads,
 		     uint64_t memory_bytes, const char *display);
-/* NULL: out of memory, with words */
+/* NULL: out of memory, with a message */
 struct blm_buffers *blm_buffer_pool_take(struct blm_buffer_pool *pool);
 void blm_buffer_pool_give_back(struct blm_buffer_pool *pool, struct blm_buffers *buffers);
 /* All that was added is in the part; all are idle. Return: how many keys changed it, of all. */

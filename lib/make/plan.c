@@ -117,7 +117,7 @@ static int check_family(const struct blm_choice *choice, const struct blm_shape 
 /* ---- The choice ---- */
 
 /*
- * The kind if the caller names none: BLM_EXACT_KIND if cells, probes or a rule are given, else
+ * The kind if the caller names none: BLM_EXACT_KIND if cells, probes or a rule are given, otherwise
  * BLM_DEFAULT_KIND. If it cannot use the hash: the first kind that can.
  */
 static const struct blm_kind *usual_kind(const struct blm_params *p,

@@ -22,15 +22,17 @@ struct blm_choice {
 };
 
 /*
- * The caller's parameters, as sized.h says. Return: 0; -EINVAL or -E2BIG, with words, where there
+ * The caller's parameters, as in sized.h. Return: 0; -EINVAL or -E2BIG, with a message, if there
  * are none or their size is not set.
  */
 int blm_params_take(struct blm_params *ret, const struct blm_params *given);
 
-/* Fails with words if the parameters name something that does not exist, or that does not fit. */
+/*
+ * Fails with a message if the parameters name something that does not exist, or that does not fit.
+ */
 int blm_choice_make(struct blm_choice *ret, const struct blm_params *params);
 
-/* The sizes for its parameters. Fails with words if the kind or the hash has no such size. */
+/* The sizes for its parameters. Fails with a message if the kind or the hash has no such size. */
 int blm_choice_size(struct blm_shape *ret, const struct blm_choice *choice);
 
 #endif

@@ -82,8 +82,8 @@ static int flush_header(const struct blm_place *place, struct blm_view *view)
 }
 
 /*
- * YIELDING or DROPPED, and where a catalog decides, on the disk too, with the right name: the file
- * outlives its name there until it is deleted.
+ * YIELDING or DROPPED, and for a catalog also on the disk, with the right name: the file survives
+ * its name there until it is deleted.
  */
 int blm_announce(const struct blm_place *place, struct blm_view *view, enum blm_state state)
 {
@@ -112,7 +112,7 @@ struct replacing {
 	const uint8_t *secret;			/* of the old one; NULL: read it from its place */
 	const struct blm_spec *spec;	/* NULL: like the old one */
 	bool seal;				/* and sealed */
-	/* like the old one, but for this */
+	/* the spec of the old filter, but with this */
 	int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context);
 	bool anew;				/* and not grown */
 	int (*fill)(struct blm_view *view, const struct blm_view *old, void *context);
@@ -135,7 +135,7 @@ static bool keeps(const void *context, const struct blm_key *key)
 }
 
 /*
- * Died after this, it may or may not have been replaced: the catalog says which, to who looks
+ * If the process dies after this, the file may have been replaced or not: the catalog knows
  * (orphans.c).
  */
 static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *staged,
@@ -207,9 +207,9 @@ static void forget(const struct blm_place *place, const struct blm_view *old,
 }
 
 /*
- * For a path, flushing the folder may fail after the one step: a process that has just opened the
- * old file would else take it for the filter. In a store another filter may have the name now, and
- * this file a new one.
+ * For a path, flushing the folder may fail after the one step: otherwise a process that has just
+ * opened the old file would take it for the filter. In a store another filter may have the name
+ * now, and this file a new one.
  */
 static bool was_replaced(const struct blm_place *place, const struct blm_view *old)
 {
@@ -311,7 +311,7 @@ static int fill_over(struct blm_view *new, const struct blm_view *old, void *con
 	return r < 0 ? r : blm_fill_with_copy(new, from);
 }
 
-/* In the place of what has the name, or as a new filter. */
+/* Replaces the filter of the name, or publishes a new one. */
 static int publish_once(const struct blm_place *place, struct blm_source *source, unsigned mode,
 			bool sealed)
 {

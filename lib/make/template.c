@@ -38,7 +38,7 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
 
 struct copying {
 	struct blm_view *new;
-	const char *display;		/* of what is copied */
+	const char *display;		/* of the source */
 };
 
 /*
@@ -62,10 +62,7 @@ static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, ui
 	return r < 0 ? r : blm_blocksum_put(copying->new, scan->part, at, worker->buffer, bytes);
 }
 
-/*
- * The kind's own words first: what they say of the data is true of what is copied after them
- * (window.c).
- */
+/* The kind's own words first: they then hold for data that are copied after them (window.c). */
 int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *display)
 {
 	struct copying copying = { .new = new, .display = display };

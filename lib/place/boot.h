@@ -6,10 +6,10 @@
 #include "place/place.h"
 
 /*
- * -ENOSYS, with words, if an unsealed file of a kind that must notice power cuts is to be here, but
- * the system has no boot id.
+ * -ENOSYS, with a message, if an unsealed file of a kind that must notice power cuts is to be here,
+ * but the system has no boot id.
  */
 int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place);
-int blm_know_boot_at(const struct blm_place *place);	/* as blm_know_boot() does, with words */
+int blm_know_boot_at(const struct blm_place *place);	/* as blm_know_boot(), with a message */
 
 #endif

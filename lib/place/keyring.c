@@ -1,12 +1,12 @@
 /*
  * keyring.c - where the secrets of keyed filters are stored
  *
- * In a store each has a file of its own, keys/ID, made once, never changed, and deleted with the
- * last filter that needs it. For a path F they are in F.key, one a line. Several processes may be
- * making F at once, or replacing it by a filter with another key. A process that opens F takes the
- * line whose id F has, so in any order nothing is lost. A maker adds its line before F can be seen,
- * and takes it away only if nothing came of F. F.key is changed under a lock of flock(2) on itself;
- * readers take none, since no line moves.
+ * In a store each secret has a file of its own, keys/ID, made once, never changed, and deleted with
+ * the last filter that needs it. For a path F the secrets are in F.key, one a line. Several
+ * processes may be making F at the same time, or replacing it by a filter with another key. A
+ * process that opens F takes the line with the id that F has, so nothing is lost in any order. A
+ * maker adds its line before F can be seen, and removes it only if F was not made. F.key is changed
+ * under a lock of flock(2) on itself; readers take none, because no line moves.
  */
 #include "bloomery.h"
 #include "file/os.h"

@@ -1,5 +1,5 @@
 /*
- * keyring.h - what the files about secrets share: keyring.c (reading, and either place),
+ * keyring.h - shared by the files about secrets: keyring.c (reading, and either place),
  * store_keys.c (keys/ of a store), path_key.c (F.key of a path)
  */
 #ifndef BLM_KEYRING_H
@@ -25,8 +25,8 @@ int blm_read_secrets(int fd, struct blm_secrets *ret);
 /* Without the blanks at the end. */
 size_t blm_trimmed(const char *chars, size_t count);
 /*
- * The line whose secret has this id: where it begins, or -1. Is there any line that is a secret at
- * all? ret: room for the secret, and for those that are tried; in memory that is not dumped.
+ * The offset of the line whose secret has this id, or -1. Is any line a secret? ret: memory for the
+ * secret, and for those that are tried, outside of core dumps.
  */
 int64_t blm_find_secret(const struct blm_secrets *text, const uint8_t key_id[8], uint8_t *ret,
 			bool *ret_any);

@@ -1,10 +1,10 @@
 /*
- * memory.h - the place of a filter that is in no folder: in memory, for as long as a handle is open
+ * memory.h - the place of a filter in memory, which exists as long as a handle is open
  *
- * It is a file all the same, one without a name (memfd_create(2)), so that everything which works
- * on a filter's file works on it, locks and replacing included. The place holds a descriptor that
- * stands for the name: what it leads to is the filter. Forked children share the filter; a child
- * that replaces it (clears it, intersects it in place) goes on with one of its own.
+ * It is a file without a name (memfd_create(2)), so that all functions for files work on it, locks
+ * and replacements included. The place holds a descriptor that stands for the name: its target is
+ * the filter. Forked children share the filter; a child that replaces it (clears it, intersects it
+ * in place) continues with a filter of its own.
  */
 #ifndef BLM_MEMORY_H
 #define BLM_MEMORY_H

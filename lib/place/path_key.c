@@ -101,7 +101,7 @@ static int open_beside(struct beside *ret, const struct blm_place *place, bool m
 	return r < 0 ? cannot(place, ret, r) : 0;
 }
 
-/* Cut it after what is not blank; without any it goes. */
+/* Truncates it after the last line that is not blank; without any such line it is deleted. */
 static void shorten(const struct beside *b, size_t count)
 {
 	size_t used = blm_trimmed(b->text.chars, count < b->text.count ? count : b->text.count);
@@ -147,7 +147,7 @@ int blm_keep_beside(const struct blm_place *place, const uint8_t key_id[8],
 
 	if (r == 0 && blm_find_secret(&b->text, key_id, b->secret, &any) < 0)
 		r = add_line(place, b, secret);
-	/* who wrote it may have been killed before it did that */
+	/* its writer may have been killed before it did that */
 	else if (r == 0 && (fsync(b->fd) < 0 || fsync(b->folder) < 0))
 		r = cannot(place, b, -errno);
 	if (b)
@@ -156,7 +156,7 @@ int blm_keep_beside(const struct blm_place *place, const uint8_t key_id[8],
 	return r;
 }
 
-/* The line of another who was given the same secret is the same line. */
+/* Another process that was given the same secret has the same line. */
 static bool is_needed(const struct blm_place *place, const uint8_t key_id[8])
 {
 	struct blm_constant c;

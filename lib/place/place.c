@@ -28,8 +28,8 @@ static int set_memory(struct blm_place *ret, struct blm_memory *memory)
 }
 
 /*
- * Whatever becomes of the working directory, the path leads to where it led. Where that cannot be
- * told, as it was given.
+ * The absolute path, which stays right when the working directory changes. If the directory is
+ * unknown: the path as it was given.
  */
 char *blm_absolute_path(const char *path)
 {
@@ -67,7 +67,7 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 	return 0;
 }
 
-/* A file is replaced where it is, not where a link to it is: others come to it by other paths. */
+/* The target of a link is replaced, not the link: others may open the file by other paths. */
 int blm_place_follow(struct blm_place *ret, const struct blm_place *from)
 {
 	char *path, *display;
@@ -247,9 +247,7 @@ int blm_place_publish(const struct blm_place *place, struct blm_new_file *file,
 				    over ? BLM_OVER_LOCKED : BLM_NOT_OVER, place->display);
 }
 
-/*
- * As far as we may look at the folder; and where there is nothing any more there is nothing to do.
- */
+/* As far as the folder may be read; if it is gone there is nothing to do. */
 int blm_place_flush(const struct blm_place *place)
 {
 	struct blm_place final;

@@ -36,7 +36,7 @@ struct member {
 
 struct blm_store_batch {
 	struct blm_store *store;
-	struct blm_header *header;	/* room for one */
+	struct blm_header *header;	/* memory for one */
 	bool in_catalog;
 	size_t count;
 	struct member member[];
@@ -102,9 +102,9 @@ static int open_member(const struct blm_store_batch *b, const struct member *m, 
 }
 
 /*
- * A fresh descriptor of the folder hears of failures from now on only. What the system says of the
- * whole is no news of one file before Linux 5.8, so each file is asked too, which waits for nothing
- * where the whole is synced.
+ * A new descriptor of the folder gets only later failures. Before Linux 5.8 the system's answer for
+ * the file system does not include the failures of single files, so each file is asked too, which
+ * does not wait after a sync of everything.
  */
 static int sync_files(const struct blm_store_batch *b)
 {

@@ -1,4 +1,7 @@
-/* store_dir.c - the filters of a store: names, files, and the order in which they appear and go */
+/*
+ * store_dir.c - the filters of a store: names, files, and the order in which they appear and
+ * disappear
+ */
 #include "place/store_dir.h"
 #include "bloomery.h"
 #include "file/mapping.h"
@@ -40,7 +43,7 @@ bool blm_store_is_another(int fd, const uint8_t uuid[16])
 	return blm_store_constant(fd, &c) && memcmp(c.uuid, uuid, 16);
 }
 
-/* The file must be the one that the catalog means: page 0 says what it is. */
+/* The file must be the one that the catalog means: page 0 identifies it. */
 static int check_file(struct blm_store *s, const char *name, int fd, const struct blm_entry *entry)
 {
 	char file[BLM_FILE_TEXT], own[BLM_FILE_TEXT];
@@ -62,8 +65,7 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 }
 
 /*
- * As blm_store_check_modes(): a filter that everybody may change may be made to deny keys, or to
- * claim them.
+ * As blm_store_check_modes(): any user could make a world-writable filter deny keys, or claim them.
  */
 static int check_file_mode(const struct blm_store *s, const char *name, unsigned mode)
 {
@@ -213,7 +215,7 @@ void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64
 static void say_named(struct blm_header *header)
 {
 	store_release(&header->live.state.word, BLM_STATE_NAMED);
-	/* from where the map begins, as pages may be larger than ours */
+	/* from the beginning of the map, because pages may be larger than ours */
 	if (msync(header, 2 * BLM_PAGE, MS_SYNC) < 0)
 		store_release(&header->live.failed.word, load_acquire(&header->live.epoch.word));
 }
@@ -234,7 +236,7 @@ static void follow_labels(struct blm_header *header, const char *name,
 	memcpy(record.name, name, strlen(name));
 	memcpy(record.labels, entry->labels, entry->labels_bytes);
 	blm_next_record(header, header->constant.uuid, &record);
-	/* where that fails, a power cut may leave what `verify` tells */
+	/* if that fails, a power cut may leave the state that `verify` reports */
 	msync(header, sizeof(*header), MS_SYNC);
 }
 
@@ -246,7 +248,7 @@ struct naming {
 };
 
 /*
- * A process that a signal ends in between takes the file back first; also where it waits for the
+ * A process that a signal ends in between takes the file back first; also while it waits for the
  * catalog's lock, because the wait ends then (catalog/flock.c).
  */
 static int name_file(struct blm_store *s, const struct naming *n)
@@ -270,9 +272,9 @@ static int name_file(struct blm_store *s, const struct naming *n)
 
 /*
  * The file first, then the catalog: a crash in between leaves a file without a name, marked as
- * such. No key in it was reported as added, and `verify --repair` deletes it. While it
- * is so, a lock on the file tells a living maker from a dead one. After the commit it is the
- * filter, whatever its mark says, as with every mark that a dead process leaves.
+ * such. No key in it was acknowledged, and `verify --repair` deletes it. In that state a lock on
+ * the file distinguishes a living maker from a dead one. After the commit the file is the filter,
+ * whatever its mark says, as with every mark that a dead process leaves.
  */
 int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file,
 		  struct blm_header *header, const struct blm_handover *over)
@@ -366,5 +368,5 @@ int blm_store_synced(struct blm_store *s, const char *name, const struct blm_syn
 {
 	int r = blm_catalog_change(s->catalog, name, set_synced, (void *)what);
 
-	return r == -ENOENT ? 0 : r;	/* renamed or dropped in the meantime: nothing to tell */
+	return r == -ENOENT ? 0 : r;	/* renamed or dropped in the meantime: no message */
 }

@@ -22,7 +22,7 @@ struct blm_view;
 struct blm_store {
 	_Atomic unsigned references;
 	char *dir;			/* as the user gave it, for messages */
-	char *path;			/* the same, absolute, wherever that can be told */
+	char *path;			/* the same, absolute if the working directory is known */
 	int filters;			/* descriptors of the folders */
 	/* -1 where it may not be looked into; keys_errno says why */
 	int keys;
@@ -41,12 +41,12 @@ void blm_uuid_file(const uint8_t uuid[16], char ret[BLM_FILE_TEXT]);
 /* The path of a filter's file, for people; cut if it does not fit. */
 void blm_store_path(const struct blm_store *store, const uint8_t uuid[16], char ret[BLM_PATH_MAX]);
 
-/* What the catalog keeps of the file with this header. */
+/* The catalog's record of a file with this header. */
 void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes);
 
 /*
- * What the file says that it is; false if its header is damaged, or no filter's. Does it say for
- * certain that it is another filter?
+ * The identity in the file's header; false if the header is damaged, or of no filter. Is it
+ * certainly another filter?
  */
 bool blm_store_constant(int fd, struct blm_constant *ret);
 bool blm_store_is_another(int fd, const uint8_t uuid[16]);
@@ -56,8 +56,8 @@ bool blm_folder_is_empty(int folder);
 /* The mode of a filter's file, or a negative errno without words. */
 int blm_store_file_mode(const struct blm_store *store, const uint8_t uuid[16], unsigned *ret);
 /*
- * -EPERM, with words, where every user may write to a part of the store; where the name leads to a
- * file that every user may write to, and that is not meant.
+ * -EPERM, with a message, if every user may write to a part of the store, or to the file of the
+ * name, and the caller has not accepted that.
  */
 int blm_store_check_modes(const char *dir);
 int blm_store_check_mode(struct blm_store *store, const char *name);
@@ -84,10 +84,10 @@ int blm_store_new(struct blm_store *store, const char *name, unsigned mode,
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file,
 		  struct blm_header *header, const struct blm_handover *over);
 /*
- * store_batch.c: new filters that appear together. new: room for `count` filters; NULL, with a
- * message. add: the file is finished but for its sync, and now belongs to the batch; then end
- * `file`. publish: once, after the last add. end: frees the batch, and deletes its files unless it
- * was published. Signals that end the process are blocked throughout (blm_hold_end()).
+ * store_batch.c: new filters that appear together. new: for `count` filters; NULL, with a message.
+ * add: the file is finished except for its sync, and now belongs to the batch; then end `file`.
+ * publish: once, after the last add. end: frees the batch, and deletes its files unless it was
+ * published. Signals that end the process are blocked throughout (blm_hold_end()).
  */
 struct blm_store_batch;
 struct blm_store_batch *blm_store_batch_new(struct blm_store *store, size_t most);
@@ -104,9 +104,7 @@ void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);
  * needs it.
  */
 void blm_store_lose_secret(struct blm_store *store, const uint8_t key_id[8]);
-/*
- * keyring.c: can it be told whether the secret is there? Not by users who may not look into keys/.
- */
+/* keyring.c: can this user see whether the secret is there? Not without access to keys/. */
 bool blm_store_may_look(const struct blm_store *store, const uint8_t key_id[8]);
 /*
  * The catalog forgets the uuids of filters that were replaced or dropped, if their files are gone.

@@ -48,7 +48,7 @@ static int write_secret(const struct blm_place *place, int folder, const char *n
 	return r;
 }
 
-/* Who wrote it may have been killed before it was on the disk. */
+/* Its writer may have been killed before it was on the disk. */
 static int put_on_disk(const struct blm_place *place, const char *name)
 {
 	int fd = openat(place->store->keys, name,
@@ -181,7 +181,7 @@ void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 
 	if (!memcmp(key_id, none, 8))
 		return;
-	/* of what came to nothing, if that is what it is lost for */
+	/* of a filter that was not made, if that is the reason */
 	snprintf(reason, sizeof(reason), "%s", blm_error_message());
 	if (blm_lock_keys(s, LOCK_EX, &fd) == 0 && fd >= 0) {
 		sodium_bin2hex(name, sizeof(name), key_id, 8);

@@ -1,5 +1,5 @@
 /*
- * store_name.c - what may be a filter's name in a store, and how its file is named after its uuid
+ * store_name.c - valid names of filters in a store, and the file name for a uuid
  */
 #include "bloomery.h"
 #include "base/escape.h"

@@ -1,4 +1,6 @@
-/* store_open.c - a store opened, held and closed; and made, where there is none */
+/*
+ * store_open.c - a store opened, held and closed; and created, if it does not exist
+ */
 #include "place/store_dir.h"
 #include "bloomery.h"
 #include "catalog/flock.h"
@@ -73,8 +75,8 @@ static int make_store(const char *dir)
 }
 
 /*
- * An empty catalog is made only for a store without filters: where there are files and no catalog,
- * it was lost. Under the catalog's lock, since several processes may be making one store.
+ * An empty catalog is made only for a store without filters: files without a catalog mean that it
+ * was lost. Under the catalog's lock, because several processes may be making one store.
  */
 static int make_catalog(const char *folder, int filters)
 {
@@ -193,7 +195,7 @@ static int without_catalog(const struct blm_store *s, const char *dir, int r)
 
 static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 {
-	/* it is opened anew now and then, from whatever working directory */
+	/* it is opened again now and then, from any working directory */
 	char *catalog = inside(s->path, "catalog");
 	int r = catalog ? 0 : blm_fail(-ENOMEM, "%s: out of memory", dir);
 

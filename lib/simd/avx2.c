@@ -110,7 +110,7 @@ static bool block_contains_here(const uint64_t *block, unsigned probes, const st
 		: avx2_contains(block, probes, hash);
 }
 
-/* ---- Split blocks: all eight lanes at once, which is what they were made for ---- */
+/* ---- Split blocks: all eight lanes at once, their purpose ---- */
 
 static void split_blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {

@@ -86,7 +86,7 @@ static void count_blocks(const void *data, size_t bytes, uint64_t histogram[513]
  */
 enum { TOGETHER = 64 };
 struct together {
-	_Alignas(64) uint64_t place[TOGETHER];	/* where the block begins, in bytes: block_of() */
+	_Alignas(64) uint64_t place[TOGETHER];	/* the offset of the block in bytes: block_of() */
 	uint64_t word[TOGETHER];		/* the first that the hash unfolds to */
 	uint64_t next_place[TOGETHER];
 };
@@ -115,11 +115,11 @@ static inline void look_up(const struct blm_block_keys *k, size_t at, bool next,
 }
 
 /*
- * Bit i: are all probes there of key `at` + i, of 64? What is worked out is stored eight keys
- * before it is read: the instructions that read a block take its address from memory, and spread a
- * word over a register from there, without another. Lines are asked for into the first cache,
- * unlike by block_prefetch(): keys follow each other so fast that one already in the second would
- * be waited for. (In tests/bench: "contains_many" of 1m and of 100m keys.)
+ * Bit i: are all probes of key `at` + i, of 64, set? Results are stored eight keys before they are
+ * read: the instructions that read a block take its address from memory, and broadcast a word from
+ * memory without another instruction. Lines are prefetched into the first cache, unlike in
+ * block_prefetch(): keys follow each other so fast that a line in the second cache would cause a
+ * wait. (In tests/bench: "contains_many" of 1m and of 100m keys.)
  */
 static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, __mmask8 wanted)
 {
@@ -173,7 +173,7 @@ static __attribute__((noinline)) void blocks_contain_together(const struct blm_b
 	blocks_each(&rest, ret_bits + at / 64, block_of, avx512_contains_few);
 }
 
-/* Few keys are soon asked one after the other, and the room for more is not even made. */
+/* Few keys are asked one after the other, without the buffers for more. */
 static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {
 	if (keys->probes > PROBES_A_WORD)
@@ -231,7 +231,7 @@ static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_
 	return count;
 }
 
-/* There is room for the bits of 64 keys of one word of probes, so `from` is a multiple of 64. */
+/* The buffer holds the bits of 64 keys of one word of probes, so `from` is a multiple of 64. */
 static_assert((int)BLM_MISSING_MAX >= TOGETHER * PROBES_A_WORD, "room");
 static __attribute__((noinline)) size_t
 blocks_missing_together(const struct blm_block_keys *k, size_t from, struct blm_missing *ret)

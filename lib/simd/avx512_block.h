@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-/* The lanes of a word that are probes, of those that are left. */
+/* The lanes of a word that are probes, if this many probes remain. */
 static inline __mmask8 avx512_lanes_of(unsigned left)
 {
 	return (__mmask8)((1u << (left < PROBES_A_WORD ? left : PROBES_A_WORD)) - 1);
@@ -63,7 +63,7 @@ static inline bool avx512_contains(const uint64_t *block, unsigned probes,
 	return true;
 }
 
-/* Each probe's bit goes to the lane that is its word. */
+/* Each probe's bit moves to the lane that is its word. */
 static inline unsigned avx512_block_lacks(const uint64_t *block, unsigned probes,
 					  const struct blm_hash *hash, uint64_t ret_mask[8])
 {

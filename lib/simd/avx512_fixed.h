@@ -15,7 +15,7 @@ enum { AVX512_TOGETHER = 64 };
 
 /* In the order of the lanes of eight keys (avx512_lanes.h). */
 struct avx512_found {
-	_Alignas(64) uint64_t place[AVX512_TOGETHER];	/* where the block begins, in bytes */
+	_Alignas(64) uint64_t place[AVX512_TOGETHER];	/* the offset of the block in bytes */
 	uint64_t word[AVX512_TOGETHER];			/* the first that the hash unfolds to */
 };
 

@@ -1,8 +1,8 @@
 /*
- * avx512_lanes.h - eight 64-bit numbers at once, by AVX-512: products of 128 bits, hashes and what
- * is in short keys
+ * avx512_lanes.h - eight 64-bit numbers at once, by AVX-512: products of 128 bits, hashes and the
+ * contents of short keys
  *
- * Adjacent values in memory come in lanes of 128 bits. Unpacking takes the lower or the upper
+ * Adjacent values in memory are loaded in lanes of 128 bits. Unpacking takes the lower or the upper
  * halves of two registers in turn. So the result has the order of keys 0, 4, 1, 5, 2, 6, 3, 7, and
  * a second unpacking restores the order.
  */

@@ -97,12 +97,12 @@ static inline __attribute__((always_inline)) void block_prefetch(const struct bl
 }
 
 /*
- * blocks_contain() of an instruction set whose way to ask one block is `contains`, and to find it
- * `of`; both are inlined here.
+ * blocks_contain() of an instruction set: `contains` asks one block, and `of` finds it; both are
+ * inlined here.
  *
- * The memory of key i of the next batch is asked for just before key i of this one is looked at, so
- * that lines come in while keys are hashed and looked at: with all of a batch asked for, then all
- * looked at, the memory would rest half of the time.
+ * The memory of key i of the next batch is prefetched just before key i of this batch is asked, so
+ * that lines arrive during hashing and asking. If a batch were prefetched first and asked
+ * afterwards, the memory would be idle half of the time.
  */
 static inline __attribute__((always_inline)) void
 blocks_each(const struct blm_block_keys *k, uint64_t *ret_bits, blm_block_of *of,
@@ -162,7 +162,7 @@ blocks_missing_each(const struct blm_block_keys *k, size_t from, struct blm_miss
 	return i;
 }
 
-/* Without a branch for each probe: the next one takes the place of one that is not missing. */
+/* Without a branch for each probe: the next probe overwrites one that is not missing. */
 static inline size_t block_missing(uint64_t *block, unsigned probes, const struct blm_hash *hash,
 				   uint64_t first,
 				   uint64_t **ret_words, uint64_t *ret_which)

@@ -8,7 +8,7 @@ static bool runs_here(void)
 	return true;
 }
 
-/* The words of a filter that others change meanwhile are loaded by atomic operations. */
+/* Words that others may change at the same time are loaded by atomic operations. */
 static inline uint64_t word_at(const uint64_t *words, size_t i)
 {
 	return __atomic_load_n(&words[i], __ATOMIC_RELAXED);

@@ -1,9 +1,9 @@
 /*
- * simd.h - the loops worth writing once per instruction set
+ * simd.h - the loops that each instruction set may implement
  *
- * scalar.c is the definition: it is always built, it is what the tests compare the others with, and
- * a processor without the others runs on it. A set may leave a loop NULL; dispatch.c fills it from
- * the next simpler one. All give the same bits. (Of hashes xxHash itself is the definition.)
+ * scalar.c is the definition: it is always built, the tests compare the others with it, and a
+ * processor without the others runs it. A set may leave a loop NULL; dispatch.c fills it from the
+ * next simpler set. All give the same bits. (For hashes xxHash itself is the definition.)
  *
  * Data is an array of little-endian 64-bit words, aligned to 64 bytes; lengths are multiples of 64
  * bytes. Others may set bits in data that is being read: a loop sees each word as it was at some
@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "bloomery.h"
 
-/* Keys of a blocked filter, hashed, and those that are asked for after them. */
+/* Keys of a blocked filter, hashed, and the keys after them, to prefetch. */
 struct blm_block_keys {
 	uint8_t *data;
 	uint64_t blocks;
@@ -46,12 +46,12 @@ struct blm_simd {
 
 	/*
 	 * The first 64-byte line from `from` on in which src has a bit that dst lacks, as a byte
-	 * offset; `bytes` if none.
+	 * offset; `bytes` if there is none.
 	 */
 	size_t (*next_missing)(const void *dst, const void *src, size_t from, size_t bytes);
 
 	/*
-	 * How many bits are set; how many of those of `a` are set in `b`, too, which is of the same
+	 * How many bits are set; how many bits of `a` are also set in `b`, which has the same
 	 * length.
 	 */
 	uint64_t (*count_ones)(const void *data, size_t bytes);
@@ -63,16 +63,14 @@ struct blm_simd {
 	/*
 	 * Blocked filters (format-spec.md, "Kind 2: blocked"): for each hash, are its `probes` bits
 	 * set in its block of `blocks`? Bit i % 64 of ret_bits[i / 64] for hash i; bits past count,
-	 * up to a multiple of 64, are written as 0. The memory of the next ones is asked for
-	 * meanwhile.
+	 * up to a multiple of 64, are written as 0. The memory of the next keys is prefetched.
 	 */
 	void (*blocks_contain)(const struct blm_block_keys *keys, uint64_t *ret_bits);
 
 	/*
 	 * The bits that keys lack in their blocks, from key `from` on: up to the next multiple of
-	 * 64, or as many keys as there is room for. Returns the first key that was not looked at,
-	 * which is where the next call begins; the first begins at 0. Says what it saw and changes
-	 * nothing.
+	 * 64, or as many keys as fit. Returns the first key that was not examined, where the next
+	 * call begins; the first call begins at 0. Reports and changes nothing.
 	 */
 	size_t (*blocks_missing)(const struct blm_block_keys *keys, size_t from,
 				 struct blm_missing *ret);

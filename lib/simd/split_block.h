@@ -89,7 +89,9 @@ split_each_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, u
 	}
 }
 
-/* Others may change it meanwhile. Loops with vector instructions load several at once. */
+/*
+ * Others may change it at the same time. Loops with vector instructions load several words at once.
+ */
 static inline uint32_t lane_at(const uint32_t *lanes, size_t i)
 {
 #ifdef __AVX512VPOPCNTDQ__

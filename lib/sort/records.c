@@ -1,10 +1,10 @@
 /*
- * records.c - hashes, with values or without, put into order in memory
+ * records.c - hashes, with or without values, sorted in memory
  *
  * American flag sort (McIlroy, Bostic and McIlroy, Computing Systems 6(1), 1993) by bytes, the
- * highest first, and by insertion where few are left. Hashes are as good as random, so after three
- * or four bytes few are; where they are not, the bytes that all have in common are found in one
- * pass and left out, so that no choice of keys makes it slow.
+ * highest first, and insertion sort for few records. Hashes are random, so after three or four
+ * bytes few records are left. For other input, the bytes that all records share are found in one
+ * pass and skipped, so that no choice of keys makes it slow.
  */
 #include "sort/records.h"
 #include "base/thread.h"
@@ -44,7 +44,7 @@ static inline void insertion_sort(uint64_t *r, size_t count, unsigned words)
 	}
 }
 
-/* The first byte, from this one on, in which not all are alike; BYTES: there is none. */
+/* The first byte, from this one on, in which the records differ; BYTES: there is none. */
 static unsigned first_difference(const uint64_t *r, size_t count, unsigned words, unsigned byte)
 {
 	uint64_t differ[2] = { 0, 0 };

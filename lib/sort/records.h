@@ -23,14 +23,12 @@ static inline int compare_records(const uint64_t *a, const uint64_t *b)
 void blm_records_sort(uint64_t *records, size_t count, unsigned words, unsigned threads);
 
 /*
- * Two records of one key become one. Return: how many are left, or -ENOTUNIQ, with words, where a
+ * Two records of one key become one. Return: how many are left, or -ENOTUNIQ, with a message, if a
  * key has two values.
  */
 int64_t blm_records_unite(uint64_t *records, size_t count, unsigned words);
 
-/*
- * The same for one more record behind the last of what is kept: 1: it is another key; 0: it is not.
- */
+/* The same for one more record after the last one kept: 1: it is another key; 0: it is not. */
 int blm_record_is_new(const uint64_t *last, const uint64_t *record, unsigned words);
 
 #endif

@@ -58,8 +58,8 @@ void blm_sort_phase(struct blm_sort *s, const char *phase)
 /* ---- Gathering ---- */
 
 /*
- * As much as was asked for, or where the system has less, half of it, and so on: more goes to the
- * file then.
+ * As much as requested, or, if the system has less, half of it, and so on: the rest goes to the
+ * file.
  */
 static bool map_records(struct blm_sort *s)
 {
@@ -135,7 +135,7 @@ static int order(struct blm_sort *s)
 	return 0;
 }
 
-/* What the records are in, where none are. */
+/* For an order without any records. */
 static struct blm_memory free_memory(const struct blm_sort *s)
 {
 	return (struct blm_memory){ s->records, s->capacity * record_bytes(s) };
@@ -160,7 +160,7 @@ static int empty(struct blm_sort *s)
 	return r == -ENOTUNIQ ? two_values(s) : r;
 }
 
-/* With the mutex, which is given up meanwhile: the others wait until it is empty. */
+/* With the mutex, which is released meanwhile: the others wait until it is empty. */
 static void make_space(struct blm_sort *s)
 {
 	int r;

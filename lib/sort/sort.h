@@ -61,7 +61,7 @@ int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64
 		 size_t count);
 /* No more come. Then s->sorted is there, until the end. */
 int blm_sort_finish(struct blm_sort *s);
-/* From here on s->sorted counts what is done to them under this name. */
+/* From here on s->sorted counts the work on them under this name. */
 void blm_sort_phase(struct blm_sort *s, const char *phase);
 void blm_sort_end(struct blm_sort *s);
 

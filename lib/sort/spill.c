@@ -115,7 +115,7 @@ struct merging {
 	uint64_t last[BLM_RECORD_WORDS];
 };
 
-/* A hint: where a file system cannot, the space comes back with the whole file. */
+/* A hint: on file systems without it the space is freed with the complete file. */
 static void give_back(struct merging *m, struct stream *s, uint64_t up_to)
 {
 	uint64_t from = s->given_back, to = up_to / 4096 * 4096;

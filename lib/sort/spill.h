@@ -1,12 +1,10 @@
 /*
- * spill.h - records (records.h) in a temporary file, as runs that are each in order, merged into
- * one
+ * spill.h - records (records.h) in a temporary file, as sorted runs that are merged into one
  *
- * The file is in the folder of the filter that they are for, where it needs 16 or 24 bytes a
- * record; it has no name, so nothing is left of it whatever happens to its maker. A merge gives the
- * space of its input back while it goes. Runs have levels: an appended run is of the lowest, a
- * merged run is one above its input. So there are few runs at any time, and the given memory is
- * enough for any number of records.
+ * The file is in the folder of the future filter, where it needs 16 or 24 bytes a record. It has no
+ * name, so it vanishes with its maker. A merge frees the space of its input on the way. Runs have
+ * levels: an appended run has the lowest, a merged run is one above its input. So there are few
+ * runs at any time, and the given memory is enough for any number of records.
  */
 #ifndef BLM_RUNS_H
 #define BLM_RUNS_H
@@ -21,13 +19,13 @@ struct blm_runs {
 	const char *display;		/* the filter that they are for; the owner's */
 	unsigned words;			/* of a record */
 	bool keep_all;			/* also those of one key */
-	uint64_t end;			/* of what is in the file */
+	uint64_t end;			/* of the data in the file */
 	/* no level is above the one before it */
 	struct blm_run { uint64_t at, count; unsigned level; } *run;
 	size_t count, capacity;
 };
 
-/* -ENOSPC, with words, where a disk has no room. */
+/* -ENOSPC, with a message, if the disk is full. */
 int blm_runs_begin(struct blm_runs *ret, const struct blm_place *place, unsigned words,
 		   bool keep_all);
 int blm_runs_append(struct blm_runs *runs, const uint64_t *records, size_t count);
@@ -47,9 +45,9 @@ struct blm_runs_progress {
 };
 
 /*
- * One run of all, in which no key is twice, unless they are all kept; where they are too many for
- * the memory in several merges, each with its own begin(). And after each append: as many runs of
- * one level as can be merged at once become one. Nothing is allocated. Both fail also with
+ * Merges everything into one run, in which no key is twice, unless all are kept; if there are too
+ * many runs for the memory in several merges, each with its own begin(). And after each append:
+ * merges as many runs of one level as possible into one. Nothing is allocated. Both fail also with
  * -ENOTUNIQ, as blm_records_unite().
  */
 int blm_runs_merge(struct blm_runs *runs, const struct blm_memory *memory,

@@ -111,8 +111,7 @@ static void forget(struct keys *k)
 }
 
 /*
- * Both as they are at one moment. All who hold several files do so in one order; one file is held
- * once.
+ * Both filters at one moment. Several locks are always taken in one order; one file is locked once.
  */
 static int hold(struct blm_quiesced quiesced[2], bool held[2], const struct blm_filter *const f[2],
 		const struct blm_view *const view[2])
@@ -132,8 +131,8 @@ static int hold(struct blm_quiesced quiesced[2], bool held[2], const struct blm_
 }
 
 /*
- * Or damaged: of a sealed file that is known. Bytes that are not those that were written are never
- * taken for keys, so it is time to ask now.
+ * Or damaged: a sealed file shows that. Damaged bytes are never taken for keys, so it is early
+ * enough to check now.
  */
 static int too_many(const struct blm_filter *const f[2], const struct blm_view *const view[2])
 {

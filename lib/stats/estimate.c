@@ -1,11 +1,11 @@
 /*
- * estimate.c - how full, how wrong, how many, how much in common: from the bits, with standard
+ * estimate.c - fill, rate, number of keys and overlap, estimated from the bits, with standard
  * errors
  *
  * S. J. Swamidass and P. Baldi, "Mathematical Correction for Fingerprint Similarity Measures to
  * Improve Chemical Retrieval", J. Chem. Inf. Model. 47(3), 2007. An intersection is |A| + |B| - |A
- * or B|, three counts of the same sort: the bits that two filters have in common are more than
- * those of their common keys, and would say too many.
+ * or B|, three counts of the same sort: two filters have more bits in common than their common keys
+ * set, so counting common bits would give too many.
  */
 #include "handle/handle.h"
 #include "stats/tally.h"
@@ -71,9 +71,9 @@ static void sample(const struct blm_part *part, struct blm_tally *to)
 }
 
 /*
- * The standard error of a mean that was counted in a sample, drawn without putting back. The cells
- * of a classic filter are about independent; in blocks the keys come in lumps, so there the
- * variance is that between the blocks, of f(share of ones).
+ * The standard error of a mean from a sample without replacement. The cells of a classic filter are
+ * nearly independent. In blocks the keys come in lumps, so there the variance is that between the
+ * blocks, of f(share of ones).
  */
 static double sample_error(const struct blm_part *part, const struct blm_tally *c, double share,
 			   double power)
@@ -99,9 +99,9 @@ static double sample_error(const struct blm_part *part, const struct blm_tally *
 }
 
 /*
- * The rule of three, where a sample has not a single one: if 3 in n are ones, a sample of n misses
- * all of them with a probability of 5 %. In blocks the sample is of blocks, because a key has all
- * its ones in one block; else of cells.
+ * The rule of three, for a sample without ones: if 3 in n are ones, a sample of n misses all of
+ * them with a probability of 5 %. In blocks the sample is of blocks, because a key has all its ones
+ * in one block; otherwise of cells.
  */
 static void add_bounds(const struct blm_part *part, const struct blm_tally *c,
 		       struct blm_estimate *to)

@@ -1,4 +1,6 @@
-/* info.c - what a filter is */
+/*
+ * info.c - blm_info(): the description of a filter
+ */
 #include "base/sized.h"
 #include "stats/info.h"
 #include "handle/handle.h"
@@ -12,8 +14,8 @@
 #include <limits.h>
 
 /*
- * What a filter that does not change can still do; and what is true of the keys that came into it
- * before.
+ * The operations that an unchangeable filter still has; and the properties of the keys that were
+ * added before.
  */
 enum {
 	AS_A_SOURCE = BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE | BLM_CAN_GET
@@ -26,8 +28,8 @@ enum {
 };
 
 /*
- * Does it come from a file that states what it was made for? One whose beginning is kept is asked
- * itself: what it states may be nonsense.
+ * Does it come from a file that states its capacity? A stored beginning is parsed again: its
+ * statement may be nonsense.
  */
 static void look_at_origin(struct blm_info *to, const struct blm_constant *c,
 			   const struct blm_format *format)
@@ -159,8 +161,8 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 }
 
 /*
- * By others than the threads of this handle? A forked child has its parent's file open no more;
- * where it cannot open it, it does not know.
+ * Is it locked by others than the threads of this handle? A forked child does not have its parent's
+ * file open; if it cannot open the file, the answer is unknown.
  */
 static bool is_held(const struct blm_filter *f, struct blm_view *view, enum blm_lock_of what)
 {

@@ -6,9 +6,9 @@
 #include "catalog/catalog.h"
 
 /*
- * The caller's struct may be shorter or longer than ours (sized.h), so one of ours is filled, which
- * begin makes; end copies it if `r` is 0, frees it, and returns r. Begin fails with words: -EINVAL
- * where the caller's size is not set, -ENOMEM.
+ * The caller's struct may be shorter or longer than ours (sized.h), so one of ours is filled: begin
+ * makes it; end copies it if `r` is 0, frees it, and returns r. Begin fails with a message: -EINVAL
+ * if the caller's size is not set, -ENOMEM.
  */
 int blm_info_begin(struct blm_info **ret, const struct blm_info *callers);
 int blm_info_end(struct blm_info *ours, struct blm_info *callers, int r);

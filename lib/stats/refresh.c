@@ -1,4 +1,6 @@
-/* refresh.c - what a filter's header says now, where the catalog knows only of the last sync */
+/*
+ * refresh.c - the current numbers of a filter's header, where the catalog only knows the last sync
+ */
 #include "base/sized.h"
 #include "file/mapping.h"
 #include "file/os.h"

@@ -45,7 +45,7 @@ static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint
 	return 0;
 }
 
-/* What is outside the range was counted as zeros, block by block. */
+/* Blocks outside of the range were counted as zeros. */
 void blm_tally_narrow(const struct blm_view *view, struct blm_tally *tally, unsigned count)
 {
 	uint64_t outside = view->part[0].shape.bytes - (view->split.to - view->split.from);

@@ -21,15 +21,15 @@ int blm_union_tally(const struct blm_view *const *views, size_t count, unsigned 
 int blm_pair_tally(const struct blm_view *const views[2], unsigned i, struct blm_tally to[3]);
 
 /*
- * Tallies of all of the data as those of the range that the file owns; no change where it is no
- * part of a split filter. The two above have done so.
+ * Converts tallies of all data to those of the range that the file owns; no change unless it is a
+ * part of a split filter. The two functions above do this.
  */
 void blm_tally_narrow(const struct blm_view *view, struct blm_tally *tally, unsigned count);
 
 /* The rate of a filter whose parts have these: a question asks every part. */
 double blm_rate_of_parts(const struct blm_view *view, const struct blm_tally *tally);
 
-/* What one tally says of the number of keys. */
+/* The estimated number of keys from one tally. */
 struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm_tally *tally,
 				   bool *ret_saturated);
 

@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 /*
- * The file's own record follows, and if its file is unwritable or lost, `verify` will tell. It is
- * locked from before the one step until it is written, and nothing is asked of the catalog in
- * between: a repair that makes a lost catalog anew goes by the records, and waits for a process
- * that writes one (orphans.c), but not for long. So if a file's record is another than the
- * catalog's, and the file is not locked, a process died in between.
+ * The file's own record follows, and if its file is unwritable or lost, `verify` reports it. The
+ * record is locked from before the one step until it is written, and the catalog is not used in
+ * between: a repair that rebuilds a lost catalog reads the records, and waits for a process that
+ * writes one (orphans.c), but not for long. So if a file's record differs from the catalog's, and
+ * the file is not locked, a process died in between.
  */
 static int rename_locked(struct blm_store *store, const char *from, const char *to,
 			 struct blm_view *view)
@@ -65,10 +65,10 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
 struct label {
 	const char *name, *key, *value;
 	const uint8_t *uuid;		/* of the file whose record is locked; NULL: none is */
-	struct blm_entry set;		/* what the catalog has then */
+	struct blm_entry set;		/* the catalog's labels afterwards */
 };
 
-/* Where the line of this key begins in the labels; NULL: nowhere. */
+/* The beginning of this key's line in the labels; NULL: there is none. */
 static char *find(struct blm_entry *entry, const char *key)
 {
 	size_t len = strlen(key);
@@ -119,8 +119,8 @@ static int set_label(struct blm_entry *entry, void *context)
 }
 
 /*
- * The record is locked from before the one step, as in rename_locked(). Where it cannot be, the
- * catalog has the label, and `verify` tells.
+ * The record is locked from before the one step, as in rename_locked(). If it cannot be locked, the
+ * catalog has the label, and `verify` reports it.
  */
 static int label_filter(struct blm_store *store, struct label *l)
 {

@@ -1,4 +1,6 @@
-/* list.c - what the catalog of a store says of one of its filters, and of all */
+/*
+ * list.c - the catalog's records of one filter of a store, and of all
+ */
 #include "bloomery.h"
 #include "place/store_dir.h"
 #include "stats/info.h"

@@ -48,7 +48,7 @@ static bool pads(struct decoder *d, size_t count)
 }
 
 /*
- * Adds to the text the characters that count, up to the end of the input, of the room or of the
+ * Appends the valid characters to the text, up to the end of the input, of the buffer or of the
  * base64.
  */
 static void sift(struct decoder *d, struct blm_in *in)
@@ -82,7 +82,7 @@ static void sift(struct decoder *d, struct blm_in *in)
 	*in = (struct blm_in){ at, in->count - (size_t)(at - in->at) };
 }
 
-/* Decodes the whole groups, at the end of all also the one that is left. */
+/* Decodes the complete groups, and at the end also the last one. */
 static int decode_text(struct decoder *d, const char *display)
 {
 	size_t left = d->count % 4, missing = d->ended

@@ -56,12 +56,12 @@ struct stage_reader {
 	void *state;
 	char *display;
 	struct blm_trouble trouble;
-	bool dry, ended;	/* nothing more comes from below; nothing more goes up */
+	bool dry, ended;	/* no more input from below; no more output */
 	struct blm_in in;
 	uint8_t block[BLOCK];
 };
 
-/* The decoder can do nothing with what it has. */
+/* The decoder cannot use its input. */
 static int refill(struct stage_reader *s)
 {
 	int64_t r;
@@ -163,13 +163,14 @@ struct stage_writer {
 	struct blm_trouble trouble;
 	bool finished;
 	/*
-	 * bytes of `block`: the encoder gets whole blocks, so that it cannot tell how they arrived
+	 * bytes of `block`: the encoder gets complete blocks, so that its output does not depend on
+	 * the writes
 	 */
 	size_t held;
 	uint8_t block[BLOCK], encoded[BLOCK];
 };
 
-/* Gives the encoder what is held. */
+/* Passes the held bytes to the encoder. */
 static int encode(struct stage_writer *s, bool last)
 {
 	struct blm_in in = { s->block, s->held };

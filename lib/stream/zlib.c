@@ -101,7 +101,7 @@ static int next_member(struct gunzip *g, struct blm_in *in, bool last, const cha
 	if (*in->at != 0x1f)
 		return blm_fail(-EBADMSG, "%s: something else follows the gzip data", display);
 	g->between = false;
-	blm_zlib.inflateReset(&g->z);	/* which has all that it needs */
+	blm_zlib.inflateReset(&g->z);	/* which is complete */
 	return 0;
 }
 

@@ -65,8 +65,8 @@ int blm_check_owned(const struct blm_view *view, const struct blm_hash *hashes, 
 }
 
 /*
- * Cells are in words one after the other, or in units; those behind the last one are in no part's
- * range but the last one's.
+ * Cells are in words one after the other, or in units; those after the last cell belong to the last
+ * part's range only.
  */
 struct blm_part blm_owned_part(const struct blm_view *view, unsigned i)
 {
@@ -79,7 +79,7 @@ struct blm_part blm_owned_part(const struct blm_view *view, unsigned i)
 	part.bytes += split->from;
 	part.marks = NULL;
 	part.shape.bytes = split->to - split->from;
-	/* else each range is a sample of all keys */
+	/* otherwise each range is a sample of all keys */
 	if (part.kind->place)
 		part.shape.cells = first >= part.shape.cells ? 0 : part.shape.cells - first < bits
 			? part.shape.cells - first : bits;
