@@ -194,11 +194,11 @@ static int give(struct exporting *out, const void *bytes, size_t count)
 
 static int give_zeros(struct exporting *out, uint64_t to)
 {
-	static const uint8_t zeros[BLOCK];
 	int r = 0;
 
 	while (r == 0 && out->at < to)
-		r = give(out, zeros, to - out->at < BLOCK ? (size_t)(to - out->at) : BLOCK);
+		r = give(out, blm_zeros,
+			 to - out->at < BLM_ZEROS ? (size_t)(to - out->at) : BLM_ZEROS);
 	return r;
 }
 

@@ -137,6 +137,8 @@ int blm_write_at(int fd, const void *from, size_t bytes, uint64_t at)
 	return r;
 }
 
+_Alignas(64) uint8_t blm_zeros[BLM_ZEROS];
+
 void blm_hold_size_signal(struct blm_held_signal *ret)
 {
 	sigset_t too_large, pending;

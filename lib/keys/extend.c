@@ -31,16 +31,15 @@
 /* Bytes that a dead writer, or another program, left there would be keys that were never added. */
 static int clear_rest(int fd, uint64_t from, const char *display)
 {
-	static const uint8_t zeros[64 << 10];
 	struct stat st;
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
 	uint64_t to = r < 0 ? 0 : (uint64_t)st.st_size;
 
 	if (r == 0 && to > from && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 					     (off_t)from, (off_t)(to - from)) < 0)
-		for (; r == 0 && from < to; from += sizeof(zeros))
-			r = blm_write_at(fd, zeros, to - from < sizeof(zeros) ? (size_t)(to - from)
-					 : sizeof(zeros), from);
+		for (; r == 0 && from < to; from += BLM_ZEROS)
+			r = blm_write_at(fd, blm_zeros, to - from < BLM_ZEROS ? (size_t)(to - from)
+					 : BLM_ZEROS, from);
 	return r < 0 ? blm_fail(r, "%s: cannot clear the space for its next part: %s", display,
 				strerror(-r)) : 0;
 }

@@ -3,6 +3,7 @@
  */
 #include "stats/tally.h"
 #include "base/phase.h"
+#include "file/os.h"
 
 #include <math.h>
 
@@ -49,12 +50,11 @@ static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint
 void blm_tally_narrow(const struct blm_view *view, struct blm_tally *tally, unsigned count)
 {
 	uint64_t outside = view->part[0].shape.bytes - (view->split.to - view->split.from);
-	_Alignas(64) static const uint8_t zeros[64];
 	struct blm_tally line = { 0 };
 
 	if (!view->split.parts)
 		return;
-	view->root.kind->tally(&view->root, zeros, sizeof(zeros), &line);
+	view->root.kind->tally(&view->root, blm_zeros, 64, &line);
 	for (unsigned i = 0; i < count; i++) {
 		tally[i].bytes -= outside;
 		tally[i].blocks[0] -= outside / 64 * line.blocks[0];
