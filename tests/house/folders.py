@@ -116,6 +116,14 @@ def insides_that_tools_include():
                 yield f"{file}:{number}: includes {name}, which is the library's own; use bloomery.h"
 
 
+def zeros_that_take_space():
+    """A long const array without a value is stored in the library's file, as zeros."""
+    for file in files(lib, ".c", ".h"):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if re.match(r"\s*(_Alignas\(\w+\) )?(static )?(_Alignas\(\w+\) )?const [\w ]+\w\[(?!\d\d?\])[^]]*\];", line):
+                yield f"{file}:{number}: const zeros, which the file of the library holds; use blm_zeros of file/os.h"
+
+
 def functions_that_are_long():
     """A function is read without scrolling."""
     for file in files(lib, ".c", ".h") + files(source / "tools", ".c", ".h"):
@@ -144,6 +152,7 @@ CHECKS = {
     "each folder says what it is, uses, and serves": heads_that_are_wrong,
     "each base name stands once in lib/": names_that_stand_twice,
     "tools/ uses bloomery.h only": insides_that_tools_include,
+    "no long array of lib/ is const zeros": zeros_that_take_space,
     f"no line of C has more than {WIDEST} columns": lines_that_are_wide,
     f"no function has more than {LONGEST} lines": functions_that_are_long,
 }
