@@ -2,10 +2,8 @@
  * record.c - a catalog's record: a head, the used bytes of the filter's constant page, labels, a
  * checksum
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "catalog/record.h"
+#include "base/checksum.h"
 #include "file/mapping.h"
 
 struct head {
@@ -28,7 +26,7 @@ enum { SEEDS_AT = offsetof(struct blm_constant, template.seeds) };
 /* With the name as the seed: a name that was damaged into another has no record that is right. */
 static uint64_t check(const char *name, const uint8_t *bytes, size_t count)
 {
-	return htole64(XXH3_64bits_withSeed(bytes, count, XXH3_64bits(name, strlen(name))));
+	return htole64(blm_checksum_seeded(bytes, count, blm_checksum(name, strlen(name))));
 }
 
 size_t blm_record_encode(const char *name, const struct blm_entry *entry,

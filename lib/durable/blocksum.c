@@ -7,10 +7,8 @@
  * many ones it had, and a hash of them for the case that nothing was added since. Bits that damage
  * turned on in a block with newer keys cannot be seen; they deny no key.
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "file/new_file.h"
+#include "base/checksum.h"
 #include "durable/blocksum.h"
 #include "view/scan.h"
 #include "base/phase.h"
@@ -32,7 +30,7 @@ static size_t bytes_of_block(const struct blm_part *part, uint64_t block)
 static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, size_t count,
 			  uint32_t *ret_hash, uint32_t *ret_ones)
 {
-	*ret_hash = (uint32_t)XXH3_64bits(bytes, count);
+	*ret_hash = (uint32_t)blm_checksum(bytes, count);
 	*ret_ones = (uint32_t)part->simd->count_ones(bytes, count);
 }
 
@@ -331,7 +329,7 @@ static int is_intact(const struct blm_view *view, unsigned i, uint64_t block,
 	uint8_t *copy;
 
 	if (sealed)
-		return (uint32_t)XXH3_64bits(bytes, count) == le32toh(r->hash);
+		return (uint32_t)blm_checksum(bytes, count) == le32toh(r->hash);
 	if (part->simd->count_ones(bytes, count) > le32toh(r->ones))
 		return 1;
 	copy = malloc(BLM_BLOCK);	/* others may add to it at the same time */

@@ -2,10 +2,8 @@
  * checkpoint_blocks.c - the blocks of a second image and of its journal, and their records
  * (checkpoint.c)
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "durable/checkpoint_blocks.h"
+#include "base/checksum.h"
 #include "file/two_slots.h"
 
 struct blm_checkpoint blm_checkpoint_of(const struct blm_view *view)
@@ -27,7 +25,7 @@ struct blm_checkpoint blm_checkpoint_of(const struct blm_view *view)
 
 uint32_t blm_checkpoint_hash(const struct blm_checkpoint *s, const uint8_t *block, uint64_t number)
 {
-	return (uint32_t)XXH3_64bits(block, blm_checkpoint_bytes(s, number));
+	return (uint32_t)blm_checksum(block, blm_checkpoint_bytes(s, number));
 }
 
 /*

@@ -1,8 +1,6 @@
 /* header.c - check a header against itself and its file, and copy it out; make a new one */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "file/header.h"
+#include "base/checksum.h"
 #include "file/os.h"
 #include "base/random.h"
 
@@ -10,7 +8,7 @@
 
 static uint64_t check(const void *bytes, size_t len, uint64_t seed)
 {
-	return htole64(XXH3_64bits_withSeed(bytes, len, seed));
+	return htole64(blm_checksum_seeded(bytes, len, seed));
 }
 
 uint64_t blm_check_bytes(const void *bytes, size_t count, uint64_t seed)
@@ -57,9 +55,11 @@ void blm_template_id(const struct blm_template_fields *fields, uint8_t ret[16])
 {
 	size_t bytes = offsetof(struct blm_template_fields, seeds) + 8
 		* (size_t)le32toh(fields->seed_count);
-	XXH128_hash_t h = XXH3_128bits(fields, bytes);
-	uint64_t words[2] = { htole64(h.low64), htole64(h.high64) };
+	uint64_t words[2];
 
+	blm_checksum_128(fields, bytes, words);
+	words[0] = htole64(words[0]);
+	words[1] = htole64(words[1]);
 	memcpy(ret, words, 16);
 }
 

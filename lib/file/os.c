@@ -1,8 +1,6 @@
 /* os.c - the time, and which boot this is; reading and writing to the end */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "file/os.h"
+#include "base/checksum.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,7 +26,7 @@ static uint64_t read_boot_id(int *ret_err)
 	*ret_err = n < 0 ? errno : 0;
 	if (fd >= 0)
 		close(fd);
-	return n > 0 ? XXH3_64bits(text, (size_t)n) | 1 : BLM_NO_BOOT;
+	return n > 0 ? blm_checksum(text, (size_t)n) | 1 : BLM_NO_BOOT;
 }
 
 /* If it does not exist, or may not be read, that stays so. */
@@ -79,7 +77,7 @@ uint64_t blm_file_number(int fd)
 		of[1] = (uint64_t)st.stx_btime.tv_sec;
 		of[2] = st.stx_btime.tv_nsec;
 	}
-	return XXH3_64bits(of, sizeof(of)) & ~UINT64_C(1);
+	return blm_checksum(of, sizeof(of)) & ~UINT64_C(1);
 }
 
 void blm_disk_use(struct blm_disk_use *ret)

@@ -8,13 +8,11 @@
  * is known. Two keys of one hash share a note: then a key leaves the list that could have stayed,
  * which costs at most one false positive.
  */
-#define XXH_INLINE_ALL
 #include "handle/allowlist_carry.h"
+#include "base/checksum.h"
 #include "catalog/catalog.h"
 #include "base/random.h"
 #include "place/store_dir.h"
-
-#include <xxhash.h>
 
 struct blm_allowlist_carry {
 	bool all;
@@ -31,7 +29,7 @@ const struct blm_allowlist_carry blm_allowlist_carry_all = { .all = true };
 
 static uint64_t hash_of(const struct blm_allowlist_carry *carry, const void *key, size_t len)
 {
-	uint64_t hash = XXH3_64bits_withSeed(key, len, carry->seed);
+	uint64_t hash = blm_checksum_seeded(key, len, carry->seed);
 
 	return hash + !hash;
 }

@@ -5,10 +5,8 @@
  * cells in several parts, each part keeps the cells that it owns. A kind that is made from all its
  * keys at once gets all keys in order, and writes only the bytes of the part.
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "make/build.h"
+#include "base/checksum.h"
 
 int blm_build_check_part(const struct blm_build *b)
 {
@@ -42,7 +40,7 @@ static int number_of_keys(const struct blm_sorted *keys, uint64_t *ret)
 			const uint64_t key[3] = { htole64(hashes[i].lo), htole64(hashes[i].hi),
 						  keys->has_values ? htole64(values[i]) : 0 };
 
-			sum += XXH3_64bits(key, words * sizeof(*key));
+			sum += blm_checksum(key, words * sizeof(*key));
 		}
 	}
 	*ret = sum | 1;
