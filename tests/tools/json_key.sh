@@ -28,6 +28,13 @@ a_parser_that_is_missing_is_named_with_what_to_do() {
 	grep -q 'bloomery-json.so: .*; build it with .*, or install libsimdjson$' err || { cat err; return 1; }
 }
 
+# Each further folder costs every start of the program a dozen system calls.
+the_loader_looks_for_libraries_in_one_folder() {
+	local folders
+	folders=$(LC_ALL=C readelf -dW "$BLOOMERY" | sed -n 's/.*(RUNPATH).*\[\(.*\)\]/\1/p' | tr : '\n' | grep -v '^X*$')
+	same "$(wc -l <<< "$folders")" 1
+}
+
 numbers_and_words_are_keys_as_they_are_written() {
 	make; printf '{"a":1}\n{"a":"1"}\n{"a":1.0}\n{"a":true}\n{"a":98765432109876543210}\n' > n
 	same "$(bloomery add ./f --json-key /a --count n)" 4
