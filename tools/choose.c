@@ -77,16 +77,21 @@ static int tell(struct batch *batch, void *context)
 	return choice->count_only ? DONE : print_gathered(batch);
 }
 
+/* Not inlined, because the struct is larger than two pages, which few questions need. */
+static __attribute__((noinline)) int check_hash(const struct blm_filter *f, const char *name)
+{
+	struct blm_info info = BLM_INFO;
+	int r = blm_info(f, &info);
+
+	return r < 0 ? fail(r) : check_columns(&info, name);
+}
+
 int choose_from(struct choice *choice, const char *name)
 {
 	int code = open_filter(&choice->f, name, false, BLM_STORE_READ);
-	struct blm_info info = BLM_INFO;
-	int r;
 
-	if (code != DONE)
-		return code;
-	r = blm_info(choice->f, &info);
-	code = r < 0 ? fail(r) : check_columns(&info, name);
+	if (code == DONE && keys_have_columns())
+		code = check_hash(choice->f, name);
 	return code == DONE ? load(choice->f) : code;
 }
 
