@@ -113,7 +113,8 @@ struct line {
 
 struct site {
 	const struct engine *engine;
-	const char *name;	/* of the kind, or the other library */
+	const char *name;	/* of the kind and its layout, or the other library */
+	const char *kind, *options;	/* of our filters, as in struct blm_params */
 	unsigned can;		/* what the kind can, as the library says it */
 	char label[24];		/* "100m": how large */
 	uint64_t keys;		/* when it is full */
@@ -122,7 +123,7 @@ struct site {
 	bool brief;		/* only the works with `every` are measured */
 	int made_by, worker;	/* which fills it; which does what no instruction set matters to */
 	uint64_t added, asked;	/* so far */
-	size_t fresh;		/* new keys in one measurement */
+	size_t fresh;		/* new keys in one measurement of this filter */
 
 	/* Told by who made it; data_bytes 0: not made. */
 	uint64_t data_bytes, bytes, resident, huge;
@@ -192,6 +193,7 @@ struct engine {
 	int (*make)(struct site *s);	/* new and empty, in this process; tells the facts of it */
 	int (*fill)(struct site *s);	/* with the piece; NULL: nothing to fill */
 	int (*finish)(struct site *s);	/* when it is full; or NULL */
+	bool copies;			/* makes another one at another path, for a row alone */
 	/*
 	 * instead of both: half of the bits set at random, as a full filter has them; NULL: it is
 	 * in no plot
@@ -241,6 +243,7 @@ struct job {
 	int site, work;
 	uint64_t first, added;
 	size_t count;
+	bool alone;		/* in a filter that is made and filled for this job */
 	unsigned together;	/* how many begin at the same moment */
 };
 
@@ -302,6 +305,9 @@ struct plan {
 };
 
 const char *row_unit(const struct row *row);
+const char *site_name(const struct site *s);	/* what names of rows begin with */
+bool row_is_alone(const struct row *row);
+size_t row_count_alone(const struct row *row);
 int plan_make(struct plan *ret, const struct options *options);
 const struct row *plan_find(const struct plan *plan, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

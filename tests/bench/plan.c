@@ -61,6 +61,9 @@ static void find_sets(struct plan *plan)
 
 /* ---- Sites ---- */
 
+/* Smaller filters have too few new keys for a row and round: row_is_alone(). */
+enum { ALONE_KEYS = 1 << 19 };
+
 /* libbloom counts its bits in an int, and RocksDB's builder keeps 8 bytes a key. */
 #define PEER_KEYS_MAX (INT_MAX / 10)
 
@@ -102,22 +105,43 @@ static bool is_brief(const struct blm_kind_info *kind)
 	return (kind->can & all) != all;
 }
 
-static void add_filters(struct plan *plan, const struct blm_kind_info *kind, size_t number,
-			uint64_t keys, const char *label)
+static void add_filter(struct plan *plan, const struct blm_kind_info *kind, size_t number,
+		       uint64_t keys, const char *label, const char *name, const char *options)
 {
-	struct site *s = label && is_brief(kind) ? NULL
-						 : add_site(plan, &ours, kind->name, keys, 0);
+	struct site *s = label && is_brief(kind) ? NULL : add_site(plan, &ours, name, keys, 0);
 	int sets = 0;
 
 	while (sets < SETS_MAX && plan->sets[sets])
 		sets++;
 	if (!s)
 		return;
+	s->kind = kind->name;
+	s->options = options;
 	s->brief = is_brief(kind);
 	s->can = kind->can;
 	s->made_by = (int)number % sets;	/* they are filled at the same time */
 	if (label)
 		only_for_plot(s, label);
+}
+
+/* A kind with layouts has a filter of each, which the names of its rows tell apart. */
+static void add_filters(struct plan *plan, const struct blm_kind_info *kind, size_t number,
+			uint64_t keys, const char *label)
+{
+	static const struct {
+		const char *kind, *name, *options;
+	} layouts[] = { { "cuckoo", "cuckoo windows", "layout=windows" },
+			{ "cuckoo", "cuckoo buckets", "layout=buckets" } };
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
+		if (strcmp(layouts[i].kind, kind->name) != 0)
+			continue;
+		add_filter(plan, kind, number, keys, label, layouts[i].name, layouts[i].options);
+		any = true;
+	}
+	if (!any)
+		add_filter(plan, kind, number, keys, label, kind->name, NULL);
 }
 
 static void add_peer(struct plan *plan, const struct engine *engine, uint64_t keys,
@@ -222,6 +246,12 @@ const char *row_unit(const struct row *row)
 	return row->peak_of ? "MiB" : row->work->unit ? row->work->unit : "ns";
 }
 
+const char *site_name(const struct site *s)
+{
+	return s->engine == &lines_of_text || s->engine == &one_question ? s->engine->name
+									  : s->name;
+}
+
 static const char *keys_word(const struct work *work)
 {
 	static const char *const words[] = {
@@ -235,14 +265,11 @@ static struct row *add_row(struct plan *plan, struct site *s, const struct work 
 			   const char *set)
 {
 	struct row *row = &plan->rows[plan->row_count];
-	const char *where = s->engine == &lines_of_text || s->engine == &one_question
-				  ? s->engine->name
-				  : s->name;
 
 	if (plan->row_count == ROWS_MAX)
 		return NULL;
 	*row = (struct row){ .site = s, .work = work, .worker = worker, .set = set };
-	snprintf(row->name, sizeof(row->name), "%s %s %s%s%s%s", where, s->label, work->name,
+	snprintf(row->name, sizeof(row->name), "%s %s %s%s%s%s", site_name(s), s->label, work->name,
 		 keys_word(work), set ? " " : "", set ? set : "");
 	for (size_t i = 0; i < plan->row_count && work->limit; i++)
 		if (plan->rows[i].site == s && !plan->rows[i].peak_of
@@ -259,7 +286,7 @@ static struct row *add_row(struct plan *plan, struct site *s, const struct work 
 static bool has_work(const struct plan *plan, const struct site *s, const struct work *work)
 {
 	if (work->can & ~s->can || (s->brief && !work->every)
-	    || (work->kind && strcmp(work->kind, s->name) != 0))
+	    || (work->kind && strcmp(work->kind, s->kind ? s->kind : s->name) != 0))
 		return false;
 	/* a piece more must find room */
 	if (work->give && s->keys < 64 * PIECE)
@@ -292,6 +319,27 @@ static void add_work(struct plan *plan, struct site *s, const struct work *work)
 }
 
 /*
+ * Is the row measured in a filter of its own? A small filter has room for so few new keys in each
+ * row and round that a row would time the first key, and the clock. And a filter that forgets the
+ * keys that were taken out of it would soon be full of those.
+ */
+bool row_is_alone(const struct row *row)
+{
+	const struct site *s = row->site;
+	const struct work *work = row->work;
+
+	return s->engine->copies && !s->curve && !work->processes
+	    && ((work->which == FRESH && s->keys < ALONE_KEYS)
+		|| (work->give && s->can & BLM_FORGETS));
+}
+
+/* New keys of one measurement; in the last round they make the filter full. */
+size_t row_count_alone(const struct row *row)
+{
+	return between(1, row->site->keys / 16, 1 << 16);
+}
+
+/*
  * New keys for each row and round, so few that the filter stays nearly full, from a start that is
  * nearly so.
  */
@@ -301,7 +349,7 @@ static void share_fresh(struct plan *plan, struct site *s)
 
 	for (size_t i = 0; i < plan->row_count; i++)
 		if (plan->rows[i].site == s && plan->rows[i].work->which == FRESH
-		    && plan->rows[i].wanted)
+		    && plan->rows[i].wanted && !row_is_alone(&plan->rows[i]))
 			shares += plan->rows[i].work->processes == 2 ? 2 : 1;
 	s->fresh = shares ? between(1, s->keys / 4 / (shares * plan->options.rounds), 1 << 16) : 0;
 	s->added = s->keys - shares * plan->options.rounds * s->fresh;

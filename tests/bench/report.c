@@ -54,12 +54,11 @@ static void print_site(const struct site *s, FILE *to)
 static void print_row(const struct plan *plan, const struct row *row, FILE *to)
 {
 	struct spread t = row_spread(plan, row), ratio = ratio_spread(plan, row, &row->limit);
-	size_t skip = strcspn(row->name, " ");
+	size_t skip = strlen(site_name(row->site)) + strlen(row->site->label) + 2;
 
 	if (!t.count)
 		return;
-	skip += row->site->engine == &one_question ? strlen(" question") : 0;
-	fprintf(to, "| %s | %s | %s - %s | %s |", row->name + skip + strlen(row->site->label) + 2,
+	fprintf(to, "| %s | %s | %s - %s | %s |", row->name + skip,
 		digits(t.median).s, digits(t.q1).s, digits(t.q3).s, row_unit(row));
 	if (ratio.count)
 		fprintf(to, " %s | %s | %s - %s |", row->limit.a->work->name,
@@ -140,13 +139,10 @@ void report_tables(const struct plan *plan, FILE *to)
 	print_machine(to);
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct site *s = &plan->sites[i];
-		const char *name = s->engine == &lines_of_text || s->engine == &one_question
-					 ? s->engine->name
-					 : s->name;
 
 		if (!any_row(plan, s))
 			continue;
-		fprintf(to, "\n### %s, %s\n\n", name, s->label);
+		fprintf(to, "\n### %s, %s\n\n", site_name(s), s->label);
 		print_site(s, to);
 		fprintf(to, "| work | median | quartiles | unit | limit | of it | quartiles | "
 			    "clean |\n|---|--:|---|---|---|--:|---|--:|\n");

@@ -69,15 +69,33 @@ static int make_sites(struct plan *plan)
 	return r;
 }
 
+static size_t fresh_of(const struct row *row)
+{
+	return row_is_alone(row) ? row_count_alone(row) : row->site->fresh;
+}
+
 /* Keys or lines of one measurement. */
 static size_t count_of(const struct plan *plan, const struct row *row)
 {
 	return row->work->whole || row->work->begin ? row->site->keys
-	     : row->work->which == FRESH	    ? row->site->fresh
+	     : row->work->which == FRESH	    ? fresh_of(row)
 						    : plan->options.questions;
 }
 
-static int ask(const struct plan *plan, struct row *row, int worker, unsigned together)
+/*
+ * How full a filter of its own is before: from three quarters on, fuller in each round, as a filter
+ * becomes that all rows share.
+ */
+static uint64_t added_alone(const struct plan *plan, const struct row *row, unsigned round)
+{
+	uint64_t keys = row->site->keys, last = keys - row_count_alone(row), first = keys * 3 / 4;
+
+	return plan->options.rounds == 1 ? last
+	     : first + (last - first) * round / (plan->options.rounds - 1);
+}
+
+static int ask(const struct plan *plan, struct row *row, int worker, unsigned together,
+	       unsigned round)
 {
 	struct site *s = row->site;
 	const struct work *work = row->work;
@@ -86,7 +104,10 @@ static int ask(const struct plan *plan, struct row *row, int worker, unsigned to
 		.added = s->added, .count = count_of(plan, row), .together = together,
 	};
 
-	if (work->which == FRESH) {
+	job.alone = row_is_alone(row);
+	if (work->which == FRESH && job.alone) {
+		job.first = job.added = added_alone(plan, row, round);
+	} else if (work->which == FRESH) {
 		job.first = s->added;
 		s->added += job.count;
 	} else {
@@ -114,10 +135,10 @@ static int time_row(const struct plan *plan, struct row *row, unsigned round)
 {
 	static struct result one, two;
 	bool pair = row->work->processes == 2;
-	int r = ask(plan, row, row->worker, pair ? 2 : 1);
+	int r = ask(plan, row, row->worker, pair ? 2 : 1, round);
 
 	if (r == 0 && pair)
-		r = ask(plan, row, SECOND, 2);
+		r = ask(plan, row, SECOND, 2, round);
 	if (r == 0)
 		r = worker_hear(row->worker, &one);
 	if (r == 0 && pair)
