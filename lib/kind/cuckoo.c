@@ -109,7 +109,7 @@ struct reader {
 	unsigned tag;
 };
 
-static struct reader reader_of(const struct blm_part *part)
+BLM_INLINED struct reader reader_of(const struct blm_part *part)
 {
 	struct cuckoo_places places = cuckoo_places_of(&part->shape);
 	unsigned each = part->shape.cell_bits;

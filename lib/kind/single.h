@@ -34,7 +34,7 @@ typedef int blm_single_add_hash(const struct blm_one *one, const struct blm_hash
  * cache line. The numbers are copies, so code that changes a part or a hasher makes this anew.
  */
 struct blm_one {
-	blm_single_contains *contains;	/* NULL: ask the kind */
+	blm_single_contains *contains;	/* NULL: the view has to look at each key */
 	blm_single_add *add;
 	uint8_t *data;
 	uint64_t units;			/* blocks, or cells where the kind has none */
@@ -73,7 +73,8 @@ struct blm_single_set {
 
 /*
  * For a part and a hasher that stay where they are, by the part's instruction set. Where the pair
- * is not in the table the questions are NULL, and the adds ask the family and the kind.
+ * is not in the table, contains() and the adds call the family and the kind, the other questions
+ * are NULL, and so is contains() of a kind that grows.
  */
 void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_hasher *by);
 

@@ -28,15 +28,32 @@ static const struct blm_single *single_for(const struct blm_part *part, const st
 	return NULL;
 }
 
+/* The hash stays undefined for kinds that hash keys themselves. */
+static inline void hash_by_pointers(struct blm_hashed *ret, const struct blm_one *one,
+				    const struct blm_key *key)
+{
+	ret->key = key;
+	ret->by = one->by;
+	ret->when = NULL;
+	if (!wants_keys(one->by))
+		one->by->family->hash(one->by, key, &ret->hash);
+}
+
+static bool contains_by_pointers(const struct blm_one *one, const void *bytes, size_t len)
+{
+	const struct blm_key key = { bytes, len };
+	struct blm_hashed hashed;
+
+	hash_by_pointers(&hashed, one, &key);
+	return one->part->kind->contains(one->part, &hashed);
+}
+
 static int add_by_pointers(const struct blm_one *one, const void *bytes, size_t len)
 {
 	const struct blm_key key = { bytes, len };
 	struct blm_hashed hashed;
 
-	hashed.key = &key;
-	hashed.by = one->by;
-	if (!wants_keys(one->by))
-		one->by->family->hash(one->by, &key, &hashed.hash);
+	hash_by_pointers(&hashed, one, &key);
 	return one->part->kind->add(one->part, &hashed);
 }
 
@@ -47,12 +64,18 @@ static int add_hash_by_pointers(const struct blm_one *one, const struct blm_hash
 	return one->part->kind->add(one->part, &hashed);
 }
 
+/* A filter that grows is asked by way of its view, which may have to look for new parts first. */
+static blm_single_contains *contains_for(const struct blm_single *s, const struct blm_kind *kind)
+{
+	return s ? s->contains : kind->next ? NULL : contains_by_pointers;
+}
+
 void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_hasher *by)
 {
 	const struct blm_single *s = single_for(part, by);
 
 	*ret = (struct blm_one){
-		.contains = s ? s->contains : NULL, .add = s ? s->add : add_by_pointers,
+		.contains = contains_for(s, part->kind), .add = s ? s->add : add_by_pointers,
 		.data = part->bytes, .units = s ? part->shape.cells / s->unit_bits : 0,
 		.seed = by->seed_count ? by->seeds[0] : 0, .probes = part->shape.probes,
 		.contains_fixed = s ? s->contains_fixed : NULL,

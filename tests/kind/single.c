@@ -169,16 +169,36 @@ START_TEST(one_call_makes_as_many_probes_as_the_filter_has)
 }
 END_TEST
 
-START_TEST(another_way_to_make_cells_has_no_function)
+START_TEST(another_way_to_make_cells_is_left_to_family_and_kind)
 {
 	struct twin t;
+	unsigned yes = 0;
 
 	ck_assert(make_twin(&t, "classic", "xxh3", 300, 0.01, blm_simd_best()));
 	t.by.scheme = blm_scheme_by_name("double");
 	ck_assert_ptr_nonnull(t.by.scheme);
 	blm_one_make(&t.one, &t.part[0], &t.by);
-	ck_assert_ptr_null(t.one.contains);
 	ck_assert_ptr_null(t.one.contains_hash);
+	for (uint64_t i = 0; i < 300; i++)
+		ck_assert_int_eq(t.one.add(&t.one, &i, sizeof(i)) < 0, 0);
+	for (uint64_t i = 0; i < 300; i++)
+		ck_assert(t.one.contains(&t.one, &i, sizeof(i)));
+	for (uint64_t i = 300; i < 1300; i++)
+		yes += t.one.contains(&t.one, &i, sizeof(i));
+	ck_assert_uint_lt(yes, 50);
+	free_twin(&t);
+}
+END_TEST
+
+/* Its view must see first whether another process added a part. */
+START_TEST(a_kind_that_grows_has_no_function)
+{
+	struct twin t;
+
+	ck_assert(make_twin(&t, "classic", "xxh3", 300, 0.01, blm_simd_best()));
+	t.part[0].kind = blm_kind_by_name("scalable");
+	blm_one_make(&t.one, &t.part[0], &t.by);
+	ck_assert_ptr_null(t.one.contains);
 	free_twin(&t);
 }
 END_TEST
@@ -866,7 +886,8 @@ int main(void)
 	suite_add_tcase(s, c);
 	tcase_add_loop_test(c, one_call_says_and_sets_what_the_family_and_the_kind_do, 0, 4);
 	tcase_add_loop_test(c, one_call_makes_as_many_probes_as_the_filter_has, 0, 4);
-	tcase_add_test(c, another_way_to_make_cells_has_no_function);
+	tcase_add_test(c, another_way_to_make_cells_is_left_to_family_and_kind);
+	tcase_add_test(c, a_kind_that_grows_has_no_function);
 	c = tcase_create("calls");
 	suite_add_tcase(s, c);
 	tcase_add_loop_test(c, keys_one_by_one_make_the_filter_that_a_batch_makes, 0,
