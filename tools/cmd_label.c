@@ -12,7 +12,7 @@ static const struct opt own_options[] = {
 
 static int show(struct blm_store *store, const char *name)
 {
-	static struct blm_info info = BLM_INFO;
+	struct blm_info info = BLM_INFO;
 	int r = blm_store_find(store, name, &info);
 
 	if (r < 0)
