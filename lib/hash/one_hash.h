@@ -16,9 +16,10 @@
 
 #define BLM_HASHES_ONE static inline __attribute__((always_inline)) struct blm_hash
 
-/* xxh3.c, siphash.c, xxh64.c: any length */
+/* xxh3.c, xxh3_64.c, siphash.c, xxh64.c: any length */
 struct blm_hash blm_xxh3_any(const void *bytes, size_t len, uint64_t seed);
 void blm_siphash_any(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret);
+struct blm_hash blm_xxh3_64_any(const void *bytes, size_t len, uint64_t seed);
 uint64_t blm_xxh64_any(const void *bytes, size_t len);
 
 BLM_HASHES_ONE xxh3_bytes(const void *bytes, size_t len, uint64_t seed)
@@ -75,6 +76,49 @@ BLM_HASHES_ONE xxh3_one(const struct blm_hasher *by, uint64_t seed, const void *
 	if (len == 4)
 		return xxh3_bytes(bytes, 4, seed);
 	return blm_xxh3_any(bytes, len, seed);
+}
+
+/* ---- XXH3 of 64 bits, in both halves ---- */
+
+BLM_HASHES_ONE xxh3_64_bytes(const void *bytes, size_t len, uint64_t seed)
+{
+	uint64_t h = XXH3_64bits_withSeed(bytes, len, seed);
+
+	return (struct blm_hash){ .lo = h, .hi = h };
+}
+
+static inline void xxh3_64_prepare(uint64_t seed, uint64_t ret[2])
+{
+	ret[0] = SECRET_24_32 + seed;
+	ret[1] = SECRET_40_48 - seed;
+}
+
+BLM_HASHES_ONE xxh3_64_16(const uint64_t prepared[2], const void *bytes)
+{
+	uint64_t half[2], first, last, h;
+	unsigned __int128 p;
+
+	memcpy(half, bytes, 16);
+	first = le64toh(half[0]) ^ prepared[0];
+	last = le64toh(half[1]) ^ prepared[1];
+	p = (unsigned __int128)first * last;
+	h = xxh3_avalanche(16 + __builtin_bswap64(first) + last
+			   + ((uint64_t)p ^ (uint64_t)(p >> 64)));
+	return (struct blm_hash){ .lo = h, .hi = h };
+}
+
+BLM_HASHES_ONE xxh3_64_one(const struct blm_hasher *by, uint64_t seed, const void *bytes,
+			   size_t len)
+{
+	if (len == 8)
+		return xxh3_64_bytes(bytes, 8, seed);
+	if (len == 32)
+		return xxh3_64_bytes(bytes, 32, seed);
+	if (len >= 9 && len <= 16)
+		return xxh3_64_bytes(bytes, len, seed);
+	if (len == 4)
+		return xxh3_64_bytes(bytes, 4, seed);
+	return blm_xxh3_64_any(bytes, len, seed);
 }
 
 BLM_HASHES_ONE siphash_one(const struct blm_hasher *by, uint64_t seed, const void *bytes,

@@ -293,4 +293,5 @@ const struct blm_kind blm_kind_blocked = {
 	.claim_many = claim_many,
 	.fill = &filling,
 	.batch = 128,
+	.hash_bits = 64,
 };

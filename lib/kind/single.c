@@ -49,6 +49,7 @@
 /* ---- Keys of 16 bytes ---- */
 
 #define HASH_16_xxh3(one, bytes) xxh3_16((one)->prepared, bytes)
+#define HASH_16_xxh3_64(one, bytes) xxh3_64_16((one)->prepared, bytes)
 #define HASH_16_siphash(one, bytes) siphash_one((one)->by, 0, bytes, 16)
 #define HASH_16_xxh64(one, bytes) xxh64_one(NULL, 0, bytes, 16)
 
@@ -145,37 +146,54 @@ BLM_INLINED bool classic_adds(const struct blm_one *one, const struct blm_hash *
  * faster (in tests/bench: "contains_fixed").
  */
 #ifdef SET_AVX512
-BLM_INLINED uint64_t ask_some(const struct blm_one *one, const uint8_t *bytes, size_t width,
-			      size_t count)
+BLM_INLINED uint64_t ask_some(unsigned bits, const struct blm_one *one, const uint8_t *bytes,
+			      size_t width, size_t count)
 {
-	uint64_t bits = 0;
+	uint64_t there = 0;
 
 	if (count == AVX512_TOGETHER)
-		return avx512_ask_fixed(one->data, one->units, one->probes, one->seed, bytes,
+		return avx512_ask_fixed(one->data, one->units, one->probes, bits, one->seed, bytes,
 					width);
 	for (size_t i = 0; i < count; i++) {
-		const struct blm_hash hash = xxh3_bytes(bytes + i * width, width, one->seed);
+		const struct blm_hash hash = bits == 128
+			? xxh3_bytes(bytes + i * width, width, one->seed)
+			: xxh3_64_bytes(bytes + i * width, width, one->seed);
 
-		bits |= (uint64_t)few_contains(one, &hash) << i;
+		there |= (uint64_t)few_contains(one, &hash) << i;
 	}
-	return bits;
+	return there;
+}
+
+BLM_INLINED void ask_fixed(unsigned bits, const struct blm_one *one, const uint8_t *bytes,
+			   size_t width, size_t count, uint64_t *ret_bits)
+{
+	for (size_t at = 0; at < count; at += AVX512_TOGETHER) {
+		size_t some = count - at < AVX512_TOGETHER ? count - at : AVX512_TOGETHER;
+		const uint8_t *from = bytes + at * width;
+
+		ret_bits[at / AVX512_TOGETHER] = width == 16 ? ask_some(bits, one, from, 16, some)
+			: ask_some(bits, one, from, 8, some);
+	}
 }
 
 static __attribute__((flatten)) void contains_fixed(const struct blm_one *one,
 						    const uint8_t *bytes, size_t width,
 						    size_t count, uint64_t *ret_bits)
 {
-	for (size_t at = 0; at < count; at += AVX512_TOGETHER) {
-		size_t some = count - at < AVX512_TOGETHER ? count - at : AVX512_TOGETHER;
-		const uint8_t *from = bytes + at * width;
+	ask_fixed(128, one, bytes, width, count, ret_bits);
+}
 
-		ret_bits[at / AVX512_TOGETHER] = width == 16 ? ask_some(one, from, 16, some)
-			: ask_some(one, from, 8, some);
-	}
+static __attribute__((flatten)) void contains_fixed_64(const struct blm_one *one,
+						       const uint8_t *bytes, size_t width,
+						       size_t count, uint64_t *ret_bits)
+{
+	ask_fixed(64, one, bytes, width, count, ret_bits);
 }
 #define FIXED contains_fixed
+#define FIXED_64 contains_fixed_64
 #else
 #define FIXED NULL
+#define FIXED_64 NULL
 #endif
 
 /* ---- The pairs ---- */
@@ -186,11 +204,17 @@ static __attribute__((flatten)) void contains_fixed(const struct blm_one *one,
  */
 #define PAIRS(X) \
 	X(few_xxh3, blocked, few_contains, few_adds, xxh3, PROBES_A_WORD, BLOCK_BITS, FIXED) \
+	X(few_xxh3_64, blocked, few_contains, few_adds, xxh3_64, PROBES_A_WORD, BLOCK_BITS, \
+	  FIXED_64) \
 	X(few_siphash, blocked, few_contains, few_adds, siphash, PROBES_A_WORD, BLOCK_BITS, NULL) \
 	X(many_xxh3, blocked, many_contains, many_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
+	X(many_xxh3_64, blocked, many_contains, many_adds, xxh3_64, BLM_PROBES_MAX, BLOCK_BITS, \
+	  NULL) \
 	X(many_siphash, blocked, many_contains, many_adds, siphash, BLM_PROBES_MAX, BLOCK_BITS, \
 	  NULL) \
 	X(split_xxh3, split_block, split_asks, split_adds, xxh3, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(split_xxh3_64, split_block, split_asks, split_adds, xxh3_64, SPLIT_LANES, SPLIT_BITS, \
+	  NULL) \
 	X(split_siphash, split_block, split_asks, split_adds, siphash, SPLIT_LANES, SPLIT_BITS, \
 	  NULL) \
 	X(split_xxh64, split_block, split_asks, split_adds, xxh64, SPLIT_LANES, SPLIT_BITS, NULL) \

@@ -38,7 +38,7 @@ struct blm_one {
 	blm_single_add *add;
 	uint8_t *data;
 	uint64_t units;			/* blocks, or cells where the kind has none */
-	uint64_t prepared[2];		/* of the seed, for xxh3_16() */
+	uint64_t prepared[2];		/* of the seed, for xxh3_16() or xxh3_64_16() */
 	uint32_t probes;
 	/* the lowest bits are set, one for each probe; for more than 31 probes: 0 */
 	uint32_t lanes;

@@ -2,6 +2,8 @@
 #include "kind/single.h"
 #include "hash/one_hash.h"
 
+extern const struct blm_family blm_family_xxh3_64;
+
 #define SIMD(name) extern const struct blm_single_set blm_single_##name;
 BLM_SIMDS
 #undef SIMD
@@ -84,5 +86,6 @@ void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_h
 		.contains_hash = s ? s->contains_hash : NULL,
 		.add_hash = s ? s->add_hash : wants_keys(by) ? NULL : add_hash_by_pointers,
 	};
-	xxh3_prepare(ret->seed, ret->prepared);
+	(by->family == &blm_family_xxh3_64 ? xxh3_64_prepare : xxh3_prepare)(ret->seed,
+									     ret->prepared);
 }

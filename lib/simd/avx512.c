@@ -350,19 +350,21 @@ static void blocks_set(void *data, uint64_t blocks, unsigned probes,
 
 /* ---- Hashes ---- */
 
-static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed,
-			struct blm_hash *ret)
+static inline __attribute__((always_inline)) size_t
+many_by(unsigned bits, const struct blm_key *keys, size_t count, uint64_t seed,
+	struct blm_hash *ret)
 {
 	size_t at = 0;
 
-	while (count - at >= EIGHT && hash_eight(keys + at, load_lengths(keys + at), seed,
+	while (count - at >= EIGHT && hash_eight(bits, keys + at, load_lengths(keys + at), seed,
 						 ret + at))
 		at += EIGHT;
 	return at;
 }
 
-static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
-			 struct blm_hash *ret)
+static inline __attribute__((always_inline)) size_t
+fixed_by(unsigned bits, const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+	 struct blm_hash *ret)
 {
 	size_t at = 0;
 
@@ -372,21 +374,45 @@ static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint6
 
 		if (width == 16) {
 			first = load_halves(from, &last);
-			low = hash_ends(first, last, all(16), seed, &high);
+			low = hash_ends_by(bits, first, last, all(16), seed, &high);
 			store_hashes(low, high, ret + at);
 		} else if (width == 8) {
-			low = hash_short(load_words(from), all(8), seed, &high);
+			low = hash_short_by(bits, load_words(from), all(8), seed, &high);
 			store_hashes(low, high, ret + at);
 		} else {
 			struct blm_key keys[EIGHT];
 
 			for (size_t i = 0; i < EIGHT; i++)
 				keys[i] = (struct blm_key){ from + i * width, width };
-			if (!hash_eight(keys, all(width), seed, ret + at))
+			if (!hash_eight(bits, keys, all(width), seed, ret + at))
 				break;
 		}
 	}
 	return at;
+}
+
+static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed,
+			struct blm_hash *ret)
+{
+	return many_by(128, keys, count, seed, ret);
+}
+
+static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+			 struct blm_hash *ret)
+{
+	return fixed_by(128, bytes, width, count, seed, ret);
+}
+
+static size_t xxh3_64_many(const struct blm_key *keys, size_t count, uint64_t seed,
+			   struct blm_hash *ret)
+{
+	return many_by(64, keys, count, seed, ret);
+}
+
+static size_t xxh3_64_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+			    struct blm_hash *ret)
+{
+	return fixed_by(64, bytes, width, count, seed, ret);
 }
 
 const struct blm_simd blm_simd_avx512 = {
@@ -396,6 +422,6 @@ const struct blm_simd blm_simd_avx512 = {
 	.block_contains = block_contains_here,
 	.blocks_missing = blocks_missing,
 	.block_lacks = avx512_block_lacks,
-	.xxh3_many = xxh3_many,
-	.xxh3_fixed = xxh3_fixed,
+	.xxh3_many = xxh3_many, .xxh3_64_many = xxh3_64_many,
+	.xxh3_fixed = xxh3_fixed, .xxh3_64_fixed = xxh3_64_fixed,
 };

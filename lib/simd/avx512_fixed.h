@@ -20,16 +20,16 @@ struct avx512_found {
 };
 
 static inline __attribute__((always_inline)) void
-avx512_find(const uint8_t *bytes, size_t width, uint64_t seed, uint64_t blocks, size_t at,
-	    struct avx512_found *ret)
+avx512_find(unsigned bits, const uint8_t *bytes, size_t width, uint64_t seed, uint64_t blocks,
+	    size_t at, struct avx512_found *ret)
 {
 	eight lo, hi, place, low, high, last, first;
 
 	if (width == 16) {
 		first = load_halves(bytes + at * 16, &last);
-		lo = hash_ends(first, last, all(16), seed, &hi);
+		lo = hash_ends_by(bits, first, last, all(16), seed, &hi);
 	} else {
-		lo = hash_short(load_words(bytes + at * 8), all(8), seed, &hi);
+		lo = hash_short_by(bits, load_words(bytes + at * 8), all(8), seed, &hi);
 	}
 	place = scale32(hi, blocks);
 	low = times(lo, hi ^ all(UNFOLD_FLIP), &high);
@@ -37,20 +37,23 @@ avx512_find(const uint8_t *bytes, size_t width, uint64_t seed, uint64_t blocks, 
 	_mm512_store_si512(ret->word + at, (__m512i)(low ^ high));
 }
 
-/* Bit i: is key i there? `width` is 8 or 16, and a constant where this is inlined. */
+/*
+ * Bit i: is key i there? `bits` of the hash is 64 or 128, `width` 8 or 16, and both are constants
+ * where this is inlined.
+ */
 static inline __attribute__((always_inline)) uint64_t
-avx512_ask_fixed(const uint8_t *data, uint64_t blocks, unsigned probes, uint64_t seed,
-		 const uint8_t *bytes, size_t width)
+avx512_ask_fixed(const uint8_t *data, uint64_t blocks, unsigned probes, unsigned bits,
+		 uint64_t seed, const uint8_t *bytes, size_t width)
 {
 	const __mmask8 wanted = (__mmask8)((1u << probes) - 1);
 	static const uint8_t key_of[EIGHT] = { 0, 4, 1, 5, 2, 6, 3, 7 };
 	_Alignas(64) uint8_t lacks[AVX512_TOGETHER];
 	struct avx512_found found;
 
-	avx512_find(bytes, width, seed, blocks, 0, &found);
+	avx512_find(bits, bytes, width, seed, blocks, 0, &found);
 	for (size_t from = 0; from < AVX512_TOGETHER; from += EIGHT) {
 		if (from + EIGHT < AVX512_TOGETHER)
-			avx512_find(bytes, width, seed, blocks, from + EIGHT, &found);
+			avx512_find(bits, bytes, width, seed, blocks, from + EIGHT, &found);
 		for (size_t i = 0; i < EIGHT; i++)
 			lacks[from + key_of[i]] =
 				avx512_word_lacks(_mm512_load_si512(data + found.place[from + i]),

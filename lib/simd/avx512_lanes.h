@@ -47,6 +47,11 @@ static inline eight scale32(eight x, uint64_t n)
 	return (times32(x >> 32, by) + (times32(x, by) >> 32)) >> 32;
 }
 
+static inline eight rotate(eight x, int left)
+{
+	return x << left | x >> (64 - left);
+}
+
 static inline eight swap_bytes(eight x)
 {
 	const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14,

@@ -40,6 +40,8 @@ static void fill(void)
 		INHERIT(count_split_blocks);
 		INHERIT(xxh3_many);
 		INHERIT(xxh3_fixed);
+		INHERIT(xxh3_64_many);
+		INHERIT(xxh3_64_fixed);
 #undef INHERIT
 		best = i;
 		count = i + 1;

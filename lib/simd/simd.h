@@ -36,6 +36,11 @@ struct blm_missing {
 };
 static_assert((int)BLM_MISSING_MAX >= (int)BLM_PROBES_MAX, "room for one key");
 
+typedef size_t blm_xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed,
+			     struct blm_hash *ret);
+typedef size_t blm_xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+			      struct blm_hash *ret);
+
 struct blm_simd {
 	const char *name;
 	bool (*runs_here)(void);
@@ -108,13 +113,12 @@ struct blm_simd {
 	/*
 	 * XXH3-128 of keys, from the first on, for as long as the next eight of them all have 4 to
 	 * 8 bytes, or all 9 to 16; returns how many that were, a multiple of 8. xxh3_fixed(): of
-	 * keys of `width` bytes, one after the other; none if that is not 4 to 16. By AVX-512; NULL
-	 * for a set that is no faster than xxHash.
+	 * keys of `width` bytes, one after the other; none if that is not 4 to 16. xxh3_64_many()
+	 * and xxh3_64_fixed(): XXH3-64, which is stored in both halves. By AVX-512; NULL for a set
+	 * that is no faster than xxHash.
 	 */
-	size_t (*xxh3_many)(const struct blm_key *keys, size_t count, uint64_t seed,
-			    struct blm_hash *ret);
-	size_t (*xxh3_fixed)(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
-			     struct blm_hash *ret);
+	blm_xxh3_many *xxh3_many, *xxh3_64_many;
+	blm_xxh3_fixed *xxh3_fixed, *xxh3_64_fixed;
 };
 
 /* The functions that every set has, under the same names in its file. */

@@ -72,6 +72,9 @@ static const struct golden goldens[] = {
 	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20,
 		     .sparse = true),
 	  .seed = 1 << 20, .more = 80 },
+	{ "blocked-xxh3-64",
+	  BLM_PARAMS(.kind = "blocked", .hash = "xxh3-64", .capacity = 400, .rate = 0.001),
+	  .seed = 8, .more = 200 },
 	{ "blocked-siphash",
 	  BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.05,
 		     .secret = secret),
@@ -562,7 +565,7 @@ static void make(const struct golden *g, const char *folder)
 	snprintf(path, sizeof(path), "%s/%s.blm", folder, g->name);
 	snprintf(list, sizeof(list), "%s/%s.txt", folder, g->name);
 	snprintf(dir, sizeof(dir), "%s/%s.store", folder, g->name);
-	if (!strcmp(params.hash, "xxh3")) {
+	if (!strcmp(params.hash, "xxh3") || !strcmp(params.hash, "xxh3-64")) {
 		params.seeds = &g->seed;
 		params.seed_count = 1;
 	}

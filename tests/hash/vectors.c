@@ -10,6 +10,9 @@
 #include "hash/murmur3_x64.h"
 #include "vectors.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 static uint8_t *pattern(size_t bytes)	/* (167 i + 13) % 251 */
 {
 	uint8_t *p = malloc(bytes + 1);
@@ -80,15 +83,38 @@ START_TEST(xxh3_of_128_bits_gives_the_known_answers)
 }
 END_TEST
 
+START_TEST(xxh3_of_64_bits_is_that_of_xxhash_in_both_halves)
+{
+	static const uint64_t seeds[] = { 0, SEED, UINT64_MAX };
+	uint8_t *bytes = pattern(1100);
+
+	for (size_t s = 0; s < ARRAY_LEN(seeds); s++)
+		for (size_t len = 0; len <= 1100; len++) {
+			struct blm_hasher by = { .family = blm_family_by_name("xxh3-64"),
+						 .seeds = &seeds[s],
+						 .seed_count = 1 };
+			struct blm_hash h;
+
+			by.family->hash(&by, &(struct blm_key){ len ? bytes : NULL, len }, &h);
+			ck_assert_msg(h.lo == XXH3_64bits_withSeed(bytes, len, seeds[s])
+				      && h.hi == h.lo, "%zu bytes, seed %llx", len,
+				      (unsigned long long)seeds[s]);
+		}
+	free(bytes);
+}
+END_TEST
+
 /*
  * Of every length to 40, all of one length, and all but the one at any place; and as keys that lie
  * one after the other.
  */
+static const char *const of_many[] = { "xxh3", "xxh3-64" };
+
 START_TEST(many_keys_hash_as_each_of_them_does)
 {
 	enum { KEYS = 67 };
 	const uint64_t seed = SEED;
-	struct blm_hasher by = { .family = blm_family_by_name("xxh3"),
+	struct blm_hasher by = { .family = blm_family_by_name(of_many[_i]),
 				 .seeds = &seed,
 				 .seed_count = 1 };
 	uint8_t *bytes = pattern(KEYS * 40 + 1);
@@ -734,7 +760,8 @@ int main(void)
 	TCase *tc = tcase_create("hashes"), *filters = tcase_create("filters");
 
 	tcase_add_test(tc, xxh3_of_128_bits_gives_the_known_answers);
-	tcase_add_test(tc, many_keys_hash_as_each_of_them_does);
+	tcase_add_test(tc, xxh3_of_64_bits_is_that_of_xxhash_in_both_halves);
+	tcase_add_loop_test(tc, many_keys_hash_as_each_of_them_does, 0, (int)ARRAY_LEN(of_many));
 	tcase_add_test(tc, xxh64_gives_the_known_answers_in_both_halves);
 	tcase_add_test(tc, siphash_of_128_bits_gives_its_authors_vectors);
 	tcase_add_test(tc, siphash_wipes_the_stack_that_it_used);

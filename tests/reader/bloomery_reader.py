@@ -102,6 +102,17 @@ class Xxh3Column(Xxh3):
 		return (lo ^ self.mask(hi)) >> 37
 
 
+class Xxh3Of64(Family):
+	"""Family 40."""
+	bits, seeds = 64, 1
+
+	def __init__(self, seeds, tweak, secret):
+		self.seed = seeds[0]
+
+	def hash(self, key):
+		return (hashes.xxh3_64(key, self.seed),) * 2
+
+
 class SipHash(Family):
 	"""Family 2."""
 	keyed = True
@@ -370,8 +381,9 @@ FAMILIES = {
 	1: Xxh3, 2: SipHash, 3: Murmur3Bip37, 4: by_probe(hashes.djb), 5: by_probe(hashes.djb_int), 6: by_probe(hashes.md5),
 	7: by_probe(hashes.superfast), 8: by_probe(hashes.sha512), 9: by_probe(hashes.mm3_32),
 	10: by_probe(hashes.mm3_64, TWO_47), 11: Xxh64, 12: Integer, 13: SipHash64, 32: Murmur64,
-	33: OrderedString, 34: OrderedUint, 35: OrderedInt, 36: OrderedTime, 37: OrderedIp, 38: OrderedSurt, 39: Xxh3Column,
+	33: OrderedString, 34: OrderedUint, 35: OrderedInt, 36: OrderedTime, 37: OrderedIp, 38: OrderedSurt, 39: Xxh3Column, 40: Xxh3Of64,
 }
+OF_64_BITS = Xxh64, SipHash64, Murmur64, Xxh3Of64	# without a rule of their own
 
 
 def cells_of(family, key, probes, cells):
@@ -531,7 +543,7 @@ class Blocked(Bits):
 
 	@staticmethod
 	def takes(family, part):
-		return family.wide and family.bits == 128 and not family.number
+		return family.wide and not family.number and (family.bits == 128 or family in OF_64_BITS)
 
 	@staticmethod
 	def bits(family, key, part):
@@ -556,7 +568,7 @@ class SplitBlock(Bits):
 
 	@staticmethod
 	def takes(family, part):
-		return family.wide and not family.number and (family.bits == 128 or family is Xxh64)
+		return family.wide and not family.number and (family.bits == 128 or family in OF_64_BITS)
 
 	@classmethod
 	def bits(cls, family, key, part):
@@ -828,7 +840,7 @@ class RedisCuckoo:
 
 	@staticmethod
 	def takes(family, part):
-		return family.wide and not family.number and (family.bits == 128 or family in (Xxh64, SipHash64, Murmur64))
+		return family.wide and not family.number and (family.bits == 128 or family in OF_64_BITS)
 
 	@staticmethod
 	def padding(part):

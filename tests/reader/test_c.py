@@ -85,14 +85,14 @@ def random_key():
 def random_scheme():
 	"""Of a classic filter: a hash, a scheme that goes with it, how many cells and probes."""
 	while True:
-		family, scheme = random.choice([*NEW, 'xxh3', 'siphash', 'xxh64']), random.choice([*SCHEMES, 'own'])
+		family, scheme = random.choice([*NEW, 'xxh3', 'xxh3-64', 'siphash', 'xxh64']), random.choice([*SCHEMES, 'own'])
 		probes, cells = random.choice([1, 2, 3, 4, 7, 8, 16, 20, 256]), int(2 ** random.uniform(0, 18))
 		rule = reader.RULES[SCHEMES.get(scheme, 0)]
 		cells = probes * (cells // probes + 1) if getattr(rule, 'ranges', False) else cells
 		if family == 'scrapy-redis':
 			cells = 1 << cells.bit_length()
 		if rule.takes(reader.FAMILIES[FAMILY_IDS[family]], probes, cells):
-			seeds = {'xxh3': 1, 'murmur3-x64-128': 1, 'siphash13': 4}.get(family, 0)
+			seeds = {'xxh3': 1, 'xxh3-64': 1, 'murmur3-x64-128': 1, 'siphash13': 4}.get(family, 0)
 			return ('classic', family, cells, probes, [random.getrandbits(32) for _ in range(seeds)], 0,
 				random.randbytes(16).hex() if family == 'siphash' else '-', scheme)
 
@@ -101,11 +101,11 @@ def random_parameters():
 	if random.random() < 0.6:
 		return random_scheme()
 	kind, family = random.choice([('classic', 'xxh3'), ('classic', 'siphash'), ('classic', 'murmur3-bip37'),
-		('blocked', 'xxh3'), ('blocked', 'siphash'), ('classic', 'xxh64'), ('split-block', 'xxh64'), ('split-block', 'xxh64'),
+		('blocked', 'xxh3'), ('blocked', 'xxh3-64'), ('blocked', 'xxh64'), ('split-block', 'xxh3-64'), ('blocked', 'siphash'), ('classic', 'xxh64'), ('split-block', 'xxh64'), ('split-block', 'xxh64'),
 		('split-block', 'xxh3'), ('split-block', 'siphash')] + [('classic', family) for family in BY_PROBE])
 	cells = int(2 ** random.uniform(0, 16)) if kind == 'classic' else (256 if kind == 'split-block' else 512) * int(2 ** random.uniform(0, 7))
 	probes = 8 if kind == 'split-block' else random.choice([1, 2, 3, 6, 7, 8, 14, 15, 20, 33, 256])
-	seeds = [random.getrandbits(64)] if family == 'xxh3' else []
+	seeds = [random.getrandbits(64)] if family in ('xxh3', 'xxh3-64') else []
 	if family in BY_PROBE:
 		seeds = [random.getrandbits(21 if family == 'js' else 32) for _ in range(probes)]
 	tweak = random.getrandbits(32) if family == 'murmur3-bip37' else 0
@@ -135,7 +135,7 @@ def fresh(folder, parameters):
 
 
 KIND_IDS = {'classic': 1, 'blocked': 2, 'split-block': 3}
-FAMILY_IDS = {'xxh3': 1, 'siphash': 2, 'murmur3-bip37': 3, **BY_PROBE, 'xxh64': 11, **NEW}
+FAMILY_IDS = {'xxh3': 1, 'siphash': 2, 'murmur3-bip37': 3, **BY_PROBE, 'xxh64': 11, 'xxh3-64': 40, **NEW}
 
 
 def of_a_second_writer(folder, parameters):

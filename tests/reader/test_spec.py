@@ -135,6 +135,7 @@ def family_of(name, parameters):
 		'murmur3-bip37': lambda: reader.Murmur3Bip37([], int(word, 0), None),
 		'siphash64': lambda: reader.SipHash64([int(x, 0) for x in parameters.removeprefix('seeds ').split(',')], 0, None),
 		'xxh64': lambda: reader.Xxh64([], 0, None),
+		'xxh3-64': lambda: reader.Xxh3Of64([int(word, 0)], 0, None),
 		'murmur64a-64': lambda: reader.Murmur64([], 0, None),
 		'integer': lambda: reader.Integer([], 0, None),
 	}[name]()

@@ -517,7 +517,9 @@ static const uint64_t seeds_of_hashes[] = {
 	0, 1, 0x80000000, UINT32_MAX, 0x0123456789abcdef, UINT64_MAX
 };
 
-static void is_xxh3(const void *bytes, size_t len, uint64_t seed, const struct blm_hash *hash)
+typedef void is_xxh3(const void *bytes, size_t len, uint64_t seed, const struct blm_hash *hash);
+
+static void is_xxh3_128(const void *bytes, size_t len, uint64_t seed, const struct blm_hash *hash)
 {
 	XXH128_hash_t expected = XXH3_128bits_withSeed(bytes, len, seed);
 
@@ -525,8 +527,14 @@ static void is_xxh3(const void *bytes, size_t len, uint64_t seed, const struct b
 	ck_assert_uint_eq(hash->hi, expected.high64);
 }
 
+static void is_xxh3_64(const void *bytes, size_t len, uint64_t seed, const struct blm_hash *hash)
+{
+	ck_assert_uint_eq(hash->lo, XXH3_64bits_withSeed(bytes, len, seed));
+	ck_assert_uint_eq(hash->hi, hash->lo);
+}
+
 /* Each key is a block of memory of its own, so that a sanitizer sees who reads past it. */
-static void hash_lengths(const struct blm_simd *simd, const size_t *lengths, size_t count,
+static void hash_lengths(blm_xxh3_many *many, is_xxh3 *is, const size_t *lengths, size_t count,
 			 size_t expected, uint64_t *random)
 {
 	struct blm_key keys[MOST_COUNT];
@@ -541,11 +549,11 @@ static void hash_lengths(const struct blm_simd *simd, const size_t *lengths, siz
 		keys[i] = (struct blm_key){ bytes, lengths[i] };
 	}
 	for (size_t s = 0; s < ARRAY_LEN(seeds_of_hashes); s++) {
-		size_t done = simd->xxh3_many(keys, count, seeds_of_hashes[s], hashes);
+		size_t done = many(keys, count, seeds_of_hashes[s], hashes);
 
 		ck_assert_uint_eq(done, expected);
 		for (size_t i = 0; i < done; i++)
-			is_xxh3(keys[i].bytes, keys[i].len, seeds_of_hashes[s], &hashes[i]);
+			is(keys[i].bytes, keys[i].len, seeds_of_hashes[s], &hashes[i]);
 		for (size_t i = done; i < count; i++)
 			ck_assert(!hashes[i].lo && !hashes[i].hi);
 	}
@@ -555,19 +563,16 @@ static void hash_lengths(const struct blm_simd *simd, const size_t *lengths, siz
 
 enum { AT_ONCE = 8 };
 
-START_TEST(every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it)
+static void hash_short_keys(blm_xxh3_many *many, is_xxh3 *is)
 {
-	const struct blm_simd *simd = blm_simd_at((size_t)_i);
 	size_t lengths[MOST_COUNT];
 	uint64_t random = 1;
 
-	if (!simd->xxh3_many)
-		return;
 	for (size_t len = 0; len <= 20; len++)
 		for (size_t count = 0; count <= 40; count++) {
 			for (size_t i = 0; i < count; i++)
 				lengths[i] = len;
-			hash_lengths(simd, lengths, count,
+			hash_lengths(many, is, lengths, count,
 				     len >= 4 && len <= 16 ? count / AT_ONCE * AT_ONCE : 0,
 				     &random);
 		}
@@ -578,19 +583,26 @@ START_TEST(every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it)
 		for (size_t i = 0; i < MOST_COUNT; i++)
 			lengths[i] = least + next_random(&random) % (most - least + 1);
 		lengths[odd] = round % 4 < 2 ? least - 1 : most + 1;
-		hash_lengths(simd, lengths, MOST_COUNT, odd / AT_ONCE * AT_ONCE, &random);
+		hash_lengths(many, is, lengths, MOST_COUNT, odd / AT_ONCE * AT_ONCE, &random);
 	}
+}
+
+START_TEST(every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it)
+{
+	const struct blm_simd *simd = blm_simd_at((size_t)_i);
+
+	if (!simd->xxh3_many)
+		return;
+	hash_short_keys(simd->xxh3_many, is_xxh3_128);
+	hash_short_keys(simd->xxh3_64_many, is_xxh3_64);
 }
 END_TEST
 
-START_TEST(every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_as_xxhash_does)
+static void hash_keys_of_one_width(blm_xxh3_fixed *fixed, is_xxh3 *is)
 {
-	const struct blm_simd *simd = blm_simd_at((size_t)_i);
 	struct blm_hash hashes[40];
 	uint64_t random = 1;
 
-	if (!simd->xxh3_fixed)
-		return;
 	for (size_t width = 0; width <= 33; width++)
 		for (size_t count = 0; count <= 40; count++) {
 			uint8_t *bytes = malloc(width * count + 1);
@@ -600,17 +612,26 @@ START_TEST(every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_a
 			for (size_t b = 0; b < width * count; b++)
 				bytes[b] = (uint8_t)(next_random(&random) >> 56);
 			for (size_t s = 0; s < ARRAY_LEN(seeds_of_hashes); s++) {
-				done = simd->xxh3_fixed(bytes, width, count, seeds_of_hashes[s],
-							hashes);
+				done = fixed(bytes, width, count, seeds_of_hashes[s], hashes);
 				ck_assert_uint_eq(done, width >= 4 && width <= 16
 								? count / AT_ONCE * AT_ONCE
 								: 0);
 				for (size_t i = 0; i < done; i++)
-					is_xxh3(bytes + i * width, width, seeds_of_hashes[s],
-						&hashes[i]);
+					is(bytes + i * width, width, seeds_of_hashes[s],
+					   &hashes[i]);
 			}
 			free(bytes);
 		}
+}
+
+START_TEST(every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_as_xxhash_does)
+{
+	const struct blm_simd *simd = blm_simd_at((size_t)_i);
+
+	if (!simd->xxh3_fixed)
+		return;
+	hash_keys_of_one_width(simd->xxh3_fixed, is_xxh3_128);
+	hash_keys_of_one_width(simd->xxh3_64_fixed, is_xxh3_64);
 }
 END_TEST
 
@@ -637,7 +658,8 @@ START_TEST(every_set_has_every_loop)
 			  && s->blocks_set && s->blocks_missing && s->block_contains
 			  && s->block_lacks && s->split_blocks_contain && s->split_block_contains
 			  && s->split_block_lacks && s->split_blocks_set && s->count_split_blocks);
-		ck_assert(!s->xxh3_many == !s->xxh3_fixed);
+		ck_assert(!s->xxh3_many == !s->xxh3_fixed && !s->xxh3_many == !s->xxh3_64_many
+			  && !s->xxh3_many == !s->xxh3_64_fixed);
 	}
 	ck_assert_str_eq(scalar()->name, "scalar");
 }
