@@ -61,11 +61,15 @@ static const struct {
 	     { "add_many", add_many },
 	     { "build", build } };
 
-/* ask WAY KEYS KIND: the keys are made either way, so that two runs differ by the work alone. */
+/*
+ * ask WAY KEYS KIND[/HASH]: the keys are made either way, so that two runs differ by the work
+ * alone.
+ */
 int main(int argc, char **argv)
 {
 	enum { ALL = 1 << 17 };
 	struct blm_filter *f;
+	char *hash = argc == 4 ? strchr(argv[3], '/') : NULL;
 	size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : ALL + 1, way = 0;
 
 	while (argc == 4 && way < sizeof(ways) / sizeof(ways[0])
@@ -73,7 +77,10 @@ int main(int argc, char **argv)
 		way++;
 	if (count > ALL || way == sizeof(ways) / sizeof(ways[0]))
 		return 64;
-	if (blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = argv[3], .capacity = ALL)) < 0) {
+	if (hash)
+		*hash++ = '\0';
+	if (blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = argv[3], .hash = hash, .capacity = ALL))
+	    < 0) {
 		fprintf(stderr, "ask: %s\n", blm_error_message());
 		return 2;
 	}
