@@ -719,7 +719,11 @@ struct blm_params {
 	 * 7d; NULL: all as usual
 	 */
 	const char *options;
-	/* NULL: the kind's usual one, mostly "xxh3"; in names '-' and '_' are the same */
+	/*
+	 * NULL: the kind's usual one. It is "xxh3-64" for a blocked filter that is sized by
+	 * capacity and rate, if capacity / 2^64 is at most rate / 100, and for most others "xxh3".
+	 * In names '-' and '_' are the same.
+	 */
 	const char *hash;
 	/*
 	 * how the cells of a key are made of its hash, see blm_scheme_list(), for classic filters;
@@ -2119,7 +2123,7 @@ enum blm_can {
 struct blm_kind_info {
 	const char *name, *summary;
 	const char *caveat;	/* what to know before relying on it, in one line; NULL: nothing */
-	const char *hash;	/* the hash that it has unless its maker says */
+	const char *hash;	/* the hash of new filters, see blm_params.hash */
 	const char *becomes;	/* the kind that blm_convert() can make of it; NULL: none */
 	uint32_t id;		/* in the file */
 	unsigned can;		/* of enum blm_can */

@@ -293,5 +293,5 @@ const struct blm_kind blm_kind_blocked = {
 	.claim_many = claim_many,
 	.fill = &filling,
 	.batch = 128,
-	.hash_bits = 64,
+	.short_family = "xxh3-64", .hash_bits = 64,
 };

@@ -138,6 +138,8 @@ struct blm_kind {
 
 	/* the default hash of the kind; NULL: BLM_DEFAULT_HASH */
 	const char *family;
+	/* the one of 64 bits that it takes instead where that keeps the rate (plan.c); or NULL */
+	const char *short_family;
 	/* at most BLM_KIND_ARGS, the last one without a name; NULL: none */
 	const struct blm_option *options;
 	/* The rate, for kinds where it also depends on the keys themselves; NULL: rate_at(). */

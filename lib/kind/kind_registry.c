@@ -91,7 +91,8 @@ BLM_API int blm_kind_list(size_t i, struct blm_kind_info *ret)
 	if (!k)
 		return blm_fail(-ENOENT, "there are %zu kinds", ARRAY_LEN(kinds));
 	*ret = (struct blm_kind_info){ .name = k->name, .summary = k->summary, .caveat = k->caveat,
-				      .hash = k->family ? k->family : BLM_DEFAULT_HASH,
+				      .hash = k->short_family ? k->short_family
+				      : k->family ? k->family : BLM_DEFAULT_HASH,
 				      .becomes = k->becomes, .id = k->id, .can = blm_kind_can(k) };
 	return 0;
 }

@@ -79,8 +79,10 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 	struct blm_params p = *params;
 	int r;
 
-	if (!is_sized(&p))
+	if (!is_sized(&p)) {
+		p.hash = blm_hash_for_unknown(&p);
 		p.capacity = 1;
+	}
 	b->secret = blm_hidden_new(BLM_SECRET_BYTES);
 	r = b->secret ? blm_spec_choose(&b->spec, &b->choice, &p, b->secret)
 		: blm_fail(-ENOMEM, "%s: out of memory", b->place.display);

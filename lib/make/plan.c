@@ -133,6 +133,34 @@ static const struct blm_kind *usual_kind(const struct blm_params *p,
 }
 
 /*
+ * An absent key has the 64 bits of one of n keys with a probability of n / 2^64, and then it is
+ * found whatever the size of the filter. Up to a hundredth of the rate the sizes allow for that:
+ * they are rounded up. Above it, and where cells are given, so that the rate follows from them, 128
+ * bits are taken.
+ */
+bool blm_short_hash_keeps(double rate, uint64_t keys)
+{
+	return (double)keys * 0x1p-64 <= (rate > 0 ? rate : BLM_DEFAULT_RATE) / 100;
+}
+
+/* keys: how many the filter is for; 0: its size is given in another way */
+static const char *usual_hash(const struct blm_kind *kind, const struct blm_params *p,
+			      uint64_t keys)
+{
+	if (kind->short_family && keys && !p->cells && blm_short_hash_keeps(p->rate, keys))
+		return kind->short_family;
+	return kind->family ? kind->family : BLM_DEFAULT_HASH;
+}
+
+const char *blm_hash_for_unknown(const struct blm_params *p)
+{
+	const struct blm_kind *kind = p->kind ? blm_kind_by_name(p->kind)
+		: usual_kind(p, blm_family_by_name(BLM_DEFAULT_HASH));
+
+	return p->hash || p->format || !kind ? p->hash : usual_hash(kind, p, UINT64_C(1) << 40);
+}
+
+/*
  * The parameters of a filter for another program's format, in our own terms. A number of cells that
  * the rule does not allow is rounded up.
  */
@@ -184,8 +212,8 @@ int blm_choice_make(struct blm_choice *ret, const struct blm_params *params)
 	if (!kind)
 		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", p->kind,
 				blm_kinds_that_can(0, names, sizeof(names)));
-	if (!p->hash && kind->family)
-		family = blm_family_by_name(kind->family);
+	if (!p->hash)
+		family = blm_family_by_name(usual_hash(kind, p, p->capacity));
 	if (!family)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", p->hash);
 	ret->kind = kind;

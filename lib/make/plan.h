@@ -27,6 +27,15 @@ struct blm_choice {
  */
 int blm_params_take(struct blm_params *ret, const struct blm_params *given);
 
+/* Does a hash of 64 bits keep this rate (0: the usual one) with so many keys? */
+bool blm_short_hash_keeps(double rate, uint64_t keys);
+
+/*
+ * The hash for a filter that is sized when its keys are hashed already: the one for 2^40 keys, or
+ * as the parameters say; NULL if they do not say which kind.
+ */
+const char *blm_hash_for_unknown(const struct blm_params *params);
+
 /*
  * Fails with a message if the parameters name something that does not exist, or that does not fit.
  */

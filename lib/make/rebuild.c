@@ -107,6 +107,14 @@ static bool is_planned_whole(const char *name)
 	return format && format->families;
 }
 
+/* Has the filter the hash that its kind takes for as many keys as 64 bits do for? */
+static bool is_short_of(const struct blm_info *info)
+{
+	const struct blm_kind *kind = blm_kind_by_name(info->kind);
+
+	return kind && kind->short_family && !strcmp(kind->short_family, info->hash);
+}
+
 /*
  * A new seed is as good as the old one. If the caller gives another hash that the old kind does not
  * accept, the kind follows the hash.
@@ -139,7 +147,9 @@ static void with_old(struct blm_params *p, const struct old *old)
 		}
 	}
 	if (!other_hash) {
-		p->hash = info->hash;
+		p->hash = is_short_of(info) && !p->cells && !blm_short_hash_keeps(p->rate,
+										  p->capacity)
+			? NULL : info->hash;
 		p->tweak = p->tweak ? p->tweak : info->tweak;
 		p->secret = info->keyed && !p->secret ? old->secret : p->secret;
 	}

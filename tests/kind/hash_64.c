@@ -1,5 +1,5 @@
 /*
- * hash_64.c - filters whose keys have a hash of 64 bits keep their rate
+ * hash_64.c - filters whose keys have a hash of 64 bits keep their rate, and which filters have one
  *
  * The block of a key and the bits in that block come from the same 64 bits. So real keys are
  * hashed: were the bits in a block to depend on which block it is, or the blocks to fill unevenly,
@@ -137,14 +137,109 @@ START_TEST(absent_keys_are_found_as_often_as_the_bits_say_by_3_standard_errors)
 }
 END_TEST
 
+/* ---- Which filters get such a hash ---- */
+
+/* 1e-15 is a hundred times 184.46 / 2^64. */
+static const struct {
+	struct blm_params params;
+	const char *hash;
+} usual[] = {
+	{ BLM_PARAMS(.capacity = 184, .rate = 1e-15), "xxh3-64" },
+	{ BLM_PARAMS(.capacity = 185, .rate = 1e-15), "xxh3" },
+	{ BLM_PARAMS(.capacity = 1000), "xxh3-64" },
+	{ BLM_PARAMS(.capacity = 1000, .rate = 1e-15, .hash = "xxh3-64"), "xxh3-64" },
+	{ BLM_PARAMS(.capacity = 100, .rate = 1e-15, .hash = "xxh3"), "xxh3" },
+	{ BLM_PARAMS(.kind = "blocked", .cells = 51200), "xxh3" },
+	{ BLM_PARAMS(.kind = "blocked", .cells = 51200, .capacity = 9, .rate = 0.1), "xxh3" },
+	{ BLM_PARAMS(.kind = "classic", .capacity = 1000), "xxh3" },
+	{ BLM_PARAMS(.kind = "cuckoo", .capacity = 1000), "xxh3" },
+	{ BLM_PARAMS(.kind = "scalable", .capacity = 1000), "xxh3" },
+	{ BLM_PARAMS(.kind = "split-block", .capacity = 1000), "xxh64" },
+};
+
+static void has_hash(const struct blm_filter *f, const char *hash)
+{
+	struct blm_info info = BLM_INFO;
+
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.hash, hash);
+}
+
+START_TEST(a_blocked_filter_has_64_bits_where_they_keep_its_rate)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, &usual[_i].params));
+	has_hash(f, usual[_i].hash);
+	blm_close(f);
+}
+END_TEST
+
+/* The keys are hashed before their number is known. */
+START_TEST(a_filter_of_an_unknown_number_of_keys_is_one_of_2_to_the_40)
+{
+	static const struct { double rate; const char *hash; } cases[] = {
+		{ 0, "xxh3-64" }, { 6e-6, "xxh3-64" }, { 5.9e-6, "xxh3" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct blm_params p = BLM_PARAMS(.kind = "blocked", .rate = cases[i].rate);
+		struct blm_build *b;
+		struct blm_filter *f;
+
+		OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
+		OK(blm_build_add_many(b, &(struct blm_key){ "key", 3 }, 1));
+		OK(blm_build_finish(b, &f));
+		has_hash(f, cases[i].hash);
+		ck_assert(blm_contains(f, "key", 3) == 1);
+		blm_close(f);
+	}
+}
+END_TEST
+
+static int fill_with_one(struct blm_filter *fresh, void *context)
+{
+	int r = blm_add(fresh, "key", 3);
+
+	return r < 0 ? r : 0;
+}
+
+/* Made with one hash, and made anew with so many keys: then it has the other. */
+static void is_rebuilt(const char *made, uint64_t keys, const char *expected)
+{
+	const char *path = a_path();
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, path,
+		      &BLM_PARAMS(.hash = made, .capacity = 100, .rate = 1e-15)));
+	blm_close(f);
+	OK(blm_rebuild(NULL, path, &BLM_PARAMS(.capacity = keys), fill_with_one, NULL));
+	OK(blm_open(&f, NULL, path, 0));
+	has_hash(f, expected);
+	blm_close(f);
+}
+
+START_TEST(a_filter_that_is_rebuilt_keeps_its_hash_while_that_keeps_its_rate)
+{
+	is_rebuilt("xxh3-64", 184, "xxh3-64");
+	is_rebuilt("xxh3-64", 185, "xxh3");
+	is_rebuilt("xxh3", 100, "xxh3");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("hash_64");
-	TCase *tc = tcase_create("rates");
+	TCase *tc = tcase_create("rates"), *choice = tcase_create("choice");
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, absent_keys_are_found_as_often_as_the_bits_say_by_3_standard_errors,
 			    0, (int)ARRAY_LEN(laws));
+	tcase_add_loop_test(choice, a_blocked_filter_has_64_bits_where_they_keep_its_rate, 0,
+			    (int)ARRAY_LEN(usual));
+	tcase_add_test(choice, a_filter_of_an_unknown_number_of_keys_is_one_of_2_to_the_40);
+	tcase_add_test(choice, a_filter_that_is_rebuilt_keeps_its_hash_while_that_keeps_its_rate);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, choice);
 	return run_suite(s);
 }

@@ -9,7 +9,7 @@ info_has_every_field_it_promises() {
 		uuid created version dirty sealed can keys_estimated key_id; do
 		holds "'$field' in j" < j
 	done
-	holds 'j["name"] == "f" and j["path"].endswith("/filters/" + j["uuid"] + ".blm") and j["kind"] == "blocked" and j["hash"] == "xxh3"' < j
+	holds 'j["name"] == "f" and j["path"].endswith("/filters/" + j["uuid"] + ".blm") and j["kind"] == "blocked" and j["hash"] == "xxh3-64"' < j
 	holds 'j["capacity"] == 1000 and j["rate"] == 0.01 and 970 <= j["keys"] <= 1000' < j
 	holds 'abs(j["estimate"] - 1000) < 5 * j["estimate_error"] + 1' < j
 	holds '0 < j["fill"] < 0.6 and 0 < j["predicted_rate"] < 0.02' < j
