@@ -107,12 +107,18 @@ static bool is_planned_whole(const char *name)
 	return format && format->families;
 }
 
-/* Has the filter the hash that its kind takes for as many keys as 64 bits do for? */
-static bool is_short_of(const struct blm_info *info)
+/*
+ * Does the new filter keep the old one's hash? A hash of 64 bits that is the default of the old kind
+ * stays only in that kind, and while it keeps the rate: other kinds may need 128 bits.
+ */
+static bool keeps_hash(const struct blm_params *p, const struct blm_info *info)
 {
 	const struct blm_kind *kind = blm_kind_by_name(info->kind);
 
-	return kind && kind->short_family && !strcmp(kind->short_family, info->hash);
+	if (!kind || !kind->short_family || strcmp(kind->short_family, info->hash))
+		return true;
+	return (!p->kind || !strcmp(p->kind, info->kind))
+		&& (p->cells || blm_short_hash_keeps(p->rate, p->capacity));
 }
 
 /*
@@ -147,9 +153,7 @@ static void with_old(struct blm_params *p, const struct old *old)
 		}
 	}
 	if (!other_hash) {
-		p->hash = is_short_of(info) && !p->cells && !blm_short_hash_keeps(p->rate,
-										  p->capacity)
-			? NULL : info->hash;
+		p->hash = keeps_hash(p, info) ? info->hash : NULL;
 		p->tweak = p->tweak ? p->tweak : info->tweak;
 		p->secret = info->keyed && !p->secret ? old->secret : p->secret;
 	}

@@ -227,6 +227,27 @@ START_TEST(a_filter_that_is_rebuilt_keeps_its_hash_while_that_keeps_its_rate)
 }
 END_TEST
 
+/* From the default to each kind that takes keys one by one, with the kind's own hash. */
+START_TEST(a_default_filter_can_be_rebuilt_as_any_kind)
+{
+	struct blm_kind_info kind;
+
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
+		const char *path = a_path();
+		struct blm_filter *f;
+
+		if (!(kind.can & BLM_CAN_ADD) || !strcmp(kind.hash, "integer"))
+			continue;
+		OK(blm_create(&f, NULL, path, &BLM_PARAMS(.capacity = 100)));
+		blm_close(f);
+		OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = kind.name), fill_with_one, NULL));
+		OK(blm_open(&f, NULL, path, 0));
+		has_hash(f, kind.hash);
+		blm_close(f);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("hash_64");
@@ -239,6 +260,7 @@ int main(void)
 			    (int)ARRAY_LEN(usual));
 	tcase_add_test(choice, a_filter_of_an_unknown_number_of_keys_is_one_of_2_to_the_40);
 	tcase_add_test(choice, a_filter_that_is_rebuilt_keeps_its_hash_while_that_keeps_its_rate);
+	tcase_add_test(choice, a_default_filter_can_be_rebuilt_as_any_kind);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, choice);
 	return run_suite(s);
