@@ -184,6 +184,17 @@ a_filter_without_room_removes_no_document() {
 	unshare -m bash -c dedup_on_a_full_disk; cmp in out/in
 }
 
+# A text may be longer than what is written at once.
+a_long_text_loses_the_same_paragraphs_as_a_short_one() {
+	no_json && return
+	for written in '\"' '\u0022'; do
+		rm -f f f.claims
+		{ echo '{"text":"gone"}'; printf '{"text":"'; seq -f "$written %.0f\\ngone\\n" 40000 | tr -d '\n'; echo 'end","n":1}'; } > in
+		bloomery corpus dedup -F ./f $new --by paragraph in > out
+		sed 's/\\ngone//g; s/\\u0022/\\"/g' in | cmp - out
+	done
+}
+
 a_document_passes_through_byte_for_byte() {
 	no_json && return
 	printf '%s\n' ' { "text" : "caf\u00e9 \/ \ud83d\ude00" , "x":1.0e5,"y":{ } }  ' '' '{"text":"a\nb","z":[ ]}' > in

@@ -31,6 +31,7 @@ static int start(struct result *r, const char *packing)
 	const char *reason;
 
 	r->bytes = malloc(BUFFER_BYTES);
+	r->capacity = BUFFER_BYTES;
 	r->packer = find_packer(packing);
 	if (!r->bytes)
 		return broken("out of memory");
@@ -109,15 +110,37 @@ int result_write(struct result *r, const void *bytes, size_t count)
 	int code = DONE;
 
 	r->written += count;
-	if (count > BUFFER_BYTES - r->count)
+	if (count > r->capacity - r->count)
 		code = flush(r, false);
-	if (code == DONE && count > BUFFER_BYTES)
+	if (code == DONE && count > r->capacity)
 		return pack(r, bytes, count, false);
 	if (code == DONE && count) {
 		memcpy(r->bytes + r->count, bytes, count);
 		r->count += count;
 	}
 	return code;
+}
+
+int result_space(struct result *r, size_t count, char **ret_at)
+{
+	int code = count > r->capacity - r->count ? flush(r, false) : DONE;
+
+	if (code == DONE && count > r->capacity) {
+		char *bytes = realloc(r->bytes, count);
+
+		if (!bytes)
+			return broken("out of memory");
+		r->bytes = bytes;
+		r->capacity = count;
+	}
+	*ret_at = r->bytes + r->count;
+	return code;
+}
+
+void result_wrote(struct result *r, size_t count)
+{
+	r->count += count;
+	r->written += count;
 }
 
 int result_print(struct result *r, const char *format, ...)
@@ -231,7 +254,7 @@ int result_string(struct result *r, const char *text, size_t length)
 
 	for (size_t piece; code == DONE && length; text += piece, length -= piece) {
 		piece = length < PIECE ? length : PIECE;
-		if (6 * piece + 8 > BUFFER_BYTES - r->count)
+		if (6 * piece + 8 > r->capacity - r->count)
 			code = flush(r, false);
 		if (code != DONE)
 			break;

@@ -11,7 +11,7 @@ struct result {
 	char *part;		/* its name until then, in the same folder */
 	int fd;
 	char *bytes;		/* that are not written yet */
-	size_t count;
+	size_t count, capacity;
 	uint64_t written;	/* before it is packed */
 	const struct packer *packer;
 	void *state;
@@ -24,6 +24,9 @@ int result_begin(struct result *ret, const char *name, const char *packing);
 int result_write(struct result *result, const void *bytes, size_t count);
 int result_print(struct result *result, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* *ret_at: where to write up to so many bytes of the buffer. Then tell result_wrote() how many. */
+int result_space(struct result *result, size_t count, char **ret_at);
+void result_wrote(struct result *result, size_t count);
 /* as the inside of a string of JSON */
 int result_string(struct result *result, const char *text, size_t length);
 /* How many characters of it result_string() escapes. 16 bytes behind the text can be read. */

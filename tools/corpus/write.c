@@ -10,51 +10,76 @@
 
 /* ---- The text without what was removed ---- */
 
-/*
- * Where a text is written in its line. Return: does each escape take one byte more than its
- * character, and no other character have one? Then each piece of the text is written there as
- * result_string() writes it, as far behind the begin of the string as it has escapes before it.
- */
-static bool is_plain_string(const struct batch_of_documents *b, const struct document *d)
+/* The next units that are kept, from *unit on. Return: false: there are none */
+static bool next_kept(const struct batch_of_documents *b, const struct document *d, size_t *unit,
+		      size_t *ret_begin, size_t *ret_end)
 {
-	size_t written = d->text_end - d->text_begin - 2;
+	size_t i = *unit, end = d->first + d->count;
 
-	return written - d->text_length == count_escapes(b->arena + d->text, d->text_length);
+	while (i < end && b->units[i].removed)
+		i++;
+	if (i == end)
+		return false;
+	*ret_begin = b->units[i].begin;
+	while (i < end && !b->units[i].removed)
+		i++;
+	*ret_end = b->units[i - 1].end;
+	*unit = i;
+	return true;
 }
 
-struct piece {
-	struct result *result;
-	const char *text, *written;	/* the whole text; NULL: it must be escaped */
-	size_t at, escapes;		/* in `text`, with the escapes before */
-};
-
-static int write_piece(struct piece *p, size_t begin, size_t end)
+/*
+ * The kept units as they are written in the line, if each escape there takes one byte more than its
+ * character, and no other character has an escape. Then a piece of the text is as far behind the
+ * begin of the string as it has escapes before it. Each character takes at least as many bytes as
+ * that, so all bytes are those of the string, whatever is found out at its end.
+ * Return: how many bytes; SIZE_MAX: there are other escapes
+ */
+static size_t copy_kept(char *to, const struct batch_of_documents *b, const struct document *d)
 {
-	size_t from, count;
+	const char *text = b->arena + d->text, *written = d->line + d->text_begin + 1;
+	size_t at = 0, escapes = 0, unit = d->first, count = 0, begin, end;
 
-	if (!p->written)
-		return result_string(p->result, p->text + begin, end - begin);
-	from = begin + p->escapes + count_escapes(p->text + p->at, begin - p->at);
-	count = end - begin + count_escapes(p->text + begin, end - begin);
-	p->at = end;
-	p->escapes = from + count - end;
-	return result_write(p->result, p->written + from, count);
+	while (next_kept(b, d, &unit, &begin, &end)) {
+		size_t own;
+
+		escapes += count_escapes(text + at, begin - at);
+		own = count_escapes(text + begin, end - begin);
+		memcpy(to + count, written + begin + escapes, end - begin + own);
+		count += end - begin + own;
+		escapes += own;
+		at = end;
+	}
+	escapes += count_escapes(text + at, d->text_length - at);
+	return d->text_length + escapes == d->text_end - d->text_begin - 2 ? count : SIZE_MAX;
+}
+
+static int write_kept(struct result *r, const struct batch_of_documents *b,
+		      const struct document *d)
+{
+	size_t unit = d->first, begin, end, count;
+	char *to;
+	int code = result_space(r, d->length, &to);
+
+	if (code != DONE)
+		return code;
+	count = copy_kept(to, b, d);
+	if (count != SIZE_MAX) {
+		result_wrote(r, count);
+		return DONE;
+	}
+	while (code == DONE && next_kept(b, d, &unit, &begin, &end))
+		code = result_string(r, b->arena + d->text + begin, end - begin);
+	return code;
 }
 
 static int write_shorter(struct result *r, const struct batch_of_documents *b,
 			 const struct document *d)
 {
-	struct piece piece = { .result = r, .text = b->arena + d->text,
-			       .written = is_plain_string(b, d) ? d->line + d->text_begin + 1
-			       : NULL };
 	int code = result_write(r, d->line, d->text_begin + 1);
 
-	for (size_t i = d->first, end = i + d->count, to; code == DONE && i < end; i = to + 1) {
-		for (to = i; to < end && !b->units[to].removed; to++)
-			;
-		if (to > i)	/* the kept units from i up to it */
-			code = write_piece(&piece, b->units[i].begin, b->units[to - 1].end);
-	}
+	if (code == DONE)
+		code = write_kept(r, b, d);
 	return code == DONE ? result_write(r, d->line + d->text_end - 1,
 					   d->length - d->text_end + 1) : code;
 }
