@@ -87,6 +87,7 @@ struct batch_of_documents {
 	size_t document_capacity, unit_capacity, key_capacity, hash_capacity, arena_capacity;
 	uint64_t bad;		/* lines that were left out */
 	uint64_t bytes;		/* of all lines */
+	bool judged;		/* by judge_and_claim() already */
 	double rate;		/* of the filter while it was asked, if keys are claimed */
 };
 
@@ -154,7 +155,7 @@ int judge_and_claim(struct batch_of_documents *batch, struct ledger *ledger,
 int judge_only(struct batch_of_documents *batch, const struct blm_filter *f, uint64_t hash_id,
 	       uint64_t *ret_found);
 void decision_free(struct decision *decision);
-/* Sets `removed` of units and documents by their answers, and the counts of documents. */
+/* Sets `removed` of units and documents by their answers, and the counts of documents, once. */
 void judge(struct batch_of_documents *batch);
 
 /* ---- write.c: what becomes of the documents ---- */

@@ -6,9 +6,9 @@
  */
 #include "corpus.h"
 #include "ledger.h"
+#include "rate.h"
 
 #include <errno.h>
-#include <math.h>
 
 enum { SLOTS = 4096 };
 
@@ -89,8 +89,9 @@ static void judge_document(struct batch_of_documents *b, struct document *d)
 
 void judge(struct batch_of_documents *b)
 {
-	for (size_t i = 0; i < b->document_count; i++)
+	for (size_t i = 0; i < b->document_count && !b->judged; i++)
 		judge_document(b, &b->documents[i]);
+	b->judged = true;
 }
 
 /* ---- Hashes of a batch that are to be added ---- */
@@ -139,6 +140,7 @@ struct decision {
 	struct blm_hash *kept;	/* that the filter does not have, each once */
 	size_t kept_count;
 	struct table table;	/* of these */
+	struct rate_curve curve;
 	size_t bit_capacity, seen_capacity, kept_capacity;
 };
 
@@ -362,6 +364,19 @@ static bool claims_at_once(const struct decision *w)
 	return !w->journal && corpus.by != BY_NGRAM && w->ledger->can_claim;
 }
 
+/* Some paragraphs are blank, which no processor predicts: no branch depends on it. */
+static void take_claims(struct decision *w, const struct document *d, size_t *key)
+{
+	struct unit *units = w->batch->units + d->first;
+	size_t at = *key;
+
+	for (size_t i = 0; i < d->count; i++) {
+		units[i].seen = units[i].asked & !bit(w->bits, at);
+		at += units[i].asked;
+	}
+	*key = at;
+}
+
 static int claim_units(struct decision *w)
 {
 	struct batch_of_documents *b = w->batch;
@@ -374,13 +389,11 @@ static int claim_units(struct decision *w)
 					    b->key_count, w->bits) : 0;
 	if (r < 0)
 		return fail(r);
-	/* some paragraphs are blank, which no processor predicts: no branch depends on it */
-	for (size_t i = 0; i < b->unit_count; i++) {
-		struct unit *unit = &b->units[i];
-
-		unit->seen = unit->asked & !bit(w->bits, key);
-		key += unit->asked;
+	for (size_t i = 0; i < b->document_count; i++) {
+		take_claims(w, &b->documents[i], &key);
+		judge_single(b, &b->documents[i]);	/* while its units are in the cache */
 	}
+	b->judged = true;
 	w->next += key;
 	return can_be_read();
 }
@@ -396,50 +409,28 @@ static int ask_and_add(struct decision *w)
 			     w->kept_count);
 }
 
-/* ---- The rate at which new units are removed by mistake ---- */
+/* ---- The whole of it ---- */
 
-static struct blm_info info_of(const struct decision *w)
-{
-	struct blm_info info = BLM_INFO;
-
-	blm_info(w->ledger->f, &info);	/* where it fails, the rate is 0 */
-	return info;
-}
-
-/* While keys are claimed. It grows as a power of the number of keys. */
-static double mean_rate(const struct blm_info *before, const struct blm_info *after)
-{
-	double keys = (double)before->keys, more_keys = (double)after->keys, power;
-	double rate = before->rate_at_keys, more_rate = after->rate_at_keys;
-
-	if (!(more_keys > keys))
-		return rate;
-	if (!(keys > 0 && rate > 0 && more_rate > rate))
-		return (rate + more_rate) / 2;
-	power = log(more_rate / rate) / log(more_keys / keys);
-	return (more_keys * more_rate - keys * rate) / ((power + 1) * (more_keys - keys));
-}
-
-/* Both numbers of keys are read under the lock, so no other process adds keys between. */
+/* Both numbers of keys are read under the lock, so no other run of `corpus` adds keys between. */
 static int decide(struct decision *w)
 {
-	struct blm_info before, after;
+	struct rate_point before, after;
 	int code;
 
 	if (all_judged(w)) {
-		w->batch->rate = info_of(w).rate_at_keys;
+		w->batch->rate = rate_now(&w->curve, w->ledger->f).rate;
 		judge_in_order(w);
 		return DONE;
 	}
 	code = ledger_begin(w->ledger, w->journal);
 	if (code != DONE)
 		return code;
-	before = info_of(w);
-	w->batch->rate = before.rate_at_keys;
+	before = rate_now(&w->curve, w->ledger->f);
+	w->batch->rate = before.rate;
 	if (claims_at_once(w)) {
 		code = claim_units(w);
-		after = info_of(w);
-		w->batch->rate = mean_rate(&before, &after);
+		after = rate_now(&w->curve, w->ledger->f);
+		w->batch->rate = rate_between(&before, &after);
 	} else {
 		code = ask_and_add(w);
 	}

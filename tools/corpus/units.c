@@ -311,6 +311,7 @@ int cut_block(struct cutter *c, const struct block *block, const char *name,
 
 	b->document_count = b->unit_count = b->key_count = b->used = 0;
 	b->bad = 0;
+	b->judged = false;
 	b->bytes = block->used;
 	for (uint64_t number = block->line + 1; code == DONE && line < end; number++) {
 		const char *behind = memchr(line, '\n', (size_t)(end - line));
