@@ -377,12 +377,16 @@ bad_lines_end_the_run_or_are_counted() {
 	printf '%s\n' '{"text":"good"}' '{"text":"x"' > c; printf '{"text":"good"}\n{"text":"\xff"}\n{"text":"after"}\n' > d
 	printf '%s\n' '{"text":"good"}' '{"text":"\ud800"}' > e; printf '%s\n' '{"text":"good"}' '{"text":"x","text":"y"}' > f
 	printf '%s\n' '{"text":"good"}' "$(printf '[%.0s' {1..2000})" > g
-	for file in a b c d e f g; do
+	# a surrogate where no pointer leads, a NUL, a surrogate as bytes, a slash of two bytes, a byte order mark, two values
+	i=0; for line in '{"text":"x","a":{"\\udfff":1}}' '{"text":"a\x00b"}' '{"text":"\xed\xa0\x80"}' '{"text":"\xc0\xaf"}' '\xef\xbb\xbf{"text":"x"}' '{"text":"x"}{"text":"y"}'; do
+		i=$((i + 1)); printf "{\"text\":\"good\"}\n$line\n" > h$i
+	done
+	for file in a b c d e f g h?; do
 		exits 2 bloomery corpus dedup -F ./filter $new --by paragraph $file; says "$file: line 2: "
 		rm -f filter filter.claims
 	done
-	bloomery corpus dedup -F ./filter $new --by paragraph --skip-bad -o out --json a b c d e f g > o
-	holds '[x["bad"] for x in all] == [1] * 7 + [7]' < o; holds 'all[3]["documents"] == 2' < o
+	bloomery corpus dedup -F ./filter $new --by paragraph --skip-bad -o out --json a b c d e f g h? > o
+	holds '[x["bad"] for x in all] == [1] * 13 + [13]' < o; holds 'all[3]["documents"] == 2' < o
 	same "$(cat out/*)" '{"text":"good"}
 {"text":"after"}'
 	rm -f filter filter.claims; bloomery corpus dedup -F ./filter ${new% -q} --by paragraph --skip-bad a d > o 2> said; grep -q '^bloomery: 2 bad lines are left out$' said

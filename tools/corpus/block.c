@@ -1,15 +1,15 @@
 /*
- * block.c - whole lines, in blocks of 1 MiB unless a line is longer
+ * block.c - whole lines, in blocks of 512 KiB unless a line is longer
  *
- * The journal goes to the disk once for each block. The first blocks are smaller, so that a file
- * has some.
+ * The journal goes to the disk once for each block, so with a journal blocks are larger. The first
+ * blocks are smaller, so that a file has some.
  */
 #include "../source.h"
 #include "corpus.h"
 
 #include <inttypes.h>
 
-enum { BLOCK = 1 << 20, FIRST = 32 << 10 };
+enum { FIRST = 32 << 10, BLOCK = 512 << 10, JOURNALED = 4 << 20 };
 
 static bool make_space(struct block *b, size_t capacity)
 {
@@ -74,17 +74,18 @@ static void count_lines(struct block *b)
 
 int block_read(struct block *b, struct source *s)
 {
+	size_t most = b->journaled ? JOURNALED : BLOCK;
 	const char *last;
 	bool any = false;	/* end of a line in what was read */
 
-	if (!b->text && !make_space(b, BLOCK))
+	if (!b->text && !make_space(b, 2 * most))
 		return broken("out of memory"), -1;
 	count_lines(b);		/* of the block before */
 	if (b->used)
 		memmove(b->text, b->text + b->used, b->end - b->used);
 	b->end -= b->used;
 	b->used = 0;
-	b->want = !b->want ? FIRST : b->want < BLOCK / 2 ? 2 * b->want : BLOCK / 2;
+	b->want = !b->want ? FIRST : b->want < most ? 2 * b->want : most;
 	while (!b->ended && (!any || b->end < b->want)) {
 		size_t capacity;
 		ssize_t n;

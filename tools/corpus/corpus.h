@@ -102,6 +102,7 @@ struct block {
 	uint64_t line;		/* number of the first line, from 0 */
 	uint64_t too_long;	/* lines that were left out */
 	bool ended;
+	bool journaled;		/* set by the caller */
 };
 
 struct source;

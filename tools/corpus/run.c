@@ -129,7 +129,7 @@ static int do_blocks(struct run *r, struct source *source, struct result *result
 		     struct tally *t)
 {
 	struct batch_of_documents batch = { 0 };
-	struct block block = { 0 };
+	struct block block = { .journaled = r->journaled };
 	int code = DONE, more;
 
 	while (code == DONE && !stopping() && (more = block_read(&block, source)) != 0) {
