@@ -13,11 +13,6 @@
 
 #include <errno.h>
 
-struct corpus_options corpus = {
-	.key = NULL, .text = "/text", .id = "/id", .separator = "\n", .ngram = 13, .stride = 1,
-	.threshold = 0.8, .min_tokens = UINT64_MAX,
-};
-
 static const char *filter;
 static const char *against[FILTERS_MOST];
 static size_t against_count;
@@ -90,14 +85,6 @@ static int set_partition(const struct opt *opt, const char *text)
 	return DONE;
 }
 
-static int set_separator(const struct opt *opt, const char *text)
-{
-	if (!*text)
-		return misuse("--separator: must not be empty");
-	corpus.separator = !strcmp(text, "\\n") ? "\n" : !strcmp(text, "\\n\\n") ? "\n\n" : text;
-	return DONE;
-}
-
 static const struct opt own_options[] = {
 	{ 'F', "filter", "F", "the filter of what was seen", set_text, &filter },
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
@@ -113,8 +100,8 @@ static const struct opt own_options[] = {
 	{ 0, "text", "POINTER", "... of its text (default: /text)", set_text, &corpus.text },
 	{ 0, "document-id", "POINTER", "... of its id, for --attributes (default: /id)", set_text,
 	  &corpus.id },
-	{ 0, "separator", "TEXT", "what stands between paragraphs (default: \\n)", set_separator,
-	  NULL },
+	{ 0, "separator", "TEXT", "what stands between paragraphs (default: \\n)",
+	  corpus_set_separator, NULL },
 	{ 0, "ngram", "N", "tokens of an n-gram (default: 13)", set_number, &corpus.ngram, 1,
 	  1000 },
 	{ 0, "stride", "N", "tokens from one n-gram to the next (default: 1)", set_number,
@@ -301,20 +288,11 @@ static int check(const struct verb *verb)
 			      "not go with it", verb->name);
 	if (check_partition(verb) != DONE)
 		return USAGE;
-	if (corpus.annotate && corpus.attributes)
-		return misuse("corpus: --annotate and --attributes exclude each other");
-	if (corpus.key && corpus.by != BY_DOCUMENT)
-		return misuse("corpus: --json-key (or --key) is for --by document; --text names "
-			      "the text");
 	create |= same;
 	if (!create && !plans && params_given())
 		return misuse("corpus: the size and kind of a filter are given with --create only");
-	if (!corpus.key)
-		corpus.key = corpus.text;
-	if (corpus.min_tokens == UINT64_MAX)
-		corpus.min_tokens = !corpus.dolma;
-	if (!corpus.attribute)
-		corpus.attribute = corpus.attributes ? corpus.attributes : "duplicate_spans";
+	if (corpus_complete() != DONE)
+		return USAGE;
 	return plans ? check_plan() : DONE;
 }
 

@@ -1,15 +1,15 @@
 /*
- * block.c - whole lines, in blocks of 512 KiB unless a line is longer
+ * block.c - whole lines, in blocks of 512 KiB or the caller's size, unless a line is longer
  *
- * The journal goes to the disk once for each block, so with a journal blocks are larger. The first
- * blocks are smaller, so that a file has some.
+ * The journal goes to the disk once for each block, so a run with a journal asks for larger ones.
+ * The first blocks are smaller, so that a file has some.
  */
 #include "../source.h"
 #include "corpus.h"
 
 #include <inttypes.h>
 
-enum { FIRST = 32 << 10, BLOCK = 512 << 10, JOURNALED = 4 << 20 };
+enum { FIRST = 32 << 10, BLOCK = 512 << 10 };
 
 static bool make_space(struct block *b, size_t capacity)
 {
@@ -74,7 +74,7 @@ static void count_lines(struct block *b)
 
 int block_read(struct block *b, struct source *s)
 {
-	size_t most = b->journaled ? JOURNALED : BLOCK;
+	size_t most = b->most ? b->most : BLOCK;
 	const char *last;
 	bool any = false;	/* end of a line in what was read */
 
@@ -85,7 +85,7 @@ int block_read(struct block *b, struct source *s)
 		memmove(b->text, b->text + b->used, b->end - b->used);
 	b->end -= b->used;
 	b->used = 0;
-	b->want = !b->want ? FIRST : b->want < most ? 2 * b->want : most;
+	b->want = !b->want ? FIRST : b->want < most / 2 ? 2 * b->want : most;
 	while (!b->ended && (!any || b->end < b->want)) {
 		size_t capacity;
 		ssize_t n;

@@ -28,6 +28,12 @@ struct corpus_options {
 
 extern struct corpus_options corpus;
 
+/* ---- options.c ---- */
+
+int corpus_set_separator(const struct opt *opt, const char *text);
+/* Checks the options together, and sets those that were not given. Return: DONE or USAGE. */
+int corpus_complete(void);
+
 /*
  * Is it a part of the n-grams? It cannot know which units are kept, so it adds the keys of all, and
  * its spans have numbers of seen keys, which merge adds up.
@@ -99,10 +105,10 @@ struct block {
 	char *text;
 	size_t used, end, capacity;	/* whole lines; bytes; bytes that there is room for */
 	size_t want;		/* bytes of a block, unless a line is longer */
+	size_t most;		/* the final value of `want`; 0: 512 KiB */
 	uint64_t line;		/* number of the first line, from 0 */
 	uint64_t too_long;	/* lines that were left out */
 	bool ended;
-	bool journaled;		/* set by the caller */
 };
 
 struct source;

@@ -181,7 +181,7 @@ static int clear_answers(struct journal *j)
 	return put_on_disk(j);
 }
 
-static int read_units(struct journal *j, const struct ledger *l)
+int read_units(struct journal *j, const struct ledger *l)
 {
 	uint64_t commit;
 	int code = read_commit(j, &commit);

@@ -108,6 +108,8 @@ int check_magic(const char *path, const char magic[8], const char want[8]);
 void set_commit(struct journal *j, uint64_t value);
 void set_synced(struct journal *j, uint64_t value);
 int read_commit(const struct journal *j, uint64_t *ret);
+/* Checks the answers and sets `units`. @l: NULL: `other_boot` is set */
+int read_units(struct journal *j, const struct ledger *l);
 
 void read_boot(char ret[BOOT]);	/* with zeros behind it */
 bool is_this_boot(const char boot[BOOT]);

@@ -18,16 +18,15 @@
 #include <math.h>
 #include <sys/stat.h>
 
-struct file {
-	const char *name;
-	char *place;		/* of its output; NULL: standard output */
-	bool busy;		/* another process has it */
-};
+/* bytes of a block with a journal, which is synced once for each block */
+enum { JOURNALED_BLOCK = 4 << 20 };
 
 /* ---- What was done ---- */
 
-static void count_batch(struct tally *t, const struct batch_of_documents *b)
+void count_batch(struct tally *t, const struct batch_of_documents *b, bool claims)
 {
+	uint64_t units = t->units, removed = t->removed;
+
 	t->bytes += b->bytes;
 	t->bad += b->bad;
 	t->documents += b->document_count;
@@ -40,9 +39,13 @@ static void count_batch(struct tally *t, const struct batch_of_documents *b)
 		t->kept += !d->removed;
 		t->shortened += d->gone && !d->removed;
 	}
+	/* how many of the units that were new are removed by mistake */
+	if (claims && corpus.by != BY_NGRAM && b->rate < 1)
+		t->by_mistake += (double)(t->units - units - (t->removed - removed)) * b->rate
+			/ (1 - b->rate);
 }
 
-static void add_tally(struct tally *to, const struct tally *t)
+void add_tally(struct tally *to, const struct tally *t)
 {
 	to->documents += t->documents;
 	to->kept += t->kept;
@@ -110,18 +113,11 @@ static int do_batch(struct run *r, struct batch_of_documents *b, struct tally *t
 		    struct result *result)
 {
 	int code = r->work(r, b);
-	uint64_t units, removed;
 
 	if (code != DONE)
 		return code;
 	judge(b);
-	units = t->units;
-	removed = t->removed;
-	count_batch(t, b);
-	/* how many of the units that were new are removed by mistake */
-	if (r->claims && corpus.by != BY_NGRAM && b->rate < 1)
-		t->by_mistake += (double)(t->units - units - (t->removed - removed)) * b->rate
-			/ (1 - b->rate);
+	count_batch(t, b, r->claims);
 	return r->writes ? write_documents(b, result) : DONE;
 }
 
@@ -129,7 +125,7 @@ static int do_blocks(struct run *r, struct source *source, struct result *result
 		     struct tally *t)
 {
 	struct batch_of_documents batch = { 0 };
-	struct block block = { .journaled = r->journaled };
+	struct block block = { .most = r->journaled ? JOURNALED_BLOCK : 0 };
 	int code = DONE, more;
 
 	while (code == DONE && !stopping() && (more = block_read(&block, source)) != 0) {
@@ -172,7 +168,7 @@ static int do_file(struct run *r, const struct file *file, struct tally *ret)
 
 /* ---- Whose a file is ---- */
 
-static bool is_finished(const struct file *file)
+bool is_finished(const struct file *file)
 {
 	struct stat st;
 
@@ -237,7 +233,7 @@ static int check_place(const struct file *file)
 		      "folder with -o", file->name, file->place);
 }
 
-static int find_places(struct run *r, struct file *files, char **names, size_t count)
+int find_places(struct run *r, struct file *files, char **names, size_t count)
 {
 	struct file *sorted;
 	int code = DONE;

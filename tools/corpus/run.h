@@ -40,8 +40,21 @@ struct run {
 	uint64_t files, finished;	/* finished: by runs before */
 };
 
+/* An input of a run. */
+struct file {
+	const char *name;
+	char *place;		/* of its output; NULL: standard output */
+	bool busy;		/* another process has it */
+};
+
 /* Return: an exit code, with a message where it is not DONE. */
 int run_files(struct run *run, char **names, size_t count);
+/* Where their outputs go: no two to one place. The places are to be freed. */
+int find_places(struct run *run, struct file *files, char **names, size_t count);
+bool is_finished(const struct file *file);
+/* A batch that is judged. @claims: its keys were asked at the rate of the batch */
+void count_batch(struct tally *t, const struct batch_of_documents *b, bool claims);
+void add_tally(struct tally *to, const struct tally *t);
 void print_tally(const char *name, const struct tally *tally);	/* name NULL: all files */
 
 /* resume.c: journals, before, after and around a file; each gives an exit code */
