@@ -8,6 +8,7 @@
 build=$(cd "${1:?the folder of a build}" && pwd) || exit 2
 passed=0 failed=0
 export BLOOMERY_TEST_SCALE=full BLOOMERY_SLURM=wanted BLOOMERY_SLOW=$build/tests/mpi/libslow.so
+export BLOOMERY_DIES=$build/tests/mpi/libdies.so
 
 install_missing openmpi-bin libopenmpi-dev mpich libmpich-dev zstd munge slurmctld slurmd slurm-client || exit 2
 configure build-mpich -Dtests=disabled -Dmpi=enabled -Dmpi_library=mpich > /dev/null &&
@@ -24,7 +25,7 @@ prove()
 	[[ $said == *1..* ]] || failed=$((failed + 1))
 }
 
-for name in test_build test_claim test_tasks; do
+for name in test_build test_claim test_corpus test_tasks; do
 	prove "$build" $name
 	prove "$root/build-mpich" $name
 done

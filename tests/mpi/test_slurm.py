@@ -136,6 +136,23 @@ class Slurm(Case):
         self.assertTrue(os.path.exists(self.path('clean/a.jsonl')), log)
         self.assertEqual(len(self.lines_of('clean/a.jsonl', 1)), 400)
 
+    def test_a_requeued_corpus_loses_no_document_and_keeps_none_twice(self):
+        names = []
+        for number in range(4):
+            names.append(self.path(f'{number}.jsonl'))
+            with open(names[-1], 'w') as file:
+                file.writelines(f'{{"text": "line {i % 70000}"}}\n' for i in range(number * 30000, number * 30000 + 60000))
+        job = self.submit('mpi-corpus.sbatch', self.path('c'), '1m', 'document', *names, options=['--ntasks=3'])
+        self.until(lambda: os.path.exists(self.path('c/clean')) or not self.run_slurm('squeue', '-h').strip())
+        self.run_slurm('scontrol', 'requeue', job)
+        self.until(lambda: not self.run_slurm('squeue', '-h', '-t', 'RUNNING,COMPLETING').strip())
+        self.run_slurm('scontrol', 'update', 'jobid=' + job, 'starttime=now')
+        log = self.wait()
+        self.assertTrue(all(os.path.exists(self.path(f'c/clean/{number}.jsonl')) for number in range(4)), log)
+        kept = [line for number in range(4) for line in self.lines_of(f'c/clean/{number}.jsonl', 1)]
+        self.assertEqual(len(kept), len(set(kept)))
+        self.assertLessEqual(70000 - len(kept), 10, log)
+
     def test_a_requeued_claim_goes_on_and_writes_no_line_twice(self):
         file = self.path(self.write('keys', numbers(0, 300000) + numbers(0, 1000)))
         job = self.submit('mpi-claim.sbatch', self.path('c'), '3m', file, options=['--ntasks=3'])

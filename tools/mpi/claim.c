@@ -13,6 +13,7 @@
 #include "output.h"
 #include "params.h"
 #include "place.h"
+#include "replies.h"
 #include "values.h"
 
 #include <errno.h>
@@ -50,7 +51,6 @@ struct job {
 	struct reader reader;
 	struct exchange x;
 	struct hashed hashed;		/* the batch that is read */
-	uint32_t *came;			/* the parts of the hashes that came from a rank */
 	uint64_t yes;
 };
 
@@ -146,97 +146,25 @@ static void take_lines(struct job *job, struct taking *t, struct side *s, struct
 	t->at += count;
 }
 
-/* Hashes of one part that follow each other go in one call, so the order of the lines stays. */
-static void answer(struct job *job, const struct blm_hash *hashes, size_t count, uint64_t *ret)
+static void answer_all(struct job *job, const struct side *s, const struct replies *a)
 {
-	uint64_t bits[64];
-
-	memset(ret, 0, (count + 63) / 64 * 8);
-	find_owners(job->in.any, hashes, count, job->in.count, job->came);
-	for (size_t at = 0, some; at < count; at += some) {
-		uint32_t part = job->came[at];
-		int64_t r;
-
-		for (some = 1; at + some < count && some < 64 * ARRAY_LEN(bits)
-		     && job->came[at + some] == part; some++)
-			;
-		r = job->claims ? blm_claim_hashes(job->in.part[part], job->in.hash_id, hashes + at,
-						   some, bits)
-			: blm_contains_hashes(job->in.part[part], job->in.hash_id, hashes + at,
-					      some, bits);
-		must_have(r);
-		for (size_t i = 0; i < some; i++)
-			ret[(at + i) / 64] |= (bits[i / 64] >> i % 64 & 1) << (at + i) % 64;
-	}
-}
-
-/* Words of answers: to rank r at `out` + r * words, as many as its hashes need. */
-struct answers {
-	size_t words;
-	uint64_t *out, *in;
-	int *out_counts, *in_counts, *starts;
-};
-
-static void answers_begin(struct answers *ret, const struct exchange *x)
-{
-	size_t words = (x->quota + 63) / 64, n = (size_t)ranks;
-
-	*ret = (struct answers){
-		.words = words,
-		.out = must_alloc(words * n, 8), .in = must_alloc(words * n, 8),
-		.out_counts = must_alloc(n, sizeof(int)), .in_counts = must_alloc(n, sizeof(int)),
-		.starts = must_alloc(n, sizeof(int)),
-	};
-	for (size_t r = 0; r < n; r++)
-		ret->starts[r] = (int)(r * words);
-}
-
-static void answers_end(struct answers *a)
-{
-	free(a->out);
-	free(a->in);
-	free(a->out_counts);
-	free(a->in_counts);
-	free(a->starts);
-}
-
-static void answer_all(struct job *job, struct side *s, struct answers *a)
-{
-	for (int r = 0; r < ranks; r++) {
-		a->out_counts[r] = (s->got_counts[r] + 63) / 64;
-		a->in_counts[r] = (s->sent_counts[r] + 63) / 64;
-		answer(job, s->in + (size_t)r * job->x.quota, (size_t)s->got_counts[r],
-		       a->out + (size_t)r * a->words);
-	}
-	MPI_Alltoallv(a->out, a->out_counts, a->starts, MPI_UINT64_T, a->in, a->in_counts,
-		      a->starts, MPI_UINT64_T, MPI_COMM_WORLD);
-}
-
-static void give_answers(const struct job *job, const struct side *s, const struct answers *a,
-			 struct batch *lines)
-{
-	memset(lines->bits, 0, (lines->count + 63) / 64 * 8);
 	for (int r = 0; r < ranks; r++)
-		for (size_t i = 0; i < (size_t)s->sent_counts[r]; i++) {
-			uint32_t line = s->line[(size_t)r * job->x.quota + i];
-
-			lines->bits[line / 64] |= (a->in[(size_t)r * a->words + i / 64] >> i % 64
-						   & 1) << line % 64;
-		}
+		folder_ask(&job->in, job->claims ? FOLDER_CLAIM : FOLDER_TEST,
+			   s->in + (size_t)r * job->x.quota, (size_t)s->got_counts[r],
+			   replies_to(a, r));
 }
 
 /* While the hashes of a round are under way, the lines of the next one are read and hashed. */
 static void ask_in_rounds(struct job *job)
 {
 	struct taking taking = { 0 };
-	struct answers answers;
+	struct replies replies;
 	struct asked asked[2];
 	double busy = 0, begun = seconds();
 	bool last = false;
 
 	exchange_begin(&job->x, 2 * (size_t)batch_lines, true);
-	answers_begin(&answers, &job->x);
-	job->came = must_alloc(job->x.quota, sizeof(*job->came));
+	replies_begin(&replies, &job->x);
 	take_lines(job, &taking, &job->x.side[0], &asked[0]);
 	for (unsigned i = 0; !last; i ^= 1) {
 		struct side *s = &job->x.side[i];
@@ -247,15 +175,15 @@ static void ask_in_rounds(struct job *job)
 		take_lines(job, &taking, &job->x.side[i ^ 1], &asked[i ^ 1]);
 		busy += seconds() - begun;
 		exchange_wait(s);
-		answer_all(job, s, &answers);
-		give_answers(job, s, &answers, &asked[i].lines);
+		answer_all(job, s, &replies);
+		replies_exchange(&replies, &job->x, s, asked[i].lines.bits, asked[i].lines.count);
 		if (asked[i].lines.count)
 			print_answers(job, &asked[i].lines);
 		last = s->last;
 		show_round(s, last);
 		begun = seconds();
 	}
-	answers_end(&answers);
+	replies_end(&replies);
 	exchange_end(&job->x);
 }
 
@@ -289,7 +217,6 @@ static int end(struct job *job)
 	reader_end(&job->reader);
 	share_free(&job->share);
 	hashed_free(&job->hashed);
-	free(job->came);
 	/* DONE also where there are none: MPI takes any other exit code for a job that failed */
 	return DONE;
 }

@@ -5,7 +5,8 @@
 #include "place.h"
 #include "values.h"
 
-static const struct command *const commands[] = { &cmd_build, &cmd_claim, &cmd_test, &cmd_union };
+static const struct command *const commands[] = { &cmd_build, &cmd_claim, &cmd_corpus, &cmd_test,
+						  &cmd_union };
 
 const struct command *command_at(size_t i)
 {
@@ -22,7 +23,7 @@ const struct command *command_find(const char *name)
 
 int command_unknown(const char *name)
 {
-	return misuse("no command '%s'; there are build, claim, test and union", name);
+	return misuse("no command '%s'; there are build, claim, corpus, test and union", name);
 }
 
 /* ---- One template on all ranks ---- */

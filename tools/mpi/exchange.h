@@ -10,6 +10,9 @@ struct word {
 	uint64_t done;		/* it has nothing more after this round */
 	uint64_t keys;		/* it has read so far */
 	uint64_t busy;		/* microseconds that it spent reading and hashing */
+	/* of the caller, who writes them to `sent` */
+	uint64_t left;
+	double rate;
 };
 
 /*

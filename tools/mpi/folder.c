@@ -161,8 +161,8 @@ static int make_by_options(struct folder *in, uint64_t parts)
 	f = common_template(&info);
 	in->count = parts ? (uint32_t)parts : (uint32_t)ranks;
 	if (!has_owners(f))
-		all_give_up(misuse("claim: the bits of a key are all over a %s filter, so no rank "
-				   "owns them; take --kind blocked, split-block or bitmap",
+		all_give_up(misuse("--kind %s: the bits of a key are all over such a filter, so no "
+				   "rank owns them; take --kind blocked, split-block or bitmap",
 				   info.kind));
 	blm_close(f);
 	return rank ? DONE : make_folder(in->path, in->count);
@@ -243,8 +243,7 @@ int folder_claim(struct folder *ret, const char *path, bool create, uint64_t par
 	*ret = (struct folder){ .path = path, .writes = true };
 	from_first(&there, sizeof(there));
 	if (!there && !create)
-		all_give_up(broken("%s: there is no such folder; 'bloomery-mpi claim --create' "
-				   "makes one", path));
+		all_give_up(broken("%s: there is no such folder; --create makes one", path));
 	return open_folder(ret, there ? DONE : make_by_options(ret, parts));
 }
 
@@ -254,14 +253,70 @@ int folder_test(struct folder *ret, const char *path)
 	return open_folder(ret, DONE);
 }
 
-void folder_close(struct folder *in)
+/* ---- Hashes ---- */
+
+static int64_t ask_part(struct folder *in, enum folder_how how, struct blm_filter *part,
+			const struct blm_hash *hashes, size_t count, uint64_t *bits)
 {
+	if (how == FOLDER_ADD)
+		return blm_add_hashes(part, in->hash_id, hashes, count, NULL);
+	return how == FOLDER_CLAIM ? blm_claim_hashes(part, in->hash_id, hashes, count, bits)
+		: blm_contains_hashes(part, in->hash_id, hashes, count, bits);
+}
+
+/* Hashes of one part that follow each other go in one call, so their order stays. */
+void folder_ask(struct folder *in, enum folder_how how, const struct blm_hash *hashes, size_t count,
+		uint64_t *ret)
+{
+	uint64_t bits[64];
+
+	if (in->owner_capacity < count) {
+		free(in->owners);
+		in->owners = must_alloc(count, sizeof(*in->owners));
+		in->owner_capacity = count;
+	}
+	if (ret)
+		memset(ret, 0, (count + 63) / 64 * 8);
+	find_owners(in->any, hashes, count, in->count, in->owners);
+	for (size_t at = 0, some; at < count; at += some) {
+		uint32_t part = in->owners[at];
+
+		for (some = 1; at + some < count && some < 64 * ARRAY_LEN(bits)
+		     && in->owners[at + some] == part; some++)
+			;
+		must_have(ask_part(in, how, in->part[part], hashes + at, some, bits));
+		for (size_t i = 0; ret && i < some; i++)
+			ret[(at + i) / 64] |= (bits[i / 64] >> i % 64 & 1) << (at + i) % 64;
+	}
+}
+
+double folder_rates(const struct folder *in)
+{
+	double sum = 0;
+
 	for (uint32_t i = 0; i < in->count; i++) {
+		struct blm_info info = BLM_INFO;
+
+		if (is_mine(i) && blm_info(in->part[i], &info) == 0)
+			sum += info.rate_at_keys;
+	}
+	return sum;
+}
+
+void folder_sync(const struct folder *in)
+{
+	for (uint32_t i = 0; i < in->count; i++)
 		if (in->part[i] && in->writes && is_mine(i))
 			must_have(blm_sync(in->part[i]));
+}
+
+void folder_close(struct folder *in)
+{
+	folder_sync(in);
+	for (uint32_t i = 0; i < in->count; i++)
 		blm_close(in->part[i]);
-	}
 	if (in->writes)
 		close(in->lock);
 	free(in->part);
+	free(in->owners);
 }

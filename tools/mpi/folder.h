@@ -29,6 +29,8 @@ struct folder {
 	uint64_t hash_id;
 	bool writes;
 	int lock;			/* the file, open; if it writes */
+	uint32_t *owners;		/* of folder_ask() */
+	size_t owner_capacity;
 };
 
 bool is_folder(const char *name);
@@ -40,7 +42,20 @@ bool is_folder(const char *name);
  */
 int folder_claim(struct folder *ret, const char *path, bool create, uint64_t parts);
 int folder_test(struct folder *ret, const char *path);
-/* What was claimed is on the disk. Also for a folder that was not opened. */
+
+/* FOLDER_TEST: is it in the filter? FOLDER_CLAIM: add it; was it new? FOLDER_ADD: add it. */
+enum folder_how { FOLDER_TEST, FOLDER_CLAIM, FOLDER_ADD };
+/*
+ * For hashes whose parts are of this rank, in their order.
+ * @ret: a bit for each; NULL with FOLDER_ADD
+ */
+void folder_ask(struct folder *in, enum folder_how how, const struct blm_hash *hashes, size_t count,
+		uint64_t *ret);
+/* The rate at which the parts of this rank answer wrongly; the sum of their rates. */
+double folder_rates(const struct folder *in);
+/* What this rank added is on the disk. */
+void folder_sync(const struct folder *in);
+/* ... and is closed. Also for a folder that was not opened. */
 void folder_close(struct folder *in);
 
 #endif

@@ -5,7 +5,7 @@
 #include "exchange.h"
 #include "reader.h"
 
-extern const struct command cmd_build, cmd_claim, cmd_test, cmd_union;
+extern const struct command cmd_build, cmd_claim, cmd_corpus, cmd_test, cmd_union;
 
 /*
  * The filter that params describe, the same on every rank: without --seed rank 0 chooses the seeds.

@@ -183,6 +183,35 @@ void share_files(struct share *ret, char **names, size_t count)
 	from_first(ret->pieces, ret->count * sizeof(*ret->pieces));
 }
 
+static void divide_whole(int32_t *ret, char **names, const bool *done, size_t count)
+{
+	struct file *files = must_alloc(count, sizeof(*files));
+	uint64_t *load = must_alloc((size_t)ranks, sizeof(*load));
+
+	for (size_t i = 0; i < count; i++) {
+		files[i].number = (uint32_t)i;
+		look_at(&files[i], names[i]);
+		files[i].bytes *= files[i].packed ? PACKED_WEIGHT : 1;
+		files[i].bytes = done[i] ? 0 : files[i].bytes + 1;
+	}
+	qsort(files, count, sizeof(*files), by_size);
+	for (size_t i = 0; i < count; i++) {
+		int to = least_of(load);
+
+		ret[files[i].number] = to;
+		load[to] += files[i].bytes;
+	}
+	free(load);
+	free(files);
+}
+
+void share_whole(int32_t *ret, char **names, const bool *done, size_t count)
+{
+	if (!rank)
+		divide_whole(ret, names, done, count);
+	from_first(ret, count * sizeof(*ret));
+}
+
 uint64_t share_of(const struct share *share, int of)
 {
 	uint64_t bytes = 0;

@@ -24,6 +24,12 @@ struct share {
  * job.
  */
 void share_files(struct share *ret, char **names, size_t count);
+/*
+ * For files that no two ranks can share: the rank of each. Rank 0 looks at the files, and gives
+ * each to the rank with the least so far. All ranks call this.
+ * @done: of rank 0: those that need no reading
+ */
+void share_whole(int32_t *ret, char **names, const bool *done, size_t count);
 uint64_t share_of(const struct share *share, int of);	/* bytes, packed as they are */
 void share_free(struct share *share);
 
