@@ -74,7 +74,7 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (settings.valkey ? valkey_reserve(ctx, argv, argc, &wish) >= 0
 	    : parse_reserve(ctx, argv, argc, &wish) >= 0)
 		return REDIS_OK;
-	if (!key_open_new(ctx, argv[1], BLOOM, &o))
+	if (!key_open_new(ctx, argv[1], settings.valkey ? ANY : BLOOM, &o))
 		return REDIS_OK;
 	v = make(ctx, argv[1], &wish);
 	if (!v) {
@@ -293,7 +293,7 @@ static int insert(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	bool create = true;
 	int at = 2, took;
 
-	if (settings.valkey) {
+	if (settings.valkey || valkey_is_replicated(ctx, argv, argc)) {
 		at = valkey_insert(ctx, argv, argc, &wish, &create);
 		return at ? add(ctx, argv, argv + at, argc - at, create ? &wish : NULL, false)
 			: REDIS_OK;

@@ -5,9 +5,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* BF commands take filters of any kind, too, so that clients of RedisBloom can use those. */
 enum { BLOOM = 1 << SORT_BLOOM, ANY = BLOOM | 1 << SORT_FILTER };
+#define MOST_KEYS 9e18			/* that a signed number of 64 bits can be */
 
 /* ---- Asking ---- */
 
@@ -96,6 +98,24 @@ static const char *const fields[FIELDS] = { "Capacity", "Size", "Number of filte
 static const char *const field_options[FIELDS] = { "CAPACITY", "SIZE", "FILTERS", "ITEMS",
 	"EXPANSION" };
 
+/* Of a filter that BF.INSERT made with a seed or a tightening. */
+static void stages_fields(const struct value *v, long long ret[FIELDS])
+{
+	struct blm_fact stages = { 0 };
+	double keys = 0, here = (double)v->capacity;
+
+	if (!v->capacity)
+		return;
+	ret[FIELD_CAPACITY] = (long long)v->capacity;
+	if (v->fixed || blm_fact(v->f, 0, &stages) < 0 || strcmp(stages.name, "stages"))
+		return;
+	for (int i = 0; i < (int)stages.value; i++, here *= bloom_growth(v->expansion))
+		keys += here;
+	ret[FIELD_CAPACITY] = keys < MOST_KEYS ? (long long)keys : INT64_MAX;
+	ret[FIELD_FILTERS] = (long long)stages.value;
+	ret[FIELD_EXPANSION] = v->expansion;
+}
+
 int bf_fields(const struct value *v, long long ret[FIELDS])
 {
 	struct blm_info info = BLM_INFO;
@@ -111,8 +131,10 @@ int bf_fields(const struct value *v, long long ret[FIELDS])
 	ret[FIELD_FILTERS] = info.parts > 1 ? info.parts : 1;
 	ret[FIELD_ITEMS] = (long long)info.keys;
 	ret[FIELD_EXPANSION] = v->sort == SORT_BLOOM && !v->fixed ? (long long)v->expansion : -1;
-	if (v->sort != SORT_BLOOM)
+	if (v->sort != SORT_BLOOM) {
+		stages_fields(v, ret);
 		return 0;
+	}
 	ret[FIELD_CAPACITY] = 0;
 	for (unsigned i = 0; i < h.links; i++) {
 		struct link link;

@@ -154,17 +154,37 @@ static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	return redis_ReplyWithSimpleString(ctx, "OK");
 }
 
-/* The append-only file has this command for a filter that BLM.CREATE made. */
+/* NONSCALING or SCALING, and the other parameters of BF.INSERT. Return: false if they are none. */
+static bool parse_made(struct redis_string **argv, struct filter_made *ret)
+{
+	long long capacity, expansion;
+
+	ret->fixed = option_is(argv[0], "NONSCALING");
+	if ((!ret->fixed && !option_is(argv[0], "SCALING"))
+	    || redis_StringToLongLong(argv[1], &capacity) != REDIS_OK || capacity < 1
+	    || redis_StringToLongLong(argv[2], &expansion) != REDIS_OK || expansion < 0
+	    || expansion > UINT32_MAX || redis_StringToDouble(argv[3], &ret->rate) != REDIS_OK
+	    || redis_StringToDouble(argv[4], &ret->tightening) != REDIS_OK)
+		return false;
+	ret->capacity = (uint64_t)capacity;
+	ret->expansion = (unsigned)expansion;
+	return filter_made_is_good(ret);
+}
+
+/* The append-only file has this command for a filter that BLM.CREATE or BF.INSERT made. */
 static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	struct opened o;
 	struct value *v;
 	struct spot spot;
+	struct filter_made made;
 	const char *bytes;
 	size_t count;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 8)
 		return redis_WrongArity(ctx);
+	if (argc == 8 && !parse_made(argv + 3, &made))
+		return reply_error(ctx, "ERR received bad data");
 	if (refuse_no_space(ctx))
 		return REDIS_OK;
 	if (!key_open_new(ctx, argv[1], ANY, &o))
@@ -176,6 +196,8 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		key_close(&o);
 		return reply_error(ctx, "ERR received bad data");
 	}
+	if (argc == 8)
+		filter_set_made(v, &made);
 	key_set(&o, v);
 	redis_ReplicateVerbatim(ctx);
 	return redis_ReplyWithSimpleString(ctx, "OK");

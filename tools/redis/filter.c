@@ -6,10 +6,12 @@
 #include "store.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAVED_ATTACHED, SAVED_OWNED, SAVED_FILE };
+/* SAVED_BLOOM: the parameters of BF.INSERT; one of the others follows them */
+enum { SAVED_ATTACHED, SAVED_OWNED, SAVED_FILE, SAVED_BLOOM };
 
 static bool is_one_of(const char *kind, const char *const kinds[])
 {
@@ -168,6 +170,14 @@ void filter_save(struct redis_io *io, void *value)
 	size_t count = 0;
 	int r;
 
+	if (v->capacity) {
+		redis_SaveUnsigned(io, SAVED_BLOOM);
+		redis_SaveUnsigned(io, v->fixed);
+		redis_SaveUnsigned(io, v->capacity);
+		redis_SaveUnsigned(io, v->expansion);
+		redis_SaveDouble(io, v->rate);
+		redis_SaveDouble(io, v->tightening);
+	}
 	if (persist_refers(io, v, uuid)) {
 		redis_SaveUnsigned(io, SAVED_FILE);
 		redis_SaveStringBuffer(io, (const char *)uuid, UUID);
@@ -183,6 +193,21 @@ void filter_save(struct redis_io *io, void *value)
 		redis_LogIOError(io, "warning", "a filter was not saved: %s", blm_strerror(r));
 	redis_SaveStringBuffer(io, bytes ? bytes : "", count);
 	blm_free(bytes);
+}
+
+bool filter_made_is_good(const struct filter_made *m)
+{
+	return m->capacity >= 1 && m->capacity <= BLM_CAPACITY_MAX && m->rate > 0 && m->rate < 1
+		&& m->tightening > 0 && m->tightening < 1;
+}
+
+void filter_set_made(struct value *v, const struct filter_made *made)
+{
+	v->fixed = made->fixed;
+	v->capacity = made->capacity;
+	v->expansion = made->expansion;
+	v->rate = made->rate;
+	v->tightening = made->tightening;
 }
 
 /* A file is that of this server only where the server loads what it saved. */
@@ -226,13 +251,30 @@ static struct value *load(struct redis_io *io, bool owned, const char *bytes, si
 	return v && v->name ? v : value_free(v);
 }
 
+static bool load_made(struct redis_io *io, struct filter_made *ret)
+{
+	uint64_t fixed = redis_LoadUnsigned(io);
+	uint64_t capacity = redis_IsIOError(io) ? 0 : redis_LoadUnsigned(io),
+		expansion = redis_IsIOError(io) ? 0 : redis_LoadUnsigned(io);
+	double rate = redis_IsIOError(io) ? 0 : redis_LoadDouble(io),
+		tightening = redis_IsIOError(io) ? 0 : redis_LoadDouble(io);
+
+	*ret = (struct filter_made){ .fixed = fixed, .capacity = capacity,
+		.expansion = (unsigned)expansion, .rate = rate, .tightening = tightening };
+	return !redis_IsIOError(io) && fixed <= 1 && expansion <= UINT32_MAX 
+		&& filter_made_is_good(ret);
+}
+
 void *filter_load(struct redis_io *io, int version)
 {
 	uint64_t saved = version == FILTER_ENCODING ? redis_LoadUnsigned(io) : UINT64_MAX;
+	struct filter_made made = { 0 };
 	struct value *v = NULL;
 	size_t count;
 	char *bytes;
 
+	if (saved == SAVED_BLOOM && !redis_IsIOError(io))
+		saved = load_made(io, &made) ? redis_LoadUnsigned(io) : UINT64_MAX;
 	if (saved > SAVED_FILE || redis_IsIOError(io))
 		return NULL;
 	bytes = redis_LoadStringBuffer(io, &count);
@@ -241,12 +283,15 @@ void *filter_load(struct redis_io *io, int version)
 			: load(io, saved == SAVED_OWNED, bytes, count);
 	if (bytes)
 		redis_Free(bytes);
+	if (v && made.capacity)
+		filter_set_made(v, &made);
 	return v;
 }
 
 void filter_rewrite(struct redis_io *io, struct redis_string *key, void *value)
 {
 	const struct value *v = value;
+	char rate[32], tightening[32];
 	void *bytes;
 	size_t count;
 	int r;
@@ -260,7 +305,15 @@ void filter_rewrite(struct redis_io *io, struct redis_string *key, void *value)
 		redis_LogIOError(io, "warning", "a filter was not rewritten: %s", blm_strerror(r));
 		return;
 	}
-	redis_EmitAOF(io, "BLM.LOAD", "sb", key, bytes, count);
+	if (v->capacity) {
+		snprintf(rate, sizeof(rate), "%.17g", v->rate);
+		snprintf(tightening, sizeof(tightening), "%.17g", v->tightening);
+		redis_EmitAOF(io, "BLM.LOAD", "sbcllcc", key, bytes, count,
+			      v->fixed ? "NONSCALING" : "SCALING", (long long)v->capacity,
+			      (long long)v->expansion, rate, tightening);
+	} else {
+		redis_EmitAOF(io, "BLM.LOAD", "sb", key, bytes, count);
+	}
 	blm_free(bytes);
 }
 

@@ -5,7 +5,7 @@
  * An owned one is saved with its data. If its bits are only set, then it does not matter if a
  * change is in the data and comes again. An owned one whose cells change both ways is in memory,
  * and a save has its data as they were when the save began. An attached one is saved by its name
- * only.
+ * only. A filter that BF.INSERT made with a seed or a tightening has its parameters beside them.
  */
 #ifndef BLOOMERY_REDIS_FILTER_H
 #define BLOOMERY_REDIS_FILTER_H
@@ -32,6 +32,16 @@ struct value *filter_like(const struct value *from, const struct spot *spot);
 /* An owned one of the bytes of a format. NULL: they are none, or the kind is a wrong one. */
 struct value *filter_import(const char *format, const void *bytes, size_t count,
 			    const struct spot *spot);
+
+/* The parameters of a filter that BF.INSERT or BF.LOAD made, as struct value has them. */
+struct filter_made {
+	bool fixed;
+	uint64_t capacity;
+	unsigned expansion;
+	double rate, tightening;
+};
+bool filter_made_is_good(const struct filter_made *m);
+void filter_set_made(struct value *v, const struct filter_made *made);
 
 /* True for kinds whose bits are only set. */
 bool filter_sets_bits(const char *kind);

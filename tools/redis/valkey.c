@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEED = 32 };
+enum { SEED = BLOOM_SEEDS * 8 };
+/* of the library */
+#define TIGHTENING_LEAST 0.1
+#define TIGHTENING_MOST 0.95
 
 /* The fields of BF.INFO. Only a filter that grows has the last two. */
 enum { SHOWN_ERROR = 4, SHOWN_TIGHTENING = 6, SHOWN_MOST, SHOWN_COUNT };
@@ -36,10 +39,10 @@ enum grown { GROWN, GROWN_TOO_LARGE, GROWN_TO_NO_RATE };
  */
 static enum grown grow(const struct bloom_wish *wish, long long to, long long *ret)
 {
-	double rate = wish->rate * (1 - TIGHTENING), bytes = 0, keys = 0,
+	double rate = wish->rate * (1 - wish->tightening), bytes = 0, keys = 0,
 		capacity = (double)wish->capacity;
 
-	for (unsigned i = 0; i < LINKS_MOST; i++, rate *= TIGHTENING) {
+	for (unsigned i = 0; i < LINKS_MOST; i++, rate *= wish->tightening) {
 		if (!(rate > 0) || !bloom_probes(bloom_bits_each(rate)))
 			return GROWN_TO_NO_RATE;
 		bytes += capacity * bloom_bits_each(rate) / 8;
@@ -64,16 +67,27 @@ static const char *parse_rate(const struct redis_string *arg, double *ret)
 	return *ret > 0 && *ret < 1 ? NULL : "ERR (0 < error rate range < 1)";
 }
 
-/* RedisBloom's encoding of a chain knows only one. */
-static const char *parse_tightening(const struct redis_string *arg)
+static const char *parse_tightening(const struct redis_string *arg, double *ret)
 {
-	double ratio;
-
-	if (redis_StringToDouble(arg, &ratio) != REDIS_OK)
+	if (redis_StringToDouble(arg, ret) != REDIS_OK)
 		return "ERR bad tightening ratio";
-	if (!(ratio > 0 && ratio < 1))
+	if (!(*ret > 0 && *ret < 1))
 		return "ERR (0 < tightening ratio range < 1)";
-	return ratio == TIGHTENING ? NULL : "ERR bad tightening ratio: this server has 0.5 only";
+	return *ret >= TIGHTENING_LEAST && *ret <= TIGHTENING_MOST ? NULL
+		: "ERR bad tightening ratio: this server takes 0.1 to 0.95";
+}
+
+static const char *parse_seed(const struct redis_string *arg, struct bloom_wish *wish)
+{
+	size_t len;
+	const char *bytes = redis_StringPtrLen(arg, &len);
+
+	if (len != SEED)
+		return "ERR invalid seed";
+	wish->seeded = true;
+	for (unsigned i = 0; i < BLOOM_SEEDS; i++)
+		memcpy(&wish->seeds[i], bytes + i * sizeof(*wish->seeds), sizeof(*wish->seeds));
+	return NULL;
 }
 
 static const char *parse_capacity(const struct redis_string *arg, uint64_t *ret)
@@ -120,22 +134,19 @@ int valkey_reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 	return -1;
 }
 
-/* The value of an option. Our hash has no seed, so that of others is only looked at. */
 static const char *parse_value(struct redis_string **argv, struct bloom_wish *wish,
 			       long long *ret_scale)
 {
-	size_t len;
-
 	if (option_is(*argv, "ERROR"))
 		return parse_rate(argv[1], &wish->rate);
 	if (option_is(*argv, "TIGHTENING"))
-		return parse_tightening(argv[1]);
+		return parse_tightening(argv[1], &wish->tightening);
 	if (option_is(*argv, "CAPACITY"))
 		return parse_capacity(argv[1], &wish->capacity);
 	if (option_is(*argv, "EXPANSION"))
 		return parse_expansion(argv[1], &wish->expansion);
 	if (option_is(*argv, "SEED"))
-		return redis_StringPtrLen(argv[1], &len), len == SEED ? NULL : "ERR invalid seed";
+		return parse_seed(argv[1], wish);
 	if (redis_StringToLongLong(argv[1], ret_scale) != REDIS_OK)
 		return "ERR bad capacity";
 	return *ret_scale > 0 ? NULL : "ERR (capacity should be larger than 0)";
@@ -180,6 +191,7 @@ int valkey_insert(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 
 	if (argc < 2)
 		return redis_WrongArity(ctx), 0;
+	wish->tightening = TIGHTENING;
 	for (; at < argc && !error && !option_is(argv[at], "ITEMS"); at++) {
 		if (option_is(argv[at], "NOCREATE"))
 			*ret_create = false;
@@ -207,14 +219,54 @@ int valkey_insert(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 /* With what was a filter made? Return: 0, or a negative errno. */
 static int wish_of(const struct value *v, struct bloom_wish *ret)
 {
+	bool made = v->sort == SORT_FILTER && v->capacity;
 	struct blm_info info = BLM_INFO;
 	int r = blm_info(v->f, &info);
 
 	if (r < 0)
 		return r;
-	*ret = (struct bloom_wish){ .rate = info.rate, .capacity = v->capacity,
-		.expansion = v->expansion, .fixed = v->fixed || v->sort != SORT_BLOOM };
+	*ret = (struct bloom_wish){ .rate = made ? v->rate : info.rate, .capacity = v->capacity,
+		.expansion = v->expansion, .fixed = v->fixed || (v->sort != SORT_BLOOM && !made),
+		.tightening = made ? v->tightening : TIGHTENING,
+		.seeded = made && info.seed_count == BLOOM_SEEDS };
+	memcpy(ret->seeds, info.seeds, sizeof(ret->seeds));
 	return 0;
+}
+
+static void replicate_reserve(struct redis_ctx *ctx, struct redis_string *key,
+			      const struct bloom_wish *wish)
+{
+	char rate[32];
+
+	snprintf(rate, sizeof(rate), "%.17g", wish->rate);
+	if (wish->fixed)
+		redis_Replicate(ctx, "BF.RESERVE", "sclc", key, rate, (long long)wish->capacity,
+				"NONSCALING");
+	else
+		redis_Replicate(ctx, "BF.RESERVE", "sclcl", key, rate, (long long)wish->capacity,
+				"EXPANSION", (long long)wish->expansion);
+}
+
+/* BF.RESERVE has no words for these parameters. */
+static void replicate_insert(struct redis_ctx *ctx, struct redis_string *key,
+			     const struct bloom_wish *wish)
+{
+	char rate[32], tightening[32];
+	long long capacity = (long long)wish->capacity, expansion = wish->expansion;
+	const char *seed = (const char *)wish->seeds;
+
+	snprintf(rate, sizeof(rate), "%.17g", wish->rate);
+	snprintf(tightening, sizeof(tightening), "%.17g", wish->tightening);
+	if (wish->fixed)
+		redis_Replicate(ctx, "BF.INSERT", "sclcccbc", key, "CAPACITY", capacity, "ERROR",
+				rate, "SEED", seed, (size_t)SEED, "NONSCALING");
+	else if (wish->seeded)
+		redis_Replicate(ctx, "BF.INSERT", "sclcccccbcl", key, "CAPACITY", capacity,
+				"ERROR", rate, "TIGHTENING", tightening, "SEED", seed,
+				(size_t)SEED, "EXPANSION", expansion);
+	else
+		redis_Replicate(ctx, "BF.INSERT", "sclcccccl", key, "CAPACITY", capacity, "ERROR",
+				rate, "TIGHTENING", tightening, "EXPANSION", expansion);
 }
 
 /* The commands that make the same filter elsewhere, whatever the defaults are there. */
@@ -222,19 +274,27 @@ int valkey_made(struct redis_ctx *ctx, struct redis_string *key, const struct va
 		struct redis_string **items, int count)
 {
 	struct bloom_wish wish;
-	char rate[32];
 
 	redis_NotifyKeyspaceEvent(ctx, REDIS_NOTIFY_GENERIC, "bloom.reserve", key);
 	if (wish_of(v, &wish) < 0)
 		return REDIS_OK;
-	snprintf(rate, sizeof(rate), "%.17g", wish.rate);
-	if (v->fixed)
-		redis_Replicate(ctx, "BF.RESERVE", "sclc", key, rate, (long long)v->capacity,
-				"NONSCALING");
+	if (v->sort == SORT_BLOOM)
+		replicate_reserve(ctx, key, &wish);
 	else
-		redis_Replicate(ctx, "BF.RESERVE", "sclcl", key, rate, (long long)v->capacity,
-				"EXPANSION", (long long)v->expansion);
+		replicate_insert(ctx, key, &wish);
 	return count ? redis_Replicate(ctx, "BF.MADD", "sv", key, items, (size_t)count) : REDIS_OK;
+}
+
+bool valkey_is_replicated(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	int must = REDIS_LOADING | REDIS_ASYNC_LOADING | REDIS_REPLICATED;
+
+	if (!(redis_GetContextFlags(ctx) & must))
+		return false;
+	for (int i = 2; i < argc && !option_is(argv[i], "ITEMS"); i++)
+		if (option_is(argv[i], "SEED") || option_is(argv[i], "TIGHTENING"))
+			return true;
+	return false;
 }
 
 /* ---- BF.INFO ---- */
@@ -247,7 +307,7 @@ static void reply_field(struct redis_ctx *ctx, const long long values[FIELDS],
 	if (i == SHOWN_ERROR)
 		redis_ReplyWithDouble(ctx, wish->rate);
 	else if (i == SHOWN_TIGHTENING)
-		redis_ReplyWithDouble(ctx, TIGHTENING);
+		redis_ReplyWithDouble(ctx, wish->tightening);
 	else if (i == SHOWN_MOST)
 		redis_ReplyWithLongLong(ctx, (grow(wish, 0, &most), most));
 	else if (shown[i].field == FIELD_EXPANSION && wish->fixed)
@@ -258,7 +318,7 @@ static void reply_field(struct redis_ctx *ctx, const long long values[FIELDS],
 
 int valkey_info(struct redis_ctx *ctx, const struct value *v, const struct redis_string *field)
 {
-	size_t count = v->fixed || v->sort != SORT_BLOOM ? SHOWN_TIGHTENING : SHOWN_COUNT, one = 0;
+	size_t count, one = 0;
 	long long values[FIELDS];
 	struct bloom_wish wish;
 	int r = bf_fields(v, values);
@@ -267,6 +327,9 @@ int valkey_info(struct redis_ctx *ctx, const struct value *v, const struct redis
 		r = wish_of(v, &wish);
 	if (r < 0)
 		return reply_failure(ctx, r);
+	count = wish.fixed ? SHOWN_TIGHTENING : SHOWN_COUNT;
+	if (field && wish.seeded && option_is(field, "SEED"))
+		return redis_ReplyWithStringBuffer(ctx, (const char *)wish.seeds, SEED);
 	if (field) {
 		while (one < count && !option_is(field, shown[one].option))
 			one++;
@@ -287,7 +350,7 @@ int valkey_info(struct redis_ctx *ctx, const struct value *v, const struct redis
 
 /* The numbers of the payload, little-endian, before the bytes of its first filter. */
 enum {
-	LOAD_VERSION = 1, LOAD_EXPANSION = 1, LOAD_COUNT = 22, LOAD_LENGTH = 30, LOAD_HEAD = 38,
+	LOAD_VERSION = 1, LOAD_EXPANSION = 1, LOAD_RATE = 5, LOAD_COUNT = 22, LOAD_LENGTH = 30, LOAD_HEAD = 38,
 	LOAD_TAIL = 16,			/* after each filter: its items and its capacity */
 };
 
@@ -298,6 +361,8 @@ static struct value *load(struct redis_ctx *ctx, struct redis_string *key, const
 	struct spot spot = spot_of(ctx, key);
 	struct value *v = NULL;
 	uint64_t filters, length;
+	uint32_t expansion;
+	int64_t capacity;
 
 	*ret_error = "ERR bloom object decoding failed";
 	if (count && bytes[0] != LOAD_VERSION)
@@ -311,6 +376,14 @@ static struct value *load(struct redis_ctx *ctx, struct redis_string *key, const
 			"filter; add the items anew";
 	else if (length == count - LOAD_HEAD - LOAD_TAIL)
 		v = filter_import("rust-bloomfilter", bytes + LOAD_HEAD, length, &spot);
+	memcpy(&expansion, bytes + LOAD_EXPANSION, sizeof(expansion));
+	memcpy(&capacity, bytes + count - sizeof(capacity), sizeof(capacity));
+	if (v && !expansion && capacity > 0) {
+		v->fixed = true;
+		v->capacity = (uint64_t)capacity;
+		memcpy(&v->rate, bytes + LOAD_RATE, sizeof(v->rate));
+		v->tightening = TIGHTENING;
+	}
 	return v;
 }
 

@@ -22,6 +22,9 @@ int valkey_insert(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 int valkey_made(struct redis_ctx *ctx, struct redis_string *key, const struct value *v,
 		struct redis_string **items, int count);
 
+/* Does a master, or the append-only file, have options that only valkey_insert() takes? */
+bool valkey_is_replicated(struct redis_ctx *ctx, struct redis_string **argv, int argc);
+
 /* BF.INFO; field NULL: all of them */
 int valkey_info(struct redis_ctx *ctx, const struct value *v, const struct redis_string *field);
 

@@ -107,6 +107,8 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 	v->fixed = from->fixed;
 	v->capacity = from->capacity;
 	v->expansion = from->expansion;
+	v->rate = from->rate;
+	v->tightening = from->tightening;
 	v->tables = from->tables;
 	v->both_ways = from->both_ways;
 	v->forks = forks_seen();
@@ -144,14 +146,19 @@ unsigned bloom_growth(unsigned expansion)
 		: expansion;
 }
 
+static double tightening_of(const struct bloom_wish *wish)
+{
+	return wish->tightening ? wish->tightening : TIGHTENING;
+}
+
 static int make_bloom(struct blm_filter **ret, struct blm_store *to, const char *name,
 		      const void *context)
 {
 	const struct bloom_wish *wish = context;
-	double error = wish->fixed ? wish->rate : wish->rate * (1 - TIGHTENING),
+	double error = wish->fixed ? wish->rate : wish->rate * (1 - tightening_of(wish)),
 		bpe = bloom_bits_each(error);
 	double bits = fmax(1, floor((double)wish->capacity * bpe));
-	char options[32];
+	char options[64];
 	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur64a",
 		.scheme = "double-64", .capacity = wish->capacity, .rate = wish->rate,
 		.probes = bloom_probes(bpe), .sparse = true);
@@ -159,7 +166,14 @@ static int make_bloom(struct blm_filter **ret, struct blm_store *to, const char 
 	if (!p.probes || bits > (double)BLM_CELLS_MAX)
 		return -EFBIG;
 	p.cells = ((uint64_t)bits + 63) / 64 * 64;
-	snprintf(options, sizeof(options), "growth=%u", bloom_growth(wish->expansion));
+	if (wish->seeded) {
+		p.hash = "siphash13";
+		p.scheme = "rust-bloomfilter";
+		p.seeds = wish->seeds;
+		p.seed_count = BLOOM_SEEDS;
+	}
+	snprintf(options, sizeof(options), "growth=%u,tightening=%.17g",
+		 bloom_growth(wish->expansion), tightening_of(wish));
 	if (!wish->fixed) {
 		p.kind = "scalable";
 		p.options = options;
@@ -169,12 +183,15 @@ static int make_bloom(struct blm_filter **ret, struct blm_store *to, const char 
 
 struct value *bloom_new(const struct bloom_wish *wish, const struct spot *spot)
 {
-	struct value *v = value_new(SORT_BLOOM);
+	bool plain = !wish->seeded && (wish->fixed || tightening_of(wish) == TIGHTENING);
+	struct value *v = value_new(plain ? SORT_BLOOM : SORT_FILTER);
 
 	if (!v)
 		return NULL;
 	v->fixed = wish->fixed;
 	v->capacity = wish->capacity;
 	v->expansion = wish->expansion;
+	v->rate = wish->rate;
+	v->tightening = tightening_of(wish);
 	return store_make(v, spot, make_bloom, wish) < 0 ? value_free(v) : v;
 }

@@ -30,13 +30,17 @@ enum {
 	"the server with a higher limit (ulimit -n)"
 
 #define TIGHTENING 0.5			/* the rate of each link, as a share of that before */
+enum { BLOOM_SEEDS = 4 };
 
-/* The parameters of BF.RESERVE. */
+/* The parameters of BF.RESERVE, and of BF.INSERT as valkey-bloom has it. */
 struct bloom_wish {
 	double rate;
 	uint64_t capacity;
 	unsigned expansion;
 	bool fixed;			/* NONSCALING */
+	double tightening;		/* 0: TIGHTENING */
+	bool seeded;			/* by these seeds, which are the two keys of SipHash */
+	uint64_t seeds[BLOOM_SEEDS];
 };
 
 /* The parameters of CF.RESERVE, and the state of the tables that CF.INFO reports. */
@@ -58,10 +62,11 @@ struct value {
 	char *name;			/* in the store; NULL: in memory */
 	bool owned;			/* its file is dropped with the value */
 	bool unannounced;		/* attached while nothing could be replicated */
-	/* SORT_BLOOM */
+	/* SORT_BLOOM, and a SORT_FILTER that BF.INSERT or BF.LOAD made: there capacity is not 0 */
 	bool fixed;			/* full at its capacity */
 	uint64_t capacity;		/* then */
 	unsigned expansion;		/* as it was asked for */
+	double rate, tightening;	/* SORT_FILTER only */
 	/* SORT_FILTER */
 	bool both_ways;			/* its cells change both ways; in memory */
 	unsigned forks;			/* of the server, at the last change of such a filter */
@@ -108,7 +113,10 @@ size_t value_bytes(const struct value *v);
 
 /* The factor by which a chain grows in the place of the one that was asked for. */
 unsigned bloom_growth(unsigned expansion);
-/* NULL: blm_error_message() */
+/*
+ * The encoding of RedisBloom has neither seeds nor a tightening, so a filter that has one of them
+ * is a SORT_FILTER. NULL: blm_error_message()
+ */
 struct value *bloom_new(const struct bloom_wish *wish, const struct spot *spot);
 /* The number of cells of all tables; 0: one of the numbers is out of its range. */
 uint64_t cuckoo_cells(const struct cuckoo_tables *t);
