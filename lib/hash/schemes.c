@@ -301,7 +301,7 @@ static const struct blm_scheme rules[] = {
 	  .next = partitioned_next },
 	{ .id = 7, .name = "double-64", .summary = "h1 + i h2 mod 2^64 mod m: RedisBloom, libbloom "
 	  "2",
-	  .bits = 32, .begin = take_hash, .next = double_64_next },
+	  .bits = 32, .doubles = true, .begin = take_hash, .next = double_64_next },
 	{ .id = 8, .name = "double-32", .summary = "h1 + i h2 mod 2^32 mod m: libbloom 1, LevelDB",
 	  .caveat = "wrong more often than m and k promise where there are many keys: all of a key "
 	  "is in 32 or 64 bits",

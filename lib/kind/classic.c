@@ -60,46 +60,52 @@ static unsigned padding_bits(const struct blm_shape *s)
 }
 
 /*
- * The cells of a key one after the other, by our own rule or, `walked`, by that of its hasher.
- * Which it is is asked once for each key or batch, not for each probe: `walked` is a constant
- * wherever this is inlined.
+ * The rule that makes the cells of a key: our own, double hashing, or that of the key's hasher,
+ * which is called for each cell. The rule is asked once for each key or batch, not for each probe:
+ * it is a constant wherever it is compiled into a loop.
  */
+enum rule { OWN, DOUBLE, WALKED };
+
+static inline enum rule rule_of(const struct blm_hasher *by)
+{
+	return __builtin_expect(by->scheme == NULL, true) ? OWN
+		: by->scheme->doubles && !by->order_xor ? DOUBLE : WALKED;
+}
+
+/* The cells of a key one after the other. */
 struct cells {
 	const struct blm_hashed *key;
 	uint64_t cells;
 	struct blm_probe_seq seq;
 };
 
-static inline void cells_begin(struct cells *of, const struct blm_part *part,
-			       const struct blm_hashed *key, bool walked)
+BLM_INLINED void cells_begin(struct cells *of, const struct blm_part *part,
+			     const struct blm_hashed *key, enum rule rule)
 {
 	of->key = key;
 	of->cells = part->shape.cells;
-	if (walked)
+	if (rule == WALKED)
 		blm_probes_begin(&of->seq, key, part->shape.cells, part->shape.probes);
 }
 
-static inline __attribute__((always_inline)) uint64_t cells_next(struct cells *of, unsigned i,
-	bool walked)
+BLM_INLINED uint64_t cells_next(struct cells *of, unsigned i, enum rule rule)
 {
-	return walked ? blm_probes_next(&of->seq)
-		: scale(unfold(of->key->hash.lo, of->key->hash.hi, i), of->cells);
+	const struct blm_hash *hash = &of->key->hash;
+
+	return rule == WALKED ? blm_probes_next(&of->seq)
+		: rule == DOUBLE ? (hash->lo + i * hash->hi) % of->cells
+		: scale(unfold(hash->lo, hash->hi, i), of->cells);
 }
 
-static inline bool is_walked(const struct blm_hasher *by)
-{
-	return __builtin_expect(by->scheme != NULL, false);
-}
-
-static __attribute__((noinline)) bool contains_walked(const struct blm_part *part,
-						      const struct blm_hashed *key)
+BLM_INLINED bool contains_by(const struct blm_part *part, const struct blm_hashed *key,
+			     enum rule rule)
 {
 	const uint64_t *words = (const uint64_t *)part->bytes;
 	struct cells cells;
 
-	cells_begin(&cells, part, key, true);
+	cells_begin(&cells, part, key, rule);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = cells_next(&cells, i, true);
+		uint64_t cell = cells_next(&cells, i, rule);
 
 		if (!(load_relaxed(&words[cell / 64]) >> cell % 64 & 1))
 			return false;
@@ -107,9 +113,24 @@ static __attribute__((noinline)) bool contains_walked(const struct blm_part *par
 	return true;
 }
 
+static __attribute__((noinline)) bool contains_double(const struct blm_part *part,
+						      const struct blm_hashed *key)
+{
+	return contains_by(part, key, DOUBLE);
+}
+
+static __attribute__((noinline)) bool contains_walked(const struct blm_part *part,
+						      const struct blm_hashed *key)
+{
+	return contains_by(part, key, WALKED);
+}
+
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return is_walked(key->by) ? contains_walked(part, key)
+	enum rule rule = rule_of(key->by);
+
+	return rule == WALKED ? contains_walked(part, key)
+		: rule == DOUBLE ? contains_double(part, key)
 		: classic_contains(part->bytes, part->shape.cells, part->shape.probes, &key->hash);
 }
 
@@ -123,26 +144,37 @@ static bool cell_is_set(const void *words, uint64_t cell)
 	return load_relaxed(cell_word(words, cell)) >> cell % 64 & 1;
 }
 
+static __attribute__((noinline)) void ask_double(const struct blm_part *part,
+						 const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	blm_ask_in_rounds(part, batch, ret_bits, (struct blm_cell_reader){ cell_word, cell_is_set,
+			  part->bytes, true });
+}
+
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
-	if (is_walked(batch->by))
+	struct blm_cell_reader reader = { cell_word, cell_is_set, part->bytes };
+	enum rule rule = rule_of(batch->by);
+
+	if (rule == WALKED)
 		blm_part_contains_each(part, batch, ret_bits);
+	else if (rule == DOUBLE)
+		ask_double(part, batch, ret_bits);
 	else
-		blm_ask_in_rounds(part, batch, ret_bits,
-				  (struct blm_cell_reader){ cell_word, cell_is_set, part->bytes });
+		blm_ask_in_rounds(part, batch, ret_bits, reader);
 }
 
-static __attribute__((noinline)) int add_walked(struct blm_part *part, const struct blm_hashed *key)
+BLM_INLINED int add_by(struct blm_part *part, const struct blm_hashed *key, enum rule rule)
 {
 	uint64_t cell[BLM_PROBES_MAX];
 	struct cells cells;
 	bool changed = false;
 
 	/* a cell that is set is a locked instruction, which waits for its line before the next */
-	cells_begin(&cells, part, key, true);
+	cells_begin(&cells, part, key, rule);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		cell[i] = cells_next(&cells, i, true);
+		cell[i] = cells_next(&cells, i, rule);
 		__builtin_prefetch(cell_word(part->bytes, cell[i]), 1);
 	}
 	for (unsigned i = 0; i < part->shape.probes; i++)
@@ -150,21 +182,35 @@ static __attribute__((noinline)) int add_walked(struct blm_part *part, const str
 	return changed;
 }
 
+static __attribute__((noinline)) int add_double(struct blm_part *part, const struct blm_hashed *key)
+{
+	return add_by(part, key, DOUBLE);
+}
+
+static __attribute__((noinline)) int add_walked(struct blm_part *part, const struct blm_hashed *key)
+{
+	return add_by(part, key, WALKED);
+}
+
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
-	return is_walked(key->by) ? add_walked(part, key) : classic_add(part, &key->hash);
+	enum rule rule = rule_of(key->by);
+
+	return rule == WALKED ? add_walked(part, key) : rule == DOUBLE ? add_double(part, key)
+		: classic_add(part, &key->hash);
 }
 
 /* Counted, roughly, where its first cell is. */
 static int add_within(struct blm_part *part, const struct blm_hashed *key, uint64_t from,
 		      uint64_t to)
 {
-	bool walked = is_walked(key->by), first = false, changed = false;
+	enum rule rule = rule_of(key->by);
+	bool first = false, changed = false;
 	struct cells cells;
 
-	cells_begin(&cells, part, key, walked);
+	cells_begin(&cells, part, key, rule);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = cells_next(&cells, i, walked);
+		uint64_t cell = cells_next(&cells, i, rule);
 
 		if (cell / 8 < from || cell / 8 >= to)
 			continue;
@@ -178,8 +224,7 @@ static int add_within(struct blm_part *part, const struct blm_hashed *key, uint6
  * In the order of the probes, which is the same for all claimers of a key; equal words are merged
  * into the first.
  */
-static inline __attribute__((always_inline)) int claim_by(struct blm_part *part,
-							  const struct blm_hashed *key, bool walked)
+BLM_INLINED int claim_by(struct blm_part *part, const struct blm_hashed *key, enum rule rule)
 {
 	uint64_t *words = (uint64_t *)part->bytes;
 	struct blm_bits bits[BLM_PROBES_MAX];
@@ -187,9 +232,9 @@ static inline __attribute__((always_inline)) int claim_by(struct blm_part *part,
 	struct cells cells;
 	size_t count = 0, j;
 
-	cells_begin(&cells, part, key, walked);
+	cells_begin(&cells, part, key, rule);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = cells_next(&cells, i, walked), mask = UINT64_C(1) << cell % 64;
+		uint64_t cell = cells_next(&cells, i, rule), mask = UINT64_C(1) << cell % 64;
 
 		for (j = 0; j < count && bits[j].word != &words[cell / 64]; j++)
 			;
@@ -200,38 +245,61 @@ static inline __attribute__((always_inline)) int claim_by(struct blm_part *part,
 	return blm_bits_claim(part, bits, lacks, count);
 }
 
+static __attribute__((noinline)) int claim_double(struct blm_part *part,
+						  const struct blm_hashed *key)
+{
+	return claim_by(part, key, DOUBLE);
+}
+
 static __attribute__((noinline)) int claim_walked(struct blm_part *part,
 						  const struct blm_hashed *key)
 {
-	return claim_by(part, key, true);
+	return claim_by(part, key, WALKED);
 }
 
 static int claim(struct blm_part *part, const struct blm_hashed *key)
 {
-	return is_walked(key->by) ? claim_walked(part, key) : claim_by(part, key, false);
+	enum rule rule = rule_of(key->by);
+
+	return rule == WALKED ? claim_walked(part, key) : rule == DOUBLE ? claim_double(part, key)
+		: claim_by(part, key, OWN);
+}
+
+BLM_INLINED void prefetch_by(const struct blm_part *part, const struct blm_hashed *key,
+			     enum rule rule)
+{
+	struct cells cells;
+
+	cells_begin(&cells, part, key, rule);
+	for (unsigned i = 0; i < part->shape.probes; i++)
+		blm_fetch(cell_word(part->bytes, cells_next(&cells, i, rule)));
 }
 
 static __attribute__((noinline)) void prefetch_walked(const struct blm_part *part,
 						      const struct blm_hashed *key)
 {
-	struct cells cells;
-
 	/* the hashing is the larger cost by far, and would be done twice */
-	if (wants_keys(key->by))
-		return;
-	cells_begin(&cells, part, key, true);
-	for (unsigned i = 0; i < part->shape.probes; i++)
-		blm_fetch(cell_word(part->bytes, cells_next(&cells, i, true)));
+	if (!wants_keys(key->by))
+		prefetch_by(part, key, WALKED);
+}
+
+static __attribute__((noinline)) void prefetch_double(const struct blm_part *part,
+						      const struct blm_hashed *key)
+{
+	prefetch_by(part, key, DOUBLE);
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
-	if (is_walked(key->by)) {
+	enum rule rule = rule_of(key->by);
+
+	if (rule == WALKED)
 		prefetch_walked(part, key);
-		return;
-	}
-	for (unsigned i = 0; i < part->shape.probes; i++)
-		blm_fetch(cell_word(part->bytes, key_cell(key, i, part->shape.cells)));
+	else if (rule == DOUBLE)
+		prefetch_double(part, key);
+	else
+		for (unsigned i = 0; i < part->shape.probes; i++)
+			blm_fetch(cell_word(part->bytes, key_cell(key, i, part->shape.cells)));
 }
 
 /*
@@ -279,9 +347,7 @@ static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint
 }
 
 /* An entry is a probe: below, its cell in the piece; above, the number of its key. */
-static inline __attribute__((always_inline)) bool sort_by(struct blm_buffers *buffers,
-							  const struct blm_batch *batch,
-							  bool walked)
+BLM_INLINED bool sort_by(struct blm_buffers *buffers, const struct blm_batch *batch, enum rule rule)
 {
 	const struct blm_filling *of = buffers->of;
 	const struct blm_shape *s = &of->part->shape;
@@ -293,9 +359,9 @@ static inline __attribute__((always_inline)) bool sort_by(struct blm_buffers *bu
 		uint64_t number = (buffers->keys + i) << of->shift;
 		struct cells cells;
 
-		cells_begin(&cells, of->part, &key, walked);
+		cells_begin(&cells, of->part, &key, rule);
 		for (unsigned p = 0; p < s->probes; p++) {
-			uint64_t cell = cells_next(&cells, p, walked), piece = cell >> of->shift;
+			uint64_t cell = cells_next(&cells, p, rule), piece = cell >> of->shift;
 			uint32_t used = buffers->used[piece]++;
 
 			entries[piece * of->capacity + used] = number | (cell & in_piece);
@@ -307,8 +373,10 @@ static inline __attribute__((always_inline)) bool sort_by(struct blm_buffers *bu
 
 static bool sort(struct blm_buffers *buffers, const struct blm_batch *batch)
 {
-	return is_walked(batch->by) ? sort_by(buffers, batch, true)
-		: sort_by(buffers, batch, false);
+	enum rule rule = rule_of(batch->by);
+
+	return rule == WALKED ? sort_by(buffers, batch, WALKED)
+		: rule == DOUBLE ? sort_by(buffers, batch, DOUBLE) : sort_by(buffers, batch, OWN);
 }
 
 static void apply(struct blm_buffers *buffers, uint64_t piece)
@@ -360,15 +428,15 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
 			     uint64_t *ret_mask)
 {
-	bool walked = is_walked(key->by);
+	enum rule rule = rule_of(key->by);
 	struct cells cells;
 	uint64_t cell = 0;
 
 	if (i == part->shape.probes)
 		return NULL;
-	cells_begin(&cells, part, key, walked);
-	for (unsigned j = walked ? 0 : i; j <= i; j++)
-		cell = cells_next(&cells, j, walked);
+	cells_begin(&cells, part, key, rule);
+	for (unsigned j = rule == WALKED ? 0 : i; j <= i; j++)
+		cell = cells_next(&cells, j, rule);
 	*ret_mask = UINT64_C(1) << cell % 64;
 	return (const uint64_t *)part->bytes + cell / 64;
 }

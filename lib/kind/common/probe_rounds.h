@@ -18,11 +18,14 @@ struct blm_cell_reader {
 	const uint64_t *(*word)(const void *how, uint64_t cell);
 	bool (*is_set)(const void *how, uint64_t cell);
 	const void *how;		/* whatever they want to know */
+	bool doubles;			/* cells by the rule `double-64`, not by our own */
 };
 
-static inline uint64_t blm_round_cell(const struct blm_hash *hash, unsigned probe, uint64_t cells)
+static inline uint64_t blm_round_cell(const struct blm_hash *hash, unsigned probe, uint64_t cells,
+				      bool doubles)
 {
-	return scale(unfold(hash->lo, hash->hi, probe), cells);
+	return doubles ? (hash->lo + probe * hash->hi) % cells
+		: scale(unfold(hash->lo, hash->hi, probe), cells);
 }
 
 BLM_INLINED void blm_ask_in_rounds(const struct blm_part *part, const struct blm_batch *batch,
@@ -39,15 +42,17 @@ BLM_INLINED void blm_ask_in_rounds(const struct blm_part *part, const struct blm
 	}
 	for (size_t i = 0; i < count || i < batch->next_count; i++) {
 		if (i < batch->next_count)
-			blm_fetch(by.word(by.how, blm_round_cell(&batch->next[i], 0, cells)));
+			blm_fetch(by.word(by.how, blm_round_cell(&batch->next[i], 0, cells,
+								 by.doubles)));
 		if (i < count) {
 			left[kept] = (uint16_t)i;
-			kept += by.is_set(by.how, blm_round_cell(&batch->hashes[i], 0, cells));
+			kept += by.is_set(by.how, blm_round_cell(&batch->hashes[i], 0, cells,
+								       by.doubles));
 		}
 	}
 	for (unsigned probe = 1; probe < part->shape.probes && kept; probe++) {
 		for (size_t i = 0; i < kept; i++) {
-			cell[i] = blm_round_cell(&batch->hashes[left[i]], probe, cells);
+			cell[i] = blm_round_cell(&batch->hashes[left[i]], probe, cells, by.doubles);
 			blm_fetch(by.word(by.how, cell[i]));
 		}
 		count = kept;
