@@ -2221,19 +2221,20 @@ BLM_API void blm_use_threads(unsigned threads);
  * @context: for tell(); it must stay valid until another function is set
  *
  * It is called when a phase begins, then each time that a piece of the data is done, which is about
- * every 64 KiB to 8 MiB. These calls report, and so do the variants of export and import:
+ * every 64 KiB to 64 MiB. These calls report, and so do the variants of export and import:
  *
- *	blm_advance()        blm_convert()               blm_export()      blm_split()
- *	blm_bank_finish()    blm_copy()                  blm_fold()        blm_store_publish()
- *	blm_bank_similar()   blm_count()                 blm_grow()        blm_store_verify()
+ *	blm_advance()        blm_copy()                  blm_export()      blm_split()
+ *	blm_bank_finish()    blm_count()                 blm_fold()        blm_store_publish()
+ *	blm_bank_similar()   blm_create_many()           blm_grow()        blm_store_verify()
  *	blm_bank_verify()    blm_delta_apply()           blm_import()      blm_sync()
  *	blm_combine()        blm_delta_make()            blm_join_part()   blm_update_finish()
  *	blm_combine_into()   blm_difference_estimate()   blm_merge()       blm_verify()
- *	blm_compare()        blm_estimate()              blm_seal()
+ *	blm_compare()        blm_difference_list()       blm_rotate()
+ *	blm_convert()        blm_estimate()              blm_seal()
  *
  * All others report only when they copy the data of a filter, write a new file to the disk, or sync
- * because of blm_sync_every(). A build has a function of its own: struct blm_build_options,
- * progress.
+ * because of blm_sync_every(). A build counts its keys by a function of its own: struct
+ * blm_build_options, progress. With a function, syncs of more than 64 MiB are made in pieces.
  * Threads: it is set for the calling thread, and called by that thread alone.
  */
 BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uint64_t done,
@@ -2246,8 +2247,8 @@ BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uin
  *         calls nothing of this library.
  *
  * The call that waits then fails with -EINTR. Without this function a signal whose handler returns
- * ends no wait. A handler with SA_RESETHAND is an exception, because it counts as the end of the
- * program: its signal ends the wait of a call that gives a new filter its name in a store.
+ * ends no wait. A handler with SA_RESETHAND or SA_NOCLDWAIT is an exception, because it counts as
+ * the end of the program: its signal ends the wait of a call that names a new filter in a store.
  * A wait for a writer has no limit. A wait for a process that only reads the file, and holds a lock
  * that writers need, ends after some seconds with -EBUSY.
  */

@@ -248,6 +248,7 @@ static int run(int operands_count, char **operands)
 {
 	struct job job = { .values = kind_can(params.kind, BLM_CAN_BUILD | BLM_CAN_GET) };
 	struct blm_filter *made = NULL;
+	struct blm_info info = BLM_INFO;
 	int code = check_excluded(operands + 1, (size_t)operands_count - 1), r;
 
 	if (code == DONE)
@@ -266,8 +267,11 @@ static int run(int operands_count, char **operands)
 		return code;
 	}
 	progress_begin(0);
+	progress_of_calls_too();
 	r = blm_build_finish(job.b, &made);
-	progress_end();
+	if (r == 0 && blm_info(made, &info) == 0)
+		progress_made(info.bytes);
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	warn_beyond(made, operands[0]);

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "numbers.h"
 #include "params.h"
+#include "progress.h"
 #include "source.h"
 #include "values.h"
 
@@ -23,7 +24,9 @@ static int create(const char *name)
 
 	if (code != DONE)
 		return code;
+	progress_of_calls();
 	r = make_filter(&f, &place);
+	progress_end_of_call(r);
 	if (r < 0)
 		return fail(r);
 	blm_close(f);
@@ -118,7 +121,9 @@ static int create_all(void)
 	if (code == DONE)
 		code = find_store(&store, BLM_STORE_CREATE);
 	if (code == DONE) {
+		progress_of_calls();
 		r = blm_create_many(store, names.name, names.count, &params);
+		progress_end_of_call(r);
 		code = r < 0 ? fail(r) : DONE;
 		if (code == DONE && names.count)
 			warn_of(store, names.name[0]);
@@ -146,7 +151,8 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
-					     create_options, key_option, store_option, NULL };
+					     create_options, progress_option, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_create = {
 	.name = "create",

@@ -1,12 +1,15 @@
 /* cmd_rotate.c - bloomery rotate: begin the next slot */
 #include "place.h"
+#include "progress.h"
+#include "values.h"
 
 static int run(int count, char **operands)
 {
 	return each_filter(operands, count, blm_rotate);
 }
 
-static const struct opt *const options[] = { key_option, store_option, NULL };
+static const struct opt *const options[] = { progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_rotate = {
 	.name = "rotate",

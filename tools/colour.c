@@ -1,16 +1,22 @@
 /* colour.c - colours on a terminal */
 #include "colour.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+bool understands_codes(void)
+{
+	const char *terminal = secure_getenv("TERM");
+
+	return terminal && *terminal && strcmp(terminal, "dumb");
+}
+
 static bool has_colours(int fd)
 {
-	const char *none = secure_getenv("NO_COLOR"), *terminal = secure_getenv("TERM");
+	const char *none = secure_getenv("NO_COLOR");
 
-	return !(none && *none) && terminal && *terminal && strcmp(terminal, "dumb") && isatty(fd);
+	return !(none && *none) && understands_codes() && isatty(fd);
 }
 
 const char *colour_begin(int fd, enum colour colour)

@@ -24,6 +24,7 @@ static int print_key(void *context, const void *key, size_t len, bool in_b)
 {
 	struct printing *p = context;
 
+	progress_hide();
 	p->alone[in_b]++;
 	if (p->sides->count_only)
 		return 0;
@@ -45,9 +46,13 @@ static int print_key(void *context, const void *key, size_t len, bool in_b)
 int print_sides(const struct blm_filter *a, const struct blm_filter *b, const struct sides *sides)
 {
 	struct printing p = { .sides = sides };
-	int r = blm_difference_list(a, b, print_key, &p);
-	uint64_t all = p.alone[0] + p.alone[1];
+	uint64_t all;
+	int r;
 
+	progress_of_calls();
+	r = blm_difference_list(a, b, print_key, &p);
+	progress_end_of_call(r);
+	all = p.alone[0] + p.alone[1];
 	if (r < 0)
 		return fail(r);
 	if (sides->count_only)

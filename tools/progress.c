@@ -3,6 +3,7 @@
  * where it is asked for
  */
 #include "progress.h"
+#include "colour.h"
 #include "numbers.h"
 #include "signals.h"
 #include "values.h"
@@ -22,13 +23,20 @@ const struct opt progress_option[] = {
 
 static struct {
 	bool on, terminal, shown;
+	bool plain;		/* the terminal understands no codes */
+	size_t width;		/* of the line that is on it */
 	const char *phase;	/* NULL: reading */
-	const char *unit;	/* NULL: bytes */
+	const char *unit;	/* of the last line; NULL: bytes */
+	bool in_bytes;		/* the phase counts bytes */
+	bool in_unit;		/* the last line is about what progress_of() counts */
 	double begun, start, last;	/* start: of the phase */
 	uint64_t total, keys, bytes;
+	uint64_t counted;	/* keys of the last phase that counts them */
 	uint64_t from;		/* of a call's bytes: done before `start` */
 	uint64_t most;		/* bytes of the last phase that had any */
+	uint64_t written;	/* ... of the phase that writes to the disk */
 	uint64_t before;	/* ... of the calls before this one, together */
+	uint64_t made;		/* bytes of the new file; 0: not told */
 } p;
 
 /* Is the cursor in the line? Read by the handler of a signal. */
@@ -58,6 +66,7 @@ static double now(void)
 void progress_begin(uint64_t total_bytes)
 {
 	p.terminal = isatty(STDERR_FILENO);
+	p.plain = !understands_codes();
 	p.on = wanted || (p.terminal && !quiet);
 	if (p.on && p.terminal)
 		say_when_killed(end_line);
@@ -65,8 +74,8 @@ void progress_begin(uint64_t total_bytes)
 	if (wanted && p.terminal)
 		p.last -= 1;
 	p.total = total_bytes;
-	p.from = p.most = p.before = 0;
-	p.shown = false;
+	p.from = p.most = p.written = p.before = p.counted = p.made = 0;
+	p.shown = p.in_bytes = p.in_unit = false;
 	p.phase = NULL;
 	p.unit = "keys";
 }
@@ -88,17 +97,34 @@ static size_t terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
 }
 
+/* Over the line that is there. The rest of that line goes: without codes, by spaces. */
+static void put_line(const char *line, const char *end)
+{
+	size_t width = strlen(line);
+
+	if (p.plain)
+		fprintf(stderr, "\r%s%*s%s", line,
+			p.width > width ? (int)(p.width - width) : 0, "", end);
+	else
+		fprintf(stderr, "\r%s\033[K%s", line, end);
+	p.width = width;
+}
+
 /* In one line, or the next one would not be written over it: the bar is left out first. */
 static void show_on_terminal(const char *text, double part)
 {
 	size_t columns = terminal_columns(), head = p.phase ? strlen(p.phase) + 2 : 0;
 	const char *bar = part > 0 && part <= 1 ? show_bar(part, BAR) : "";
+	char line[256];
 
 	if (head + strlen(bar) + 2 + strlen(text) >= columns)
 		bar = "";
+	snprintf(line, sizeof(line), "%s%s%s%s%s", p.phase ? p.phase : "", p.phase ? ": " : "",
+		 bar, *bar ? "  " : "", text);
+	if (strlen(line) >= columns)
+		line[columns - 1] = 0;
 	in_line = 1;
-	fprintf(stderr, "\r%s%s%s%s%.*s\033[K", p.phase ? p.phase : "", p.phase ? ": " : "", bar,
-		*bar ? "  " : "", columns > head ? (int)(columns - head - 1) : 0, text);
+	put_line(line, "");
 }
 
 /* Of keys, or of what takes longer, such as whole filters. */
@@ -118,9 +144,9 @@ static void show_amount(char *to, size_t capacity, double seconds)
 {
 	double rate = seconds > 0 ? (double)(p.keys - p.from) / seconds : 0;
 
-	if (!p.unit && !p.keys)
+	if (p.in_bytes && !p.keys)
 		snprintf(to, capacity, "...");
-	else if (!p.unit)
+	else if (p.in_bytes)
 		snprintf(to, capacity, rate > 0 ? "%s  %s/s" : "%s", show_bytes(p.keys),
 			 show_bytes((uint64_t)rate));
 	else if (p.terminal)
@@ -163,11 +189,11 @@ void progress_now(uint64_t keys, uint64_t bytes)
 	show(t - p.start);
 }
 
-void progress_of(const char *phase, uint64_t done, uint64_t total)
+static void show_phase(const char *phase, uint64_t done, uint64_t total)
 {
 	if (p.phase != phase) {
 		p.start = now();
-		p.from = p.unit ? 0 : done;
+		p.from = p.in_bytes ? done : 0;
 		if (p.shown && p.terminal)
 			p.last -= 1;	/* the line names the phase at once */
 	}
@@ -176,33 +202,64 @@ void progress_of(const char *phase, uint64_t done, uint64_t total)
 	progress_now(done, done);
 }
 
+void progress_of(const char *phase, uint64_t done, uint64_t total)
+{
+	p.in_bytes = !p.unit;
+	if (p.unit)
+		p.counted = done;
+	show_phase(phase, done, total);
+}
+
+/* Of one call, however many phases pass over the same bytes. */
+static uint64_t bytes_done(void)
+{
+	return p.most > p.written ? p.most : p.written;
+}
+
 static void told(void *context, const char *phase, uint64_t done, uint64_t total)
 {
-	if (done)
+	if (!strcmp(phase, "writing to the disk"))
+		p.written = done;
+	else if (done)
 		p.most = done;
-	p.unit = NULL;		/* also after phases that count keys */
-	progress_of(phase, done, total);
+	if (!p.in_unit)
+		p.unit = NULL;		/* also after phases that count keys */
+	p.in_bytes = true;
+	show_phase(phase, done, total);
 }
 
 void progress_of_calls(void)
 {
 	progress_begin(0);
 	p.unit = NULL;
+	p.in_bytes = true;
 	if (p.on)
 		blm_use_progress(told, NULL);
 }
 
+void progress_of_calls_too(void)
+{
+	p.in_unit = true;
+	if (p.on)
+		blm_use_progress(told, NULL);
+}
+
+void progress_made(uint64_t bytes)
+{
+	p.made = bytes;
+}
+
 void progress_of_next_call(void)
 {
-	p.before += p.most;
-	p.most = 0;
+	p.before += bytes_done();
+	p.most = p.written = 0;
 	p.phase = NULL;
 }
 
 void progress_hide(void)
 {
-	if (p.on && p.terminal && p.shown)
-		fputs("\r\033[K", stderr);
+	if (in_line)
+		put_line("", p.plain ? "\r" : "");
 	in_line = 0;
 }
 
@@ -210,39 +267,57 @@ void progress_hide(void)
 static void show_all(void)
 {
 	double seconds = now() - p.begun;
+	uint64_t size = p.made ? p.made : p.phase ? 0 : p.bytes;
+	char line[256];
+	int at;
 
 	if (p.unit)
-		fprintf(stderr, "\r%s %s", show_count(p.keys), p.unit);
+		at = snprintf(line, sizeof(line), "%s %s%s%s", show_count(p.keys), p.unit,
+			      size ? ", " : "", size ? show_bytes(size) : "");
 	else
-		fprintf(stderr, "\r%s", show_bytes(p.most));
-	if (p.unit && p.bytes && !p.phase)
-		fprintf(stderr, ", %s", show_bytes(p.bytes));
+		at = snprintf(line, sizeof(line), "%s", show_bytes(p.most));
 	if (seconds >= 60)
-		fprintf(stderr, ", %d:%02d min", (int)(seconds / 60), (int)seconds % 60);
+		at += snprintf(line + at, sizeof(line) - (size_t)at, ", %d:%02d min",
+			       (int)(seconds / 60), (int)seconds % 60);
 	else
-		fprintf(stderr, ", %.1f s", seconds);
+		at += snprintf(line + at, sizeof(line) - (size_t)at, ", %.1f s", seconds);
 	if (seconds > 0 && p.unit)
-		fprintf(stderr, ", %s", show_speed((double)p.keys / seconds));
+		snprintf(line + at, sizeof(line) - (size_t)at, ", %s",
+			 show_speed((double)p.keys / seconds));
 	else if (seconds > 0)
-		fprintf(stderr, ", %s/s", show_bytes((uint64_t)((double)p.most / seconds)));
-	fputs("\033[K\n", stderr);
+		snprintf(line + at, sizeof(line) - (size_t)at, ", %s/s",
+			 show_bytes((uint64_t)((double)p.most / seconds)));
+	put_line(line, "\n");
+	p.width = 0;
 	in_line = 0;
+}
+
+/* The library's phases are over: all of the work is one phase again. */
+static void sum_up(void)
+{
+	if (p.unit) {
+		if (p.in_bytes)
+			p.keys = p.counted;
+		p.in_bytes = false;
+		return;
+	}
+	p.most = bytes_done() + p.before;
+	if (!p.most) {
+		progress_hide();
+		p.on = false;
+	}
+	p.phase = NULL;
+	p.in_bytes = true;
+	p.keys = p.bytes = p.total = p.most;
+	p.from = 0;
+	p.start = p.begun;
 }
 
 void progress_end(void)
 {
 	blm_use_progress(NULL, NULL);
-	if (p.on && !p.unit) {
-		p.most += p.before;
-		if (!p.most) {
-			progress_hide();
-			p.on = false;
-		}
-		p.phase = NULL;
-		p.keys = p.bytes = p.total = p.most;
-		p.from = 0;
-		p.start = p.begun;
-	}
+	if (p.on)
+		sum_up();
 	if (p.on && wanted && !p.terminal)
 		show(now() - p.start);
 	if (p.on && p.terminal && (p.shown || wanted))

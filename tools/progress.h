@@ -13,6 +13,9 @@ void progress_now(uint64_t keys, uint64_t bytes);
 void progress_of(const char *phase, uint64_t done, uint64_t total);
 /* For the library's long calls of this thread, which report bytes: instead of progress_begin(). */
 void progress_of_calls(void);
+/* ... or after it, where both report: the last line stays that of what progress_of() counts. */
+void progress_of_calls_too(void);
+void progress_made(uint64_t bytes);	/* how large is the new file? For the last line. */
 /* The next one of several calls begins: the line at the end is about all of them. */
 void progress_of_next_call(void);
 /* Before something else is printed: takes the line off the terminal until it is next shown. */

@@ -24,7 +24,13 @@ static void wake_all(void)
 	errno = before;
 }
 
-/* A signal that kills. Its default action is restored, so that the sender sees that death. */
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+/*
+ * A signal that kills. Its default action is restored, so that the sender sees that death. All
+ * three signals are blocked until this handler returns. So no other signal comes between the last
+ * words, and the signal that is raised here kills once they are written.
+ */
 static void killed(int number)
 {
 	if (last_words)
@@ -39,11 +45,18 @@ void stop_for(int signal)
 	wake_all();
 }
 
-/* For one time, so that the library knows it for a death (blm_hold_end() in lib/file/os.h). */
+/*
+ * SA_NOCLDWAIT tells the library that this handler ends the program: see blm_stop_waiting_if().
+ * SA_RESETHAND would do so, too, but the system would kill at once by a second signal that comes
+ * before the handler's first line.
+ */
 static void let_kill(int number)
 {
-	sigaction(number, &(struct sigaction){ .sa_handler = killed,
-					       .sa_flags = (int)SA_RESETHAND }, NULL);
+	struct sigaction action = { .sa_handler = killed, .sa_flags = SA_NOCLDWAIT };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&action.sa_mask, signals[i]);
+	sigaction(number, &action, NULL);
 }
 
 static void asked(int number)
@@ -57,8 +70,6 @@ static int asked_to_stop(void)
 {
 	return stop != 0;
 }
-
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 void catch_signals(void)
 {
@@ -121,6 +132,11 @@ int stop_descriptor(void)
 
 void die_if_stopped(void)
 {
-	if (stop)
-		killed(stop);
+	sigset_t before;
+
+	if (!stop)
+		return;
+	block_signals(&before);		/* as in the handler */
+	killed(stop);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -14,8 +14,12 @@
 struct blm_phase {
 	const char *name;		/* static */
 	uint64_t done, total;		/* bytes; total 0: not known */
+	bool whole, hidden;		/* whole: hides the phases within it */
 	struct blm_phase *outer;
 };
+
+/* The phase in which the system writes to the disk. Its name is compared by its address. */
+extern const char blm_writing[];
 
 void blm_phase_begin(struct blm_phase *phase, const char *name, uint64_t done, uint64_t total);
 void blm_phase_end(struct blm_phase *phase);
@@ -28,6 +32,10 @@ void blm_phase_end(struct blm_phase *phase);
 	__attribute__((cleanup(blm_phase_end))) struct blm_phase phase_; \
 	blm_phase_begin(&phase_, name, done, total)
 #define BLM_PHASE(name, total) BLM_PHASE_FROM(name, 0, total)
+/* ... and the phases that are opened within it are not reported. */
+#define BLM_PHASE_WHOLE(name, total) \
+	BLM_PHASE(name, total); \
+	phase_.whole = true
 
 /*
  * Reports that this much of the thread's innermost phase is done; a smaller number than before
@@ -36,5 +44,11 @@ void blm_phase_end(struct blm_phase *phase);
 void blm_phase_at(uint64_t done);
 /* The last reported number; 0: no phase. */
 uint64_t blm_phase_done(void);
+/*
+ * Is there a function that hears how far the phase blm_writing is? Then what is written is divided
+ * into pieces of BLM_WRITTEN_AT_ONCE, which cost one sync each.
+ */
+bool blm_phase_is_writing(void);
+#define BLM_WRITTEN_AT_ONCE (UINT64_C(64) << 20)
 
 #endif

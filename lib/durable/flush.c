@@ -1,5 +1,6 @@
 /* flush.c - the map is written back to the file */
 #include "durable/flush.h"
+#include "base/phase.h"
 #include "durable/checkpoint.h"
 #include "durable/locks.h"
 #include "view/scan.h"
@@ -56,8 +57,17 @@ int blm_write_back(void *from, uint64_t bytes)
 {
 	/* the system's, not ours */
 	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();
+	uint64_t all = bytes + (uint64_t)((uint8_t *)from - page),
+		most = blm_phase_is_writing() ? BLM_WRITTEN_AT_ONCE : UINT64_MAX;
 
-	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
+	for (uint64_t at = 0, n; at < all; at += n) {
+		n = all - at < most ? all - at : most;
+		if (msync(page + at, n, MS_SYNC) < 0)
+			return -errno;
+		if (most < UINT64_MAX)
+			blm_phase_at(at + n);
+	}
+	return 0;
 }
 
 /*

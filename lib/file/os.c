@@ -173,7 +173,8 @@ void blm_hold_end(sigset_t *ret_before)
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 		if (!sigismember(ret_before, ends[i]) && sigaction(ends[i], NULL, &now) == 0
 		    && now.sa_handler != SIG_IGN
-		    && (now.sa_handler == SIG_DFL || now.sa_flags & (int)SA_RESETHAND))
+		    && (now.sa_handler == SIG_DFL
+			|| now.sa_flags & ((int)SA_RESETHAND | SA_NOCLDWAIT)))
 			sigaddset(&ends_held, ends[i]);
 	pthread_sigmask(SIG_BLOCK, &ends_held, NULL);
 }

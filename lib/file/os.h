@@ -71,8 +71,9 @@ void blm_let_size_signal(const struct blm_held_signal *held);
  * Between hold and let this thread blocks the signals that end the program, for a step that must
  * not be interrupted halfway. Signals with a handler, and ignored ones, are delivered. A handler
  * for one time (SA_RESETHAND) counts as an end: it tidies up, and the program then dies of the
- * signal.
- * The step must be short: a wait inside it asks blm_end_came().
+ * signal. So does a handler with SA_NOCLDWAIT, a flag without another meaning for these signals: a
+ * second signal before the first line of a handler for one time would kill at once. The step must
+ * be short: a wait inside it asks blm_end_came().
  */
 void blm_hold_end(sigset_t *ret_before);
 void blm_let_end(const sigset_t *before);

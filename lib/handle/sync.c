@@ -111,7 +111,7 @@ static int write_data(struct sync *s)
 {
 	int r;
 
-	BLM_PHASE("writing to the disk", 0);
+	BLM_PHASE(blm_writing, s->view->image.bytes);
 	r = blm_write_among_others(s->view, s->view->image.map, s->view->image.bytes);
 	if (r == 0)
 		blm_phase_at(s->view->image.bytes);

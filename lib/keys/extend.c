@@ -18,6 +18,7 @@
  * parts, again under the lock. Meanwhile others continue in the last part or the newest slot.
  */
 #include "keys/extend.h"
+#include "base/phase.h"
 #include "file/mapping.h"
 
 #include "file/os.h"
@@ -178,8 +179,12 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
 static int turn(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_part *slot = &view->part[view->root.kind->begin_slot(&view->root)];
-	int r = flush(view, slot->bytes, slot->shape.bytes, f->place.display);
+	int r;
 
+	{
+		BLM_PHASE(blm_writing, slot->shape.bytes);
+		r = flush(view, slot->bytes, slot->shape.bytes, f->place.display);
+	}
 	if (r == 0)
 		r = make_it_so(f, view);
 	if (r == 1)

@@ -10,6 +10,7 @@
  * this is the limit.
  */
 #include "kind/iblt.h"
+#include "base/phase.h"
 
 struct peeling {
 	const struct blm_part *of;	/* for its shape */
@@ -23,6 +24,7 @@ struct peeling {
 };
 
 enum { WAITS = 1, GAVE = 2 };
+enum { CELLS_A_REPORT = 1 << 14 };	/* of how far it is */
 
 static uint64_t *cell_of(const struct peeling *p, uint64_t cell)
 {
@@ -69,6 +71,7 @@ static void look_later(struct peeling *p, uint64_t cell)
  */
 static void subtract(struct peeling *p, const struct blm_part *a, const struct blm_part *b)
 {
+	BLM_PHASE("comparing", a->shape.bytes);
 	for (uint64_t cell = 0; cell < a->shape.cells; cell++) {
 		const uint64_t *x = settled(a, cell), *y = settled(b, cell);
 		uint64_t *to = cell_of(p, cell), of_b = load_relaxed(&y[IBLT_COUNT]);
@@ -76,6 +79,8 @@ static void subtract(struct peeling *p, const struct blm_part *a, const struct b
 					      iblt_length(of_b));
 		bool differ = count != 0;
 
+		if (cell % CELLS_A_REPORT == 0)
+			blm_phase_at(cell * p->words * 8);
 		if (count)
 			to[IBLT_COUNT] = count;
 		for (size_t w = IBLT_CHECK; w < p->words; w++) {
@@ -90,6 +95,7 @@ static void subtract(struct peeling *p, const struct blm_part *a, const struct b
 			look_later(p, cell);
 		}
 	}
+	blm_phase_at(a->shape.bytes);
 }
 
 /* ---- Keys ---- */
@@ -136,9 +142,11 @@ static void take_out(struct peeling *p, const struct blm_hash *hash, const uint6
 static int peel(struct peeling *p, int (*each)(void *context, const struct blm_key *key, bool in_b),
 		void *context)
 {
-	uint64_t words[IBLT_WORDS_MOST], bytes[IBLT_KEY_BYTES_MOST / 8];
+	uint64_t words[IBLT_WORDS_MOST], bytes[IBLT_KEY_BYTES_MOST / 8], listed = 0;
+	const uint64_t cells = p->left;
 	int r = 0;
 
+	BLM_PHASE("listing", cells * p->words * 8);
 	while (r == 0 && p->count) {
 		uint64_t cell = p->waiting[--p->count];
 		int64_t count = iblt_count(cell_of(p, cell)[IBLT_COUNT]);
@@ -152,7 +160,11 @@ static int peel(struct peeling *p, int (*each)(void *context, const struct blm_k
 		p->state[cell] = GAVE;
 		take_out(p, &hash, words);
 		r = each(context, &key, count < 0);
+		if (++listed % CELLS_A_REPORT == 0 && p->left < cells)
+			blm_phase_at((cells - p->left) * p->words * 8);
 	}
+	if (!p->left)
+		blm_phase_at(cells * p->words * 8);
 	return r == 0 && p->left ? -EXFULL : r;
 }
 
@@ -169,7 +181,10 @@ int blm_iblt_differences(const struct blm_part *a, const struct blm_part *b,
 	p.state = calloc(a->shape.cells, sizeof(*p.state));
 	if (p.cells && p.waiting && p.state) {
 		subtract(&p, a, b);
-		r = peel(&p, each, context);
+		if (p.left)
+			r = peel(&p, each, context);
+		else
+			r = 0;
 	}
 	free(p.cells);
 	free(p.waiting);

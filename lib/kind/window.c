@@ -47,6 +47,7 @@
  * also where no key is added. A clock that steps back makes the newest slot last longer, and
  * nothing is lost; one that steps ahead makes keys old.
  */
+#include "base/phase.h"
 #include "kind/common/bits.h"
 #include "kind/common/clock.h"
 #include "kind/common/composite.h"
@@ -318,9 +319,12 @@ static void clear(const struct blm_part *slot)
 {
 	uint64_t *words = (uint64_t *)slot->bytes;
 
+	BLM_PHASE("clearing", slot->shape.bytes);
 	for (uint64_t i = 0; i < slot->shape.bytes / 8; i += 8) {
 		uint64_t any = 0;
 
+		if (i % (1 << 17) == 0)
+			blm_phase_at(8 * i);
 		for (int j = 0; j < 8; j++)
 			any |= load_relaxed(&words[i + (unsigned)j]);
 		if (!any)
@@ -329,6 +333,7 @@ static void clear(const struct blm_part *slot)
 			__atomic_store_n(&words[i + (unsigned)j], 0, __ATOMIC_RELAXED);
 		mark(slot, &words[i]);
 	}
+	blm_phase_at(slot->shape.bytes);
 }
 
 /* The first slot of all is clear since the file was made. */

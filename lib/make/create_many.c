@@ -1,4 +1,5 @@
 /* create_many.c - many empty filters of one template, which appear in a store together */
+#include "base/phase.h"
 #include "base/secret_memory.h"
 #include "file/os.h"
 #include "make/new_filter.h"
@@ -52,7 +53,8 @@ static int check_names(const struct many *m)
 	return r < 0 ? r : check_distinct(m);
 }
 
-static int make_one(const struct many *m, const char *name, struct blm_store_batch *batch)
+static int make_one(const struct many *m, const char *name, struct blm_store_batch *batch,
+		    uint64_t *ret_bytes)
 {
 	struct blm_staged staged;
 	struct blm_place place;
@@ -62,6 +64,7 @@ static int make_one(const struct many *m, const char *name, struct blm_store_bat
 		return r;
 	r = blm_staged_make(&staged, &place, m->spec);
 	if (r == 0) {
+		*ret_bytes = staged.view->image.bytes;
 		r = blm_staged_finish(&staged, &place);
 		if (r == 0)
 			r = blm_store_batch_add(batch, name, &staged.file,
@@ -69,6 +72,22 @@ static int make_one(const struct many *m, const char *name, struct blm_store_bat
 		blm_staged_end(&staged);
 	}
 	blm_place_clear(&place);
+	return r;
+}
+
+/* They have one template, so each is as large as the first. */
+static int make_each(const struct many *m, struct blm_store_batch *batch)
+{
+	uint64_t bytes = 0;
+	int r = 0;
+
+	BLM_PHASE_WHOLE("creating", 0);
+	for (size_t i = 0; r == 0 && i < m->count; i++) {
+		r = make_one(m, m->names[i], batch, &bytes);
+		phase_.total = m->count * bytes;
+		if (r == 0)
+			blm_phase_at((i + 1) * bytes);
+	}
 	return r;
 }
 
@@ -81,8 +100,7 @@ static int make_all(const struct many *m)
 	if (!batch)
 		return -ENOMEM;
 	blm_hold_end(&before);
-	for (size_t i = 0; r == 0 && i < m->count; i++)
-		r = make_one(m, m->names[i], batch);
+	r = make_each(m, batch);
 	if (r == 0)
 		r = blm_store_batch_publish(batch);
 	blm_store_batch_end(batch);

@@ -15,6 +15,7 @@
  * of every file, as blm_store_put() does of one: those say that the maker lives. A process may have
  * fewer descriptors than new files, so maps hold the locks (blm_new_file_park()).
  */
+#include "base/phase.h"
 #include "bloomery.h"
 #include "file/filesystem.h"
 #include "file/ofd_lock.h"
@@ -111,6 +112,7 @@ static int sync_files(const struct blm_store_batch *b)
 	int folder = openat(b->store->filters, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0, fd;
 	bool whole;
 
+	BLM_PHASE(blm_writing, 0);
 	if (folder < 0)
 		return failed(b, b->member, -errno);
 	whole = blm_sync_all(folder, &r);

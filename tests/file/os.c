@@ -198,6 +198,7 @@ END_TEST
 START_TEST(a_handler_for_one_time_is_an_end_and_others_are_none)
 {
 	ck_assert(is_held_with((int)SA_RESETHAND));
+	ck_assert(is_held_with(SA_NOCLDWAIT));
 	ck_assert(!is_held_with(0));
 }
 END_TEST

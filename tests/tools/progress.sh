@@ -26,6 +26,9 @@ counting|info ./a --full
 comparing|diff ./counts ./counts --estimate
 doubling|grow ./double
 combining|advance ./hops ./hops
+clearing|rotate ./week
+creating|create --names-from names -n 1000000
+comparing|diff --tables ./table1 ./table2
 writing|bank ./{} ./tiny
 searching|similar ./bank ./tiny --top 1
 comparing|export ./exact --delta ./before -o ./{}
@@ -40,6 +43,9 @@ filters()
 	bloomery create ./blocked -m 8388608 -n 100000 --kind blocked
 	bloomery create ./small -n 10000 -p 0.01 --format redisbloom
 	bloomery create stored -n 100000
+	bloomery create ./week -n 1000 --kind window; bloomery rotate ./week
+	seq -f many%g 3 > names
+	bloomery create ./table1 -n 100 --kind iblt; bloomery template ./table1 ./table2; seq 9 | bloomery add ./table1
 	bloomery create ./tiny -n 10; bloomery bank ./bank ./tiny
 }
 
@@ -62,7 +68,7 @@ each_long_command_ends_with_bytes_and_rate() {
 		bloomery ${command//\{\}/new$n} --progress 2> err > /dev/null || [ $? = 1 ]
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes)(  [0-9.]+ ([KMGT]iB|bytes)/s)?  100 %  0:00 left$' err || { echo "$command"; cat err; return 1; }
 	done <<< "$calls"
-	same $n 27
+	same $n 30
 }
 
 on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
@@ -77,7 +83,7 @@ on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes), [0-9.]+ s(, [0-9.]+ ([KMGT]iB|bytes)/s)?$' <(sed -n '$p' err) || { echo "$command"; cat err; return 1; }
 		awk 'length > 59 { print; bad = 1 } END { exit bad }' err
 	done <<< "$calls"
-	same $n 27
+	same $n 30
 }
 
 the_last_line_is_about_all_calls_of_a_command() {
@@ -147,6 +153,37 @@ a_signal_leaves_a_line_that_has_its_end_and_kills() {
 	bloomery create ./f -n 100000; seq 20000 > head
 	code=0; killed_on_terminal INT keys add ./f pipe || code=$?
 	same $code 130; same "$(tail -c 1 err | od -An -c | tr -d ' ')" '\n'; tr '\r' '\n' < err | grep -q '^[0-9,]* keys, .* s'
+}
+
+another_signal_does_not_take_the_end_of_the_line() {
+	local code=0
+	no_terminal && return
+	[ -z "${SANITIZED:-}" ] || { echo '# SKIP sanitizers come before all other libraries'; return 0; }
+	bloomery create ./small -m 8000000 -k 3 --format redisbloom; bloomery export ./small -o whole; head -c 200000 whole > head
+	LD_PRELOAD=$LAST_WORDS killed_on_terminal INT importing import pipe ./new || code=$?
+	same $code 130; same "$(tail -c 1 err | od -An -c | tr -d ' ')" '\n'; same "$(grep -c '' err)" 1
+}
+
+a_dumb_terminal_gets_no_codes() {
+	local term
+	no_terminal && return
+	filters
+	for term in dumb ''; do
+		TERM=$term python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" export ./a -o ./new-$term --progress > err
+		not grep -q $'\e' err; grep -q 'exporting: ' err
+		# what is left of a longer line is overwritten
+		tr '\r' '\n' < err | awk '{ n = length; sub(/ *$/, ""); if (n < most) bad = 1; if (length > most) most = length } END { exit bad }'
+		TERM=$term python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" export ./a -o /dev/full --progress > err
+		not grep -q $'\e' err; tr '\r' '\n' < err | grep -q '^bloomery: '
+	done
+}
+
+a_build_shows_its_checksums_and_ends_with_keys_size_time_and_rate() {
+	seq 20000 > keys
+	bloomery build ./f keys -p 0.01 --kind golomb --progress 2> err; grep -Eq '20000 keys  [0-9.e-]+ million/s' <(tail -n 1 err)
+	no_terminal && return
+	python3 "${0%/*}/on_terminal.py" --columns 70 --stderr "$BLOOMERY" build ./g keys -p 0.01 --kind golomb --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
+	grep -q '^adding checksums: ' err; grep -Eq '^20,000 keys, [0-9.]+ KiB, [0-9.]+ s(, [0-9.e-]+ million/s)?$' <(tail -n 1 err) || { cat err; return 1; }
 }
 
 text_on_a_terminal_has_no_progress_in_it() {

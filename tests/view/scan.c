@@ -158,10 +158,12 @@ static void tell(void *context, const char *phase, uint64_t done, uint64_t total
 	t->whole |= t->wanted && !strcmp(phase, t->wanted) && total && done == total;
 	t->reports += t->wanted && !strcmp(phase, t->wanted);
 	t->with_total |= t->wanted && !strcmp(phase, t->wanted) && total;
-	if (!total) {
-		t->disk += !strcmp(phase, "writing to the disk");
+	if (!strcmp(phase, "writing to the disk")) {
+		t->disk++;
 		return;
 	}
+	if (!total)
+		return;
 	t->wrong += t->phase == phase && done < t->done;
 	t->phases += t->phase != phase;
 	t->phase = phase;
@@ -345,6 +347,51 @@ static void advance(const struct blm_filter *f)
 	blm_close(own);
 }
 
+/* The slot that comes next is cleared at the end. */
+static void rotate(const struct blm_filter *f)
+{
+	struct blm_filter *own;
+
+	(void)f;
+	OK(blm_create(&own, NULL, "made.blm", &BLM_PARAMS(.kind = "window", .capacity = 100000)));
+	OK(blm_rotate(own));
+	blm_close(own);
+}
+
+static int count_key(void *context, const void *key, size_t len, bool in_b)
+{
+	(void)key, (void)len;
+	*(int *)context += !in_b;
+	return 0;
+}
+
+static void list_difference(const struct blm_filter *f)
+{
+	struct blm_filter *own = make_small("iblt"), *empty;
+	int count = 0;
+
+	(void)f;
+	OK(blm_template(&empty, NULL, NULL, own, 0));
+	ck_assert_int_eq(blm_add(own, "x", 1), 1);
+	OK(blm_difference_list(own, empty, count_key, &count));
+	ck_assert_int_eq(count, 501);
+	blm_close(own);
+	blm_close(empty);
+}
+
+static void create_many(const struct blm_filter *f)
+{
+	const char *names[] = { "one", "two", "three" };
+	struct blm_store *store;
+
+	(void)f;
+	OK(blm_store_open(&store, "store", BLM_STORE_CREATE));
+	OK(blm_create_many(store, names, 3, &BLM_PARAMS(.capacity = 1000, .rate = 0.01)));
+	for (int i = 0; i < 3; i++)
+		OK(blm_store_drop(store, names[i]));
+	blm_store_close(store);
+}
+
 static const struct {
 	void (*call)(const struct blm_filter *f);
 	const char *phase;
@@ -359,7 +406,9 @@ static const struct {
 	{ seal, "adding checksums", true }, { sync_keys, "checking", true },
 	{ merge, "checking", true }, { merge, "counting", true }, { merge, "merging", true },
 	{ grow, "doubling", true }, { put_into_bank, "writing", true },
-	{ advance, "combining", true },
+	{ advance, "combining", true }, { rotate, "clearing", true },
+	{ list_difference, "comparing", true }, { list_difference, "listing", true },
+	{ create_many, "creating", true },
 };
 
 START_TEST(a_long_call_tells_its_thread_how_far_it_is)
@@ -391,6 +440,32 @@ START_TEST(a_long_call_tells_its_thread_how_far_it_is)
 	blm_use_threads(0);
 	blm_close(f);
 	unlink_made(true);
+	unlink("a.blm");
+}
+END_TEST
+
+/* 256 MiB of holes, in five pieces, and the report that begins the phase. */
+START_TEST(writing_to_the_disk_reports_each_64_mebibytes)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "blocked", .cells = UINT64_C(1) << 31,
+						     .probes = 4, .sparse = true)));
+	ck_assert_int_eq(blm_add(f, "x", 1), 1);
+	blm_use_progress(tell, &told);
+	for (int to_new_file = 0; to_new_file < 2; to_new_file++) {
+		told = (struct told){ .thread = pthread_self(), .wanted = "writing to the disk" };
+		if (to_new_file)
+			copy(f);
+		else
+			OK(blm_sync(f));
+		ck_assert(told.whole);
+		ck_assert_int_ge(told.reports, 6);
+		ck_assert_int_eq(told.wrong, 0);
+	}
+	blm_use_progress(NULL, NULL);
+	blm_close(f);
+	unlink_made(false);
 	unlink("a.blm");
 }
 END_TEST
@@ -564,6 +639,7 @@ int main(void)
 		return EXIT_FAILURE;
 	tcase_add_loop_test(tc, any_number_of_threads_gives_the_same_bits_and_counts, 0, 4);
 	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
+	tcase_add_test(tc, writing_to_the_disk_reports_each_64_mebibytes);
 	tcase_add_loop_test(tc, a_long_call_tells_its_thread_how_far_it_is, 0,
 			    ARRAY_LEN(long_calls));
 	tcase_add_test(tc, a_sync_of_a_kind_without_checksums_checks_nothing);
