@@ -37,6 +37,7 @@ struct options {
 	unsigned rounds;
 	size_t questions;	/* in one measurement, at most */
 	const char *only;	/* names of rows, as for fnmatch(3) */
+	bool curves;		/* only the curves of the plot */
 	const char *json, *svg;	/* files to write; "-": standard output; NULL: none */
 	const char *lock;	/* a file to lock in each round; or NULL */
 	const char *dir;	/* for files; a folder of our own in it */

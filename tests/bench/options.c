@@ -30,6 +30,8 @@ static const char usage[] =
 	"  --json FILE    everything, as one object; - for standard output, then without the "
 	"tables\n"
 	"  --svg FILE     a plot of time against size\n"
+	"  --curves       only the curves of this plot, up to 1 GiB: about a minute, 4 GB of disk "
+	"and of memory\n"
 	"  --readme       the tables of bloomery-performance(7) instead of all\n"
 	"  --goals        only what is wanted, and whether it is met\n"
 	"  --single       the same, measured and told for calls with one key only: some minutes\n"
@@ -90,6 +92,7 @@ static int take(struct options *o, int option, const char *value)
 	case 'o': o->only = value; break;
 	case 'n': o->list = true; break;
 	case 'j': o->json = value; break;
+	case 'c': o->curves = true; break;
 	case 's': o->svg = value; break;
 	case 'm': o->report = report_readme; break;
 	case 'g': o->report = report_goals; break;
@@ -129,6 +132,7 @@ int read_options(struct options *ret, int argc, char **argv)
 		{ "only", required_argument, NULL, 'o' },
 		{ "list", no_argument, NULL, 'n' },
 		{ "json", required_argument, NULL, 'j' },
+		{ "curves", no_argument, NULL, 'c' },
 		{ "svg", required_argument, NULL, 's' },
 		{ "readme", no_argument, NULL, 'm' },
 		{ "goals", no_argument, NULL, 'g' },

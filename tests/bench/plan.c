@@ -419,6 +419,12 @@ static bool choose_single(struct plan *plan)
 	return any;
 }
 
+/* The filters of one size after the other hold random bits, and need no keys. */
+static bool is_of_plot(const struct plan *plan, const struct row *row)
+{
+	return !plan->options.curves || row->site->curve;
+}
+
 static bool choose(struct plan *plan)
 {
 	const char *only = plan->options.only;
@@ -427,7 +433,8 @@ static bool choose(struct plan *plan)
 	if (plan->options.single)
 		return choose_single(plan);
 	for (size_t i = 0; i < plan->row_count; i++)
-		if (matches(only, plan->rows[i].name) && matches_unnamed(plan, &plan->rows[i])) {
+		if (matches(only, plan->rows[i].name) && matches_unnamed(plan, &plan->rows[i])
+		    && is_of_plot(plan, &plan->rows[i])) {
 			want(&plan->rows[i]);
 			any = true;
 		}

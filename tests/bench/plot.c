@@ -118,7 +118,7 @@ static struct frame frame_of(const struct curve *all, size_t count)
 			f.y0 = fmin(f.y0, log2(all[i].at[j].q1));
 			f.y1 = fmax(f.y1, log2(all[i].at[j].q3));
 		}
-	f.x0 = 2 * floor(f.x0 / 2);
+	f.x0 = floor(f.x0);
 	f.x1 = fmax(ceil(f.x1), f.x0 + 1);
 	f.y0 = floor(f.y0);
 	f.y1 = fmax(ceil(f.y1), f.y0 + 1);
@@ -159,7 +159,7 @@ static void axes(const struct frame *f, FILE *to)
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
 	char label[32];
 
-	for (double e = f->x0; e <= f->x1; e += 2) {
+	for (double e = 2 * ceil(f->x0 / 2); e <= f->x1; e += 2) {
 		double x = place_x(f, exp2(e));
 
 		fprintf(to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n",

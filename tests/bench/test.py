@@ -78,6 +78,11 @@ def main():
         only = json.loads(bench("--keys", "40k", "--rounds", "1", "--dir", folder, "--only", "classic 40k contains present", "--json", "-").stdout)
         ok("--only measures that and its limit",
            {row["name"] for row in only["rows"]} == {"classic 40k contains present", "classic 40k read"})
+        curves = json.loads(bench("--keys", "1m", "--rounds", "3", "--dir", folder, "--curves", "--svg", str(svg), "--json", "-").stdout)
+        lines = xml.etree.ElementTree.parse(svg).getroot().findall("{http://www.w3.org/2000/svg}polyline")
+        ok("--curves measures what the plot shows, and no more",
+           {row["name"].split()[1] for row in curves["rows"]} == {"16KiB", "64KiB", "256KiB"}
+           and len(lines) == 1 + len({row["name"].split()[0] for row in curves["rows"]}) and all(len(line.get("points").split()) == 3 for line in lines))
         readme = bench("--keys", "40k", "--rounds", "1", "--dir", folder, "--only", "blocked", "--readme").stdout
         ok("--readme prints tables of what was measured, and nothing of what is wanted",
            "| blocked | 40k |" in readme and "| kind | bits a key |" in readme and "| what | against | ratio |\n" in readme and "exclusive build, blocked, one thread, 40k" in readme
