@@ -14,6 +14,25 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
+/* Words that people look up here, too. */
+static const char *page_about(const char *name)
+{
+	struct blm_kind_info kind;
+	struct blm_hash_info hash;
+	struct blm_format_info format;
+
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
+		if (!strcmp(name, kind.name))
+			return "a kind of filter; see 'bloomery kinds -l' and bloomery-kinds(7)";
+	for (size_t i = 0; blm_format_list(i, &format) == 0; i++)
+		if (!strcmp(name, format.name))
+			return "a file format; see 'bloomery formats' and bloomery-formats(7)";
+	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++)
+		if (!strcmp(name, hash.name))
+			return "a hash; see 'bloomery hashes' and bloomery-kinds(7)";
+	return NULL;
+}
+
 static int run(int count, char **operands)
 {
 	const struct command *command;
@@ -27,6 +46,9 @@ static int run(int count, char **operands)
 		return misuse("help: --all lists the commands; leave out '%s' or --all",
 			      operands[0]);
 	command = count ? command_find(operands[0]) : NULL;
+	if (count && !command && page_about(operands[0]))
+		return misuse("help: '%s' is no command but %s", operands[0],
+			      page_about(operands[0]));
 	if (count && !command)
 		return command_unknown(operands[0]);
 	if (words)

@@ -1,6 +1,19 @@
 /* cmd_mv.c - bloomery mv: another name for a filter of the store */
 #include "place.h"
 
+/* The catalog alone is changed, so the file can be gone without a sign of it. */
+static void say_if_missing(struct blm_store *store, const char *name)
+{
+	struct blm_filter *f;
+	int r = blm_open(&f, store, name, 0);
+
+	if (r == 0)
+		blm_close(f);
+	else
+		say("warning: %s: its file is missing or cannot be opened; 'bloomery verify' says "
+		    "what to do", name);
+}
+
 static int run(int count, char **operands)
 {
 	struct blm_store *store;
@@ -14,7 +27,10 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	r = blm_store_rename(store, operands[0], operands[1]);
-	return r < 0 ? fail(r) : DONE;
+	if (r < 0)
+		return fail(r);
+	say_if_missing(store, operands[1]);
+	return DONE;
 }
 
 static const struct opt *const options[] = { store_option, NULL };

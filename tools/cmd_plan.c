@@ -11,7 +11,8 @@ static struct blm_params p = BLM_PARAMS();
 static struct plan_more more;
 static const struct opt own_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys", set_number, &p.capacity, 1, BLM_CAPACITY_MAX },
-	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &p.rate },
+	{ 'p', "rate", "P", "false positives at capacity, like 0.001 or 0.1% (default: 0.01)",
+	  set_rate, &p.rate },
 	{ 'm', "bits", "M", "how many bits: then the rate is what is looked for", set_number,
 	  &p.cells, 1, BLM_CELLS_MAX },
 	{ 'k', "probes", "K", "how many probes for each key", set_range, &k, 1, BLM_PROBES_MAX },

@@ -53,7 +53,8 @@ const struct command cmd_publish = {
 	.notes = "The copy takes the place of the filter that had the name, in one step. Readers "
 	"and writers of NAME go over to the new\nfilter at their next call. It is sealed as by "
 	"'bloomery seal', so adding to it is refused. The filter that had the name is deleted, "
-	"with its keys. F stays as it is.",
+	"with its keys. F stays as it is. To keep a way back, copy the old one first: 'bloomery "
+	"copy NAME ./old.blm'; then 'bloomery publish ./old.blm NAME' restores it.",
 	.example = "bloomery publish ./new.blm seen",
 	.options = options,
 	.run = run,

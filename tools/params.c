@@ -51,7 +51,8 @@ static int set_partition(const struct opt *opt, const char *text)
 const struct opt size_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1,
 	  BLM_CAPACITY_MAX },
-	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &params.rate },
+	{ 'p', "rate", "P", "false positives at capacity, like 0.001 or 0.1% (default: 0.01)",
+	  set_rate, &params.rate },
 	{ 'm', "bits", "M", "take exactly M bits, or M cells of several bits", set_number,
 	  &params.cells, 1, BLM_CELLS_MAX },
 	{ 'k', "probes", "K", "take exactly K probes for each key", set_number, &probes, 1,

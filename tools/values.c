@@ -71,8 +71,12 @@ int set_rate(const struct opt *opt, const char *text)
 	char *end;
 	double rate = strtod(text, &end);
 
+	if (end > text && *end == '%') {
+		rate /= 100;
+		end++;
+	}
 	if (end == text || *end || !(rate > 0 && rate < 1) || isspace((unsigned char)*text))
-		return misuse("%s%s %s: not a rate between 0 and 1, like 0.001 (0.1 %%) or 1e-6",
+		return misuse("%s%s %s: not a rate between 0 and 1, like 0.001, 0.1%% or 1e-6",
 			      SHOWN(opt), text);
 	*(double *)opt->target = rate;
 	return DONE;

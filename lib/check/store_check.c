@@ -151,9 +151,10 @@ static int without_catalog(struct repair *r, const char *reason)
 	if (err == 0 && r->repair)
 		err = make_anew(catalog, r);
 	if (err == 0)
-		blm_found(r->to, catalog, r->repair, "%s%s", reason, r->repair
-			  ? " - made anew from the filters' files, without lists of false "
-			  "positives (blm_allowlist_add()), which only it had" : "");
+		blm_found(r->to, catalog, r->repair, "%.*s%s",
+			  (int)(r->repair ? strcspn(reason, ";") : strlen(reason)), reason,
+			  r->repair ? "; it was made anew from the filters' files, without lists "
+			  "of false positives (blm_allowlist_add()), which only it had" : "");
 	if (lock.fd >= 0)
 		blm_catalog_unlock(&lock);
 	blm_catalog_lock_close(&lock);

@@ -235,6 +235,18 @@ the_store_may_stand_before_the_command() {
 	exits 64 bloomery --json ls; says '--json stands where a command is due'
 }
 
+a_rate_can_be_in_per_cent() {
+	bloomery plan -n 1000 -p 0.1% > out; bloomery plan -n 1000 -p 0.001 | cmp - out
+	exits 64 bloomery plan -n 1000 -p 100%; says '-p 100%: not a rate'
+	exits 64 bloomery plan -n 1000 -p %; exits 64 bloomery plan -n 1000 -p 0.1%%
+}
+
+help_says_where_a_kind_a_hash_and_a_format_are_described() {
+	exits 64 bloomery help ribbon; says 'a kind of filter'
+	exits 64 bloomery help murmur3-bip37; says 'a hash'
+	exits 64 bloomery help guava; says 'a file format'
+}
+
 only_a_near_command_is_proposed() {
 	for word in foo xyz lst2 cluster; do
 		exits 64 bloomery "$word"; same "$(cat exits.err)" "bloomery: no command '$word'; see 'bloomery help'"

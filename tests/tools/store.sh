@@ -332,6 +332,8 @@ an_older_file_that_is_put_back_is_told_until_it_is_taken() {
 repair_says_that_a_lost_filters_name_was_removed() {
 	bloomery create lost -n 10; bloomery label lost day=1
 	rm store/filters/*.blm
+	bloomery mv lost gone 2> err; grep -q "gone: its file is missing or cannot be opened; 'bloomery verify' says" err
+	bloomery mv gone lost 2> err
 	exits 1 bloomery verify; same "$(wc -l < exits.out)" 1
 	grep -q '^lost: its file is missing, with its keys: put a copy of it back before a repair' exits.out
 	exits 1 bloomery verify --json; holds 'j["lost"] and not j["repaired"]' < exits.out
