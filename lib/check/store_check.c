@@ -191,8 +191,9 @@ static uint64_t bytes_of_files(const char *dir)
 	return bytes;
 }
 
-/* Once over all of it. shallow: not the filters' data. */
-static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_findings *to)
+/* Once over all of it. shallow: not the filters' data. ret_lost: there was no whole catalog. */
+static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_findings *to,
+		     bool *ret_lost)
 {
 	bool repair = flags & BLM_VERIFY_REPAIR;
 	struct repair r = { .dir = dir, .repair = repair, .shallow = shallow,
@@ -215,20 +216,32 @@ static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_f
 		r.store = NULL;
 		err = without_catalog(&r, reason);
 	}
+	*ret_lost = lost;
 	free(r.entries);
 	free(r.broken);
 	return err;
 }
 
-/* A repair must be complete: the check runs again and reports what is left. */
+static bool is_all_repaired(const struct blm_findings *to)
+{
+	return to->found && to->found == to->repaired;
+}
+
+/*
+ * A repair must be complete: the check runs again and reports what is left. Before
+ * that a repair that made a lost catalog begins anew. Without a store it saw no secrets.
+ */
 static int repair_all(const char *dir, unsigned flags, struct blm_findings *to)
 {
 	int lock, err = lock_repairs(dir, &lock);
+	bool lost = false;
 
 	if (err == 0)
-		err = look_over(dir, flags, false, to);
-	if (err == 0 && to->found && to->found == to->repaired)
-		err = look_over(dir, flags & BLM_VERIFY_ANYONE, true, to);
+		err = look_over(dir, flags, false, to, &lost);
+	if (err == 0 && lost && is_all_repaired(to))
+		err = look_over(dir, flags & ~(unsigned)BLM_VERIFY_DISTRUST, true, to, &lost);
+	if (err == 0 && is_all_repaired(to))
+		err = look_over(dir, flags & BLM_VERIFY_ANYONE, true, to, &lost);
 	if (lock >= 0)
 		close(lock);
 	return err;
@@ -241,6 +254,7 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 	BLM_CRITICAL_SECTION;
 	struct blm_findings findings = { .tell = finding, .context = context };
 	int err = blm_must_have(dir, "dir");
+	bool lost;
 
 	if (err < 0)
 		return err;
@@ -250,6 +264,6 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 	if (err < 0)
 		blm_found_broken(&findings, dir);
 	err = flags & BLM_VERIFY_REPAIR ? repair_all(dir, flags, &findings)
-		: look_over(dir, flags, false, &findings);
+		: look_over(dir, flags, false, &findings, &lost);
 	return err < 0 ? err : findings.found - findings.repaired;
 }
