@@ -12,12 +12,13 @@
 #   chroot        / is no mount point
 #   container     namespaces of its own, few devices (no loop devices, no FUSE), /sys is read-only
 #   user          a container in a user namespace: root is not root outside
+#   ordinary      the user nobody, who may write the logs of the tests and temporary files
 #
 # $BLOOMERY_TEST_SCALE is the share of the work (0.1; here: 1).
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=$(cd "${1:?the folder of a build}" && pwd) || exit 2
 shift
-[ $# -gt 0 ] || set -- avx512 avx2 scalar one load chroot container user
+[ $# -gt 0 ] || set -- avx512 avx2 scalar one load chroot container user ordinary
 passed=0 failed=0 skipped=0
 folder=$(mktemp -d) || exit 2
 loops=()
@@ -74,6 +75,17 @@ in_container()
 	exec bash "$script" "$build" --inside "$logbase"
 }
 
+# As a user without rights. Python and the tests' programs must be where every user may read.
+as_nobody()
+{
+	local logs=$build/meson-logs mode
+	mkdir -p "$logs" "$folder/home" && chown 65534:65534 "$folder/home" && chmod 755 "$folder" || return 1
+	mode=$(stat -c %a "$logs") && chmod 1777 "$logs" || return 1
+	(cd "$folder/home" && exec env HOME="$folder/home" PATH=/usr/local/bin:/usr/bin:/bin \
+		setpriv --reuid 65534 --regid 65534 --clear-groups bash "$script" "$build" --inside "$logbase")
+	chmod "$mode" "$logs"
+}
+
 script=$(cd "${BASH_SOURCE[0]%/*}" && pwd)/machines.sh
 if [ "$1" = --inside ]; then
 	logbase=$2
@@ -94,6 +106,9 @@ reason()
 	avx512) grep -qw avx512f /proc/cpuinfo || echo 'the processor has no AVX-512' ;;
 	avx2) grep -qw avx2 /proc/cpuinfo || echo 'the processor has no AVX2' ;;
 	chroot | container) unshare -mpf true 2> /dev/null || echo 'no right to make namespaces' ;;
+	ordinary)
+		setpriv --reuid 65534 --regid 65534 --clear-groups test -r "$build/build.ninja" 2> /dev/null ||
+			echo 'no right to become another user, or that user may not read the build' ;;
 	user) unshare -rmpf true 2> /dev/null || echo 'no right to make user namespaces' ;;
 	esac
 }
@@ -129,6 +144,7 @@ play()
 		unshare -rmpf --mount-proc --kill-child \
 			bash "$script" "$build" --in container "$logbase" "$folder"
 		;;
+	ordinary) as_nobody ;;
 	*)
 		echo "$1: no such machine" >&2
 		return 1

@@ -165,8 +165,9 @@ START_TEST(a_name_that_is_taken_is_replaced_only_where_that_is_asked_for)
 	OK(blm_new_file_publish(&file, "a", true, "a"));
 	blm_new_file_end(&file);
 	ck_assert_int_eq(files_in(".", NULL), 1);
+	/* which takes no files: users without rights may not even ask */
 	FAILS(blm_new_file(&file, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/proc/a", 0),
-	      -ENOENT);
+	      access("/proc", W_OK) < 0 ? -EACCES : -ENOENT);
 }
 END_TEST
 

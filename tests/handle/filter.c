@@ -171,7 +171,7 @@ START_TEST(a_filter_that_exists_keeps_its_parameters_and_says_what_differs)
 		"blm_params.capacity, blm_params.rate, blm_params.kind were not used";
 	struct blm_filter *f;
 
-	unlink("shared.blm");
+	ck_assert_int_eq(chdir(test_dir), 0);
 	ck_assert_int_eq(open_or_create(BLM_PARAMS()), -EINVAL);
 	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 1000, .rate = 0.01)), BLM_CREATED);
 	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 1000)), BLM_OPENED);

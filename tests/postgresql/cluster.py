@@ -20,6 +20,8 @@ def what_is_missing():
             return f'{path} is not here; install the package {package}'
     if not shutil.which('make') or not shutil.which('pkg-config'):
         return 'no make or no pkg-config here; install them'
+    if not os.getuid() and subprocess.run(['setpriv', '--reuid', '65534', 'true'], capture_output=True).returncode:
+        return 'PostgreSQL does not run as root, and this process cannot become another user'
     return None
 
 

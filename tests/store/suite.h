@@ -7,6 +7,7 @@
 
 #include "../calls.h"
 #include "../mark.h"
+#include "../powers.h"
 #include "../info.h"
 #include "../random.h"
 #include "../skip.h"

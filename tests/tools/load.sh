@@ -31,10 +31,13 @@ pages_are_huge_or_small() {
 
 what_may_not_be_locked_is_an_error_with_the_limit() {
 	bloomery create ./f -n 3m; seq 10 | bloomery add ./f
+	# Root may lock what it likes. Root of a user namespace has the limit of others.
 	as_nobody=()
-	[ "$(id -u)" != 0 ] || as_nobody=(setpriv --reuid 65534 --clear-groups)	# who may lock what it likes
+	no_other_user || as_nobody=(setpriv --reuid 65534 --clear-groups)
 	chmod 755 . ..
-	if ! sanitized; then
+	if [ ${#as_nobody[@]} = 0 ] && (ulimit -l 64; bloomery test --lock ./f < /dev/null; [ $? = 1 ]); then
+		echo '# SKIP no limit of locked memory holds here, and this process cannot become another user'
+	elif ! sanitized; then
 		seq 10 | (ulimit -l 64; exits 2 "${as_nobody[@]}" "$BLOOMERY" test --lock ./f)
 		says 'may lock 65536 bytes'; says 'ulimit -l'
 	fi

@@ -83,6 +83,14 @@ except OSError as e: sys.exit(str(e))' 2> no-terminal && return 1
 	echo "# SKIP no pseudo terminal can be had: $(< no-terminal)"
 }
 
+# Can this process become no other user, because it is not root, or root of a user namespace that has no other? Says which.
+no_other_user()
+{
+	[ "$(id -u)" = 0 ] || { echo 'only root can become another user'; return 0; }
+	setpriv --reuid 65534 --regid 65534 --clear-groups true 2>&1 && return 1
+	return 0
+}
+
 # Processes are what the tests spend their time on, so the checks below start none, but for a pipe.
 
 # Does the command exit with that code, with one line on stderr if it is 2 or 64?
