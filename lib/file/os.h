@@ -56,6 +56,13 @@ enum { BLM_ZEROS = 64 << 10 };
 extern uint8_t blm_zeros[BLM_ZEROS];
 
 /*
+ * Zeros to write, in whole cache lines. Nobody changes them. They are not const, because an array
+ * of const zeros takes its size in the file of the library.
+ */
+enum { BLM_ZEROS = 64 << 10 };
+extern uint8_t blm_zeros[BLM_ZEROS];
+
+/*
  * A write past the limit of file sizes (RLIMIT_FSIZE) fails with EFBIG and raises SIGXFSZ, which
  * kills. Between hold and let this thread blocks the signal; a signal raised in between is
  * discarded.
