@@ -35,23 +35,33 @@ static bool is_share_reached(uint64_t seen, uint64_t asked)
 }
 
 /* By document and by paragraph a unit has one key, or none. */
+struct single {
+	uint64_t keyed, gone;
+	bool rest;
+};
+
+static inline void judge_unit(struct single *s, struct unit *unit)
+{
+	unit->removed = unit->seen;
+	s->keyed += unit->asked;
+	s->gone += unit->seen;
+	s->rest |= !unit->seen & !unit->blank;
+}
+
+static void end_single(struct document *d, const struct single *s)
+{
+	d->keyed = d->keys = s->keyed;
+	d->gone = s->gone;
+	d->removed = s->gone && !s->rest;
+}
+
 static void judge_single(struct batch_of_documents *b, struct document *d)
 {
-	uint64_t keyed = 0;
-	size_t gone = 0;
-	bool rest = false;
+	struct single s = { 0 };
 
-	for (size_t i = d->first; i < d->first + d->count; i++) {
-		struct unit *unit = &b->units[i];
-
-		unit->removed = unit->seen;
-		keyed += unit->asked;
-		gone += unit->removed;
-		rest |= !unit->removed & !unit->blank;
-	}
-	d->keyed = d->keys = keyed;
-	d->gone = gone;
-	d->removed = gone && !rest;
+	for (size_t i = d->first; i < d->first + d->count; i++)
+		judge_unit(&s, &b->units[i]);
+	end_single(d, &s);
 }
 
 static void judge_ngrams(struct batch_of_documents *b, struct document *d)
@@ -365,15 +375,18 @@ static bool claims_at_once(const struct decision *w)
 }
 
 /* Some paragraphs are blank, which no processor predicts: no branch depends on it. */
-static void take_claims(struct decision *w, const struct document *d, size_t *key)
+static void judge_claims(struct decision *w, struct document *d, size_t *key)
 {
 	struct unit *units = w->batch->units + d->first;
+	struct single s = { 0 };
 	size_t at = *key;
 
 	for (size_t i = 0; i < d->count; i++) {
 		units[i].seen = units[i].asked & !bit(w->bits, at);
 		at += units[i].asked;
+		judge_unit(&s, &units[i]);
 	}
+	end_single(d, &s);
 	*key = at;
 }
 
@@ -389,10 +402,8 @@ static int claim_units(struct decision *w)
 					    b->key_count, w->bits) : 0;
 	if (r < 0)
 		return fail(r);
-	for (size_t i = 0; i < b->document_count; i++) {
-		take_claims(w, &b->documents[i], &key);
-		judge_single(b, &b->documents[i]);	/* while its units are in the cache */
-	}
+	for (size_t i = 0; i < b->document_count; i++)
+		judge_claims(w, &b->documents[i], &key);
 	b->judged = true;
 	w->next += key;
 	return can_be_read();
