@@ -6,7 +6,8 @@ usage: corpus_exact.py document|paragraph|ngram PROCESSES FOLDER FILE...
 The attribute files of FILE are in FOLDER. N-grams are of 13 tokens with stride 4, the threshold is 0.8; they need python3-icu.
 With one process the order of the decisions is that of the files: each unit that an exact set has seen must have a span, and a unit
 that has one and was not seen was removed by mistake. With several processes the order is unknown: of equal units exactly one must
-have no span, or none, and then one of them was removed by mistake. Prints counts; ends with 1 if a copy was kept.
+have no span, or none, and then one of them was removed by mistake. Prints how many units have keys, were
+removed, were removed by mistake, and how many copies were kept; ends with 1 if there are any of the last.
 """
 import json
 import os
@@ -94,7 +95,7 @@ def in_any_order(by, folder, names):
 
 def main(by, processes, folder, *names):
 	count, removed, kept, mistakes = (in_order if processes == '1' else in_any_order)(by, folder, names)
-	print(f'{count} units, {removed} removed, {mistakes} of these by mistake; {kept} copies kept')
+	print(count, removed, mistakes, kept)
 	return kept > 0
 
 
