@@ -12,7 +12,7 @@ export BLOOMERY_DIES=$build/tests/mpi/libdies.so
 
 install_missing openmpi-bin libopenmpi-dev mpich libmpich-dev zstd munge slurmctld slurmd slurm-client || exit 2
 configure build-mpich -Dtests=disabled -Dmpi=enabled -Dmpi_library=mpich > /dev/null &&
-	ninja -C "$root/build-mpich" --quiet tools/mpi/bloomery-mpi || exit 2
+	ninja -C "$root/build-mpich" --quiet tools/mpi/bloomery-mpi tools/bloomery-json.so || exit 2
 
 # prove BUILD TEST
 prove()

@@ -90,7 +90,8 @@ class Build(Case):
 
     def test_what_the_ranks_cannot_build_is_refused_with_words(self):
         self.write('keys', numbers(0, 10))
-        for words, says in ((['-n', '10', '--kind', 'bloomier', 'keys'], 'bloomier: the ranks build no such filter'),
+        for words, says in ((['-n', '10', '--kind', 'bloomier', 'keys'], 'bloomier: the ranks send hashes, which have no values'),
+                            (['-n', '10', '--kind', 'stable', 'keys'], 'stable: the ranks build no such filter'),
                             (['--kind', 'fuse', '--way', 'reduce', 'keys'], 'leave --way out'),
                             (['--kind', 'fuse', '--dry-run', 'keys'], 'give -n'),
                             (['keys'], 'a new filter needs its capacity'),

@@ -327,6 +327,17 @@ static uint64_t finish(struct job *job)
 	return counted;
 }
 
+static bool takes_values(const char *name)
+{
+	const unsigned values = BLM_CAN_BUILD | BLM_CAN_GET;
+	struct blm_kind_info kind;
+
+	for (size_t i = 0; name && blm_kind_list(i, &kind) == 0; i++)
+		if (!strcmp(name, kind.name))
+			return (kind.can & values) == values;
+	return false;
+}
+
 /* The size, if it is asked for. Else it follows from the keys. */
 static int plan_gathered(struct job *job)
 {
@@ -344,6 +355,17 @@ static int plan_gathered(struct job *job)
 	return DONE;
 }
 
+/* A builder takes values with keys only (blm_build_put_many()), and ranks send hashes. */
+static int refuse_kind(void)
+{
+	if (takes_values(params.kind))
+		return misuse("build: --kind %s: the ranks send hashes, which have no values; "
+			      "'bloomery build' makes it on one machine, and with --partition I/N "
+			      "a part of it", params.kind);
+	return misuse("build: --kind %s: the ranks build no such filter; they build " RANKS_KINDS
+		      "; 'bloomery build' makes all kinds on one machine", params.kind);
+}
+
 static int begin(struct job *job)
 {
 	bool gathers = ranks_way_fits(WAY_GATHER, params.kind);
@@ -352,9 +374,7 @@ static int begin(struct job *job)
 	if (code == DONE && keys_check() != DONE)
 		code = USAGE;
 	if (code == DONE && !ranks_build(params.kind))
-		return misuse("build: --kind %s: the ranks build no such filter; they build "
-			      RANKS_KINDS "; 'bloomery build' makes all kinds on one machine",
-			      params.kind);
+		return refuse_kind();
 	if (code == DONE && gathers)
 		code = plan_gathered(job);
 	if (code != DONE)
