@@ -60,7 +60,7 @@ START_TEST(a_struct_whose_size_is_not_set_is_refused)
 END_TEST
 
 /* As a program has them that was compiled with a later header. */
-START_TEST(structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know)
+START_TEST(structs_of_later_versions_work_without_unknown_wishes)
 {
 	struct {
 		struct blm_params now;
@@ -84,7 +84,7 @@ START_TEST(structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know)
 }
 END_TEST
 
-START_TEST(facts_past_the_last_are_none)
+START_TEST(facts_past_the_last_are_refused)
 {
 	const struct blm_params params = BLM_PARAMS(.kind = "stable", .capacity = 100,
 						    .rate = 0.01);
@@ -107,7 +107,7 @@ START_TEST(facts_past_the_last_are_none)
 }
 END_TEST
 
-START_TEST(a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before)
+START_TEST(a_filter_syncs_itself_at_its_limits_and_not_before)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make("classic", NULL, path), *reader;
@@ -137,7 +137,7 @@ START_TEST(a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before)
 }
 END_TEST
 
-START_TEST(what_cannot_double_says_so)
+START_TEST(a_filter_that_cannot_double_reports_it)
 {
 	struct blm_filter *f = make("classic", NULL, NULL), *d = make("d-left", "spare=2", NULL);
 
@@ -149,7 +149,7 @@ START_TEST(what_cannot_double_says_so)
 }
 END_TEST
 
-START_TEST(of_filters_that_differ_in_an_option_its_name_and_both_values_are_told)
+START_TEST(filters_with_different_options_are_refused_with_both_values)
 {
 	struct blm_filter *a = make("scalable", "growth=2", NULL),
 			  *b = make("scalable", "growth=4", NULL),
@@ -170,7 +170,7 @@ START_TEST(of_filters_that_differ_in_an_option_its_name_and_both_values_are_told
 END_TEST
 
 /* Each stage has its part of the rate, and at some time there is no smaller number. */
-START_TEST(a_scalable_filter_whose_stages_come_to_an_end_is_full)
+START_TEST(a_scalable_filter_without_further_stages_is_full)
 {
 	struct blm_filter *f;
 	int r = 0;
@@ -187,7 +187,7 @@ START_TEST(a_scalable_filter_whose_stages_come_to_an_end_is_full)
 }
 END_TEST
 
-START_TEST(a_sealed_filter_that_could_take_keys_away_goes_out_as_it_is)
+START_TEST(a_sealed_removable_filter_is_exported_as_it_is)
 {
 	struct blm_filter *f = make("counting", NULL, NULL), *g;
 	size_t bytes;
@@ -244,7 +244,7 @@ static struct blm_info rebuilt(const char *path, const struct blm_params *params
 	return info;
 }
 
-START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
+START_TEST(a_file_damaged_beyond_recognition_is_not_rebuilt)
 {
 	const char *path = a_path();
 	FILE *file;
@@ -264,7 +264,7 @@ START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
 END_TEST
 
 /* Without parameters the filter stays as it is. A parameter replaces the old value. */
-START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
+START_TEST(a_rebuilt_filter_is_as_requested_or_as_before)
 {
 	static const struct {
 		struct blm_params first, again;
@@ -304,7 +304,7 @@ START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
 END_TEST
 
 /* Fingerprints are not planned: it is made anew as what it is to us. */
-START_TEST(a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is)
+START_TEST(a_filter_of_an_unknown_scheme_is_rebuilt_unchanged)
 {
 	const char *path = a_path(),
 		   *text = "#FPS1\n#num_bits=128\n00000000000000000000000000000000\tid\n";
@@ -429,17 +429,17 @@ int main(void)
 	TCase *tc = tcase_create("refused");
 
 	tcase_add_test(tc, a_struct_whose_size_is_not_set_is_refused);
-	tcase_add_test(tc, structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know);
-	tcase_add_test(tc, facts_past_the_last_are_none);
-	tcase_add_test(tc, a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before);
-	tcase_add_test(tc, what_cannot_double_says_so);
-	tcase_add_test(tc, of_filters_that_differ_in_an_option_its_name_and_both_values_are_told);
-	tcase_add_test(tc, a_scalable_filter_whose_stages_come_to_an_end_is_full);
-	tcase_add_test(tc, a_sealed_filter_that_could_take_keys_away_goes_out_as_it_is);
+	tcase_add_test(tc, structs_of_later_versions_work_without_unknown_wishes);
+	tcase_add_test(tc, facts_past_the_last_are_refused);
+	tcase_add_test(tc, a_filter_syncs_itself_at_its_limits_and_not_before);
+	tcase_add_test(tc, a_filter_that_cannot_double_reports_it);
+	tcase_add_test(tc, filters_with_different_options_are_refused_with_both_values);
+	tcase_add_test(tc, a_scalable_filter_without_further_stages_is_full);
+	tcase_add_test(tc, a_sealed_removable_filter_is_exported_as_it_is);
 	tcase_add_test(tc, exports_to_nowhere_and_imports_from_nowhere_say_so);
-	tcase_add_test(tc, what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt);
-	tcase_add_test(tc, a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was);
-	tcase_add_test(tc, a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is);
+	tcase_add_test(tc, a_file_damaged_beyond_recognition_is_not_rebuilt);
+	tcase_add_test(tc, a_rebuilt_filter_is_as_requested_or_as_before);
+	tcase_add_test(tc, a_filter_of_an_unknown_scheme_is_rebuilt_unchanged);
 	tcase_add_test(tc, a_missing_path_or_name_is_refused);
 	tcase_add_test(tc, a_missing_function_or_missing_params_are_refused);
 	tcase_add_test(tc, a_bank_refuses_what_is_missing);

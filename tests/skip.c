@@ -90,7 +90,7 @@ static const char *said_by_examples(const char *environment, int *ret_status)
 	return text;
 }
 
-START_TEST(what_cannot_run_is_skipped_and_what_failed_failed)
+START_TEST(a_case_that_cannot_run_is_skipped)
 {
 	int status;
 
@@ -108,7 +108,7 @@ START_TEST(what_cannot_run_is_skipped_and_what_failed_failed)
 }
 END_TEST
 
-START_TEST(of_a_runner_that_was_killed_the_lines_so_far_are_there)
+START_TEST(the_output_of_a_killed_runner_is_there)
 {
 	int status;
 
@@ -118,7 +118,7 @@ START_TEST(of_a_runner_that_was_killed_the_lines_so_far_are_there)
 }
 END_TEST
 
-START_TEST(without_tap_the_test_says_it)
+START_TEST(without_tap_the_program_prints_its_failures)
 {
 	const char *said;
 	int status;
@@ -139,9 +139,9 @@ int main(int argc, char **argv)
 		return run_examples();
 	s = begin_suite("skip");
 	tc = tcase_create("skip");
-	tcase_add_test(tc, what_cannot_run_is_skipped_and_what_failed_failed);
-	tcase_add_test(tc, of_a_runner_that_was_killed_the_lines_so_far_are_there);
-	tcase_add_test(tc, without_tap_the_test_says_it);
+	tcase_add_test(tc, a_case_that_cannot_run_is_skipped);
+	tcase_add_test(tc, the_output_of_a_killed_runner_is_there);
+	tcase_add_test(tc, without_tap_the_program_prints_its_failures);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -36,7 +36,7 @@ header = (top / 'lib/bloomery.h').read_text()
 rows = dict(re.findall(r'\{ "((?:blm|BLM)_[^"]*)", "([^"]*)" \}', (top / 'tools/terms.c').read_text()))
 
 
-def no_string_of_the_library_names_an_option_or_a_command():
+def no_library_string_names_an_option_or_command():
     for path, line, text in strings:
         found = OF_PROGRAM.search(text.replace('`ulimit -l`', ''))	# of the shell
         if found:
@@ -51,7 +51,7 @@ def every_name_in_a_message_has_a_row_in_terms():
                 yield f'{path}:{line}: {name}: give it a row in tools/terms.c, with what a user of the program types'
 
 
-def every_row_of_terms_is_of_the_header_and_is_used():
+def every_row_of_terms_is_used_and_in_the_header():
     for row in rows:
         name, field = re.match(r'(\w+)(?:\(\)|\.(\w+))?', row).groups()
         struct = re.search(rf'struct {name} {{(.*?)\n}};', header, re.S)
@@ -67,8 +67,8 @@ def no_row_is_the_beginning_of_another():
             yield f'tools/terms.c: {row}: is the beginning of another row'
 
 
-tests = [no_string_of_the_library_names_an_option_or_a_command, every_name_in_a_message_has_a_row_in_terms,
-         every_row_of_terms_is_of_the_header_and_is_used, no_row_is_the_beginning_of_another]
+tests = [no_library_string_names_an_option_or_command, every_name_in_a_message_has_a_row_in_terms,
+         every_row_of_terms_is_used_and_in_the_header, no_row_is_the_beginning_of_another]
 print(f'1..{len(tests)}')
 failed = 0
 if len(strings) < 1000 or len(rows) < 20:

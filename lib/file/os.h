@@ -49,15 +49,8 @@ int64_t blm_read_at(int fd, void *buffer, size_t bytes, uint64_t at);
 int blm_write_at(int fd, const void *from, size_t bytes, uint64_t at);
 
 /*
- * Zeros to write, in complete cache lines. No code changes them. They are not const, because an array
- * of const zeros takes its size in the file of the library.
- */
-enum { BLM_ZEROS = 64 << 10 };
-extern uint8_t blm_zeros[BLM_ZEROS];
-
-/*
- * Zeros to write, in whole cache lines. Nobody changes them. They are not const, because an array
- * of const zeros takes its size in the file of the library.
+ * Zeros to write, in complete cache lines. No code changes them. They are not const, because an
+ * array of const zeros takes its size in the file of the library.
  */
 enum { BLM_ZEROS = 64 << 10 };
 extern uint8_t blm_zeros[BLM_ZEROS];

@@ -22,7 +22,7 @@ static const struct blm_params small = BLM_PARAMS(.capacity = 100, .rate = 0.01,
 
 /* ---- Combinations ---- */
 
-START_TEST(nothing_and_a_rate_that_is_none_do_not_combine)
+START_TEST(no_filters_and_an_impossible_rate_do_not_combine)
 {
 	static const double none[] = { -1, 1, 2, INFINITY, NAN };
 	const struct blm_filter *f = memory(&small);
@@ -36,7 +36,7 @@ START_TEST(nothing_and_a_rate_that_is_none_do_not_combine)
 }
 END_TEST
 
-START_TEST(filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are)
+START_TEST(filters_of_different_templates_do_not_combine_or_compare)
 {
 	const struct blm_params others[] = {
 		BLM_PARAMS(.capacity = 200, .rate = 0.01, .seed_count = 1,
@@ -70,7 +70,7 @@ START_TEST(filters_of_other_templates_neither_combine_nor_compare_and_stay_as_th
 END_TEST
 
 /* Another handle replaced it by a filter of another template since. */
-START_TEST(what_became_of_another_template_meanwhile_does_not_combine)
+START_TEST(a_source_replaced_by_another_templates_filter_is_refused)
 {
 	struct blm_filter *f, *g = memory(&small), *same = memory(&small);
 
@@ -111,7 +111,7 @@ static void check_data(struct blm_filter *f, const uint8_t wanted[BYTES])
 	blm_close(f);
 }
 
-START_TEST(the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes)
+START_TEST(a_union_of_several_filters_is_their_bytewise_or)
 {
 	const struct blm_params params = BLM_PARAMS(.cells = BYTES * 8, .kind = "classic",
 						    .seed_count = 1,
@@ -138,7 +138,7 @@ START_TEST(the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their
 END_TEST
 
 /* A write to a page that lacks nothing would kill. */
-START_TEST(a_union_in_place_writes_to_no_page_that_has_all_of_it_already)
+START_TEST(a_union_in_place_skips_pages_that_have_it)
 {
 	const struct blm_params params =
 		BLM_PARAMS(.capacity = 200000, .rate = 0.01, .kind = _i ? "classic" : "blocked",
@@ -196,7 +196,7 @@ START_TEST(parameters_that_do_not_go_together_are_refused)
 }
 END_TEST
 
-START_TEST(of_bits_capacity_and_rate_what_is_not_given_follows)
+START_TEST(missing_bits_capacity_or_rate_follow_from_the_others)
 {
 	struct blm_plan plan;
 
@@ -217,7 +217,7 @@ static int no_keys(struct blm_filter *new, void *context)
 	return 0;
 }
 
-START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
+START_TEST(a_rebuild_may_set_a_new_secret_and_tweak)
 {
 	const struct blm_params keyed = BLM_PARAMS(.capacity = 10, .hash = "siphash",
 						   .secret = (const uint8_t *)"sixteen bytes...");
@@ -268,7 +268,7 @@ START_TEST(an_estimate_from_a_sample_is_right_within_its_error)
 }
 END_TEST
 
-START_TEST(a_sample_without_a_single_one_says_how_many_keys_there_are_at_most)
+START_TEST(a_sample_without_ones_gives_an_upper_bound)
 {
 	static const char *const kinds[] = { "classic", "blocked" };
 	const struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 30,
@@ -290,7 +290,7 @@ START_TEST(a_sample_without_a_single_one_says_how_many_keys_there_are_at_most)
 }
 END_TEST
 
-START_TEST(of_a_full_filter_a_sample_does_not_say_that_all_of_it_is)
+START_TEST(a_sample_does_not_prove_a_filter_full)
 {
 	struct blm_filter *f =
 		memory(&BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4));
@@ -340,23 +340,23 @@ int main(void)
 	TCase *tc = tcase_create("combine");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_test(tc, nothing_and_a_rate_that_is_none_do_not_combine);
+	tcase_add_test(tc, no_filters_and_an_impossible_rate_do_not_combine);
 	tcase_add_loop_test(
-		tc, filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are, 0,
+		tc, filters_of_different_templates_do_not_combine_or_compare, 0,
 		4);
-	tcase_add_loop_test(tc, what_became_of_another_template_meanwhile_does_not_combine, 0, 2);
+	tcase_add_loop_test(tc, a_source_replaced_by_another_templates_filter_is_refused, 0, 2);
 	tcase_add_loop_test(
-		tc, the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes, 0,
+		tc, a_union_of_several_filters_is_their_bytewise_or, 0,
 		OTHERS + 1);
-	tcase_add_loop_test(tc, a_union_in_place_writes_to_no_page_that_has_all_of_it_already, 0,
+	tcase_add_loop_test(tc, a_union_in_place_skips_pages_that_have_it, 0,
 			    2);
 	tcase_add_test(tc, parameters_that_do_not_go_together_are_refused);
-	tcase_add_test(tc, of_bits_capacity_and_rate_what_is_not_given_follows);
-	tcase_add_test(tc, a_rebuild_may_bring_another_secret_and_another_tweak);
+	tcase_add_test(tc, missing_bits_capacity_or_rate_follow_from_the_others);
+	tcase_add_test(tc, a_rebuild_may_set_a_new_secret_and_tweak);
 	tcase_add_loop_test(tc, an_estimate_from_a_sample_is_right_within_its_error, 0, 2);
-	tcase_add_loop_test(tc, a_sample_without_a_single_one_says_how_many_keys_there_are_at_most,
+	tcase_add_loop_test(tc, a_sample_without_ones_gives_an_upper_bound,
 			    0, 2);
-	tcase_add_test(tc, of_a_full_filter_a_sample_does_not_say_that_all_of_it_is);
+	tcase_add_test(tc, a_sample_does_not_prove_a_filter_full);
 	tcase_add_test(tc, errors_have_words_with_and_without_their_sign);
 	tcase_add_test(tc, a_list_of_kinds_ends_where_its_room_does);
 	suite_add_tcase(s, tc);

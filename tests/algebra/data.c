@@ -40,7 +40,7 @@ static uint8_t *data_of(const struct blm_filter *f)
 	return data;
 }
 
-START_TEST(raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter)
+START_TEST(raw_data_in_any_pieces_makes_an_equal_filter)
 {
 	static const size_t pieces[] = { 1, 3, 64, 67, 4096, 1 << 20 };
 	struct blm_filter *f = make(_i, a_path());
@@ -90,7 +90,7 @@ START_TEST(raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter)
 }
 END_TEST
 
-START_TEST(what_lies_outside_of_the_cells_is_refused_and_changes_nothing)
+START_TEST(bits_outside_the_cells_are_refused_and_change_nothing)
 {
 	struct blm_filter *f = make(_i, a_path()), *read_only = NULL;
 	size_t bytes = size_of(f);
@@ -134,7 +134,7 @@ START_TEST(what_lies_outside_of_the_cells_is_refused_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(so_it_is_where_the_high_bit_of_a_byte_comes_first)
+START_TEST(high_bit_first_data_makes_an_equal_filter)
 {
 	uint8_t data[8] = { 0xff, 0xff, 0xff, 0xff };
 	struct blm_filter *f;
@@ -152,7 +152,7 @@ START_TEST(so_it_is_where_the_high_bit_of_a_byte_comes_first)
 END_TEST
 
 /* Once it is known, before anything is changed. */
-START_TEST(raw_data_for_a_file_that_was_cut_fails_each_time)
+START_TEST(raw_data_for_a_truncated_file_fails_each_time)
 {
 	static const char *const kinds[] = { "blocked", "counting" };
 	const uint8_t data[64] = { 1 };
@@ -187,7 +187,7 @@ static int unite_bit_by_bit(void *context)
 	return 0;
 }
 
-START_TEST(two_processes_that_unite_at_once_while_a_third_adds_lose_nothing)
+START_TEST(two_uniting_processes_lose_no_key_of_an_adder)
 {
 	struct blm_filter *f = make(_i, a_path()), *part[2] = { NULL };
 	struct blm_info info = BLM_INFO;
@@ -264,13 +264,13 @@ int main(void)
 	Suite *s = begin_suite("data");
 	TCase *tc = tcase_create("data");
 
-	tcase_add_loop_test(tc, raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter,
+	tcase_add_loop_test(tc, raw_data_in_any_pieces_makes_an_equal_filter,
 			    0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(tc, what_lies_outside_of_the_cells_is_refused_and_changes_nothing, 0,
+	tcase_add_loop_test(tc, bits_outside_the_cells_are_refused_and_change_nothing, 0,
 			    ARRAY_LEN(sorts));
-	tcase_add_test(tc, so_it_is_where_the_high_bit_of_a_byte_comes_first);
-	tcase_add_loop_test(tc, raw_data_for_a_file_that_was_cut_fails_each_time, 0, 2);
-	tcase_add_loop_test(tc, two_processes_that_unite_at_once_while_a_third_adds_lose_nothing, 0,
+	tcase_add_test(tc, high_bit_first_data_makes_an_equal_filter);
+	tcase_add_loop_test(tc, raw_data_for_a_truncated_file_fails_each_time, 0, 2);
+	tcase_add_loop_test(tc, two_uniting_processes_lose_no_key_of_an_adder, 0,
 			    ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, data_that_are_mapped_have_what_is_added_later, 0, ARRAY_LEN(sorts));
 	tcase_add_test(tc, data_of_several_parts_are_not_mapped);

@@ -179,7 +179,7 @@ START_TEST(built_parts_join_to_the_data_of_one_build)
 END_TEST
 
 /* Two shards, whose border is in the middle part, and an index that the first part has. */
-START_TEST(built_parts_of_several_shards_join_to_the_data_of_one_build)
+START_TEST(built_parts_with_several_shards_join_to_one_builds_data)
 {
 	enum { PARTS = 3, MANY = 2 << 20, AT_ONCE = 1 << 16 };
 	struct blm_params p = BLM_PARAMS(.kind = _i ? "ribbon" : "fuse", .rate = 0.05,
@@ -307,7 +307,7 @@ static uint32_t *owners_of(const struct blm_filter *f, uint32_t parts, struct bl
 }
 
 /* Of 128 units, so that the first place of a part is a whole multiple for many numbers of parts. */
-START_TEST(the_owner_of_a_key_has_the_bytes_that_it_sets)
+START_TEST(the_owner_of_a_key_has_the_bytes_it_sets)
 {
 	static const uint32_t counts[] = { 1, 2, 3, 4, 7, 16, 64, 127, 128, 129, 1000, 65536 };
 	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = 1 << 16, .probes = 6);
@@ -381,7 +381,7 @@ START_TEST(a_key_belongs_to_one_part_which_answers_for_it)
 }
 END_TEST
 
-START_TEST(what_is_no_key_of_a_bitmap_is_denied_by_each_part)
+START_TEST(each_part_of_a_bitmap_denies_an_invalid_key)
 {
 	struct blm_params p = params_of("bitmap");
 	char **names = names_of(3);
@@ -557,7 +557,7 @@ START_TEST(parts_that_were_built_from_other_keys_are_refused)
 }
 END_TEST
 
-START_TEST(a_name_that_is_taken_is_refused_before_a_part_is_made)
+START_TEST(a_name_in_use_is_refused_before_any_part)
 {
 	struct blm_params p = params_of("blocked");
 	const char *path = a_path();
@@ -729,7 +729,7 @@ END_TEST
 
 /* ---- Large, and cut short ---- */
 
-START_TEST(a_filter_of_2_to_the_41_bits_joins_from_64_parts)
+START_TEST(a_filter_of_256_gib_joins_64_parts)
 {
 	enum { PARTS = 64 };
 	uint64_t number = test_full() ? 1000000 : (uint64_t)(3000 * test_scale()), place, at, bytes;
@@ -808,7 +808,7 @@ static int split_and_join(void *context)
 	return 0;
 }
 
-START_TEST(a_kill_leaves_whole_files_or_none)
+START_TEST(a_kill_leaves_complete_files_only)
 {
 	struct blm_params p = params_of("blocked");
 	struct blm_filter *whole = build(a_path(), &p);
@@ -863,30 +863,30 @@ int main(void)
 	suite_add_tcase(suite, parts);
 	tcase_add_loop_test(parts, built_parts_join_to_the_data_of_one_build, 0,
 			    (int)ARRAY_LEN(built) * of_numbers);
-	tcase_add_loop_test(large, built_parts_of_several_shards_join_to_the_data_of_one_build, 0,
+	tcase_add_loop_test(large, built_parts_with_several_shards_join_to_one_builds_data, 0,
 			    test_full() ? 2 : test_scale() >= 0.2);
 	tcase_add_loop_test(parts, split_parts_join_to_the_same_data, 0,
 			    (int)ARRAY_LEN(splits) * of_numbers);
 	tcase_add_test(parts, kinds_that_split_are_those_of_this_test);
 	tcase_add_test(parts, a_part_has_a_share_of_the_disk);
-	tcase_add_test(parts, the_owner_of_a_key_has_the_bytes_that_it_sets);
+	tcase_add_test(parts, the_owner_of_a_key_has_the_bytes_it_sets);
 	tcase_add_loop_test(parts, a_key_belongs_to_one_part_which_answers_for_it, 0,
 			    (int)ARRAY_LEN(owned));
-	tcase_add_test(parts, what_is_no_key_of_a_bitmap_is_denied_by_each_part);
+	tcase_add_test(parts, each_part_of_a_bitmap_denies_an_invalid_key);
 	tcase_add_loop_test(parts, ranges_follow_each_other_and_cover_the_data, 0,
 			    (int)ARRAY_LEN(splits));
 	tcase_add_test(parts, claims_in_parts_are_counted_exactly_in_the_joined_filter);
 	tcase_add_loop_test(parts, parts_of_kinds_with_cells_anywhere_answer_nothing, 0, 5);
 	tcase_add_test(parts, parts_that_do_not_belong_together_are_refused);
-	tcase_add_test(parts, a_name_that_is_taken_is_refused_before_a_part_is_made);
+	tcase_add_test(parts, a_name_in_use_is_refused_before_any_part);
 	tcase_add_test(parts, a_damaged_part_is_refused);
 	tcase_add_test(parts, a_part_is_not_used_as_the_whole);
 	tcase_add_test(parts, copies_and_clears_of_a_part_are_that_part);
 	tcase_add_loop_test(parts, parts_that_were_built_from_other_keys_are_refused, 0, 4);
 	tcase_add_test(parts, parameters_of_parts_are_checked);
 	tcase_add_test(parts, a_feature_bit_keeps_older_readers_from_a_part);
-	tcase_add_test(parts, a_kill_leaves_whole_files_or_none);
+	tcase_add_test(parts, a_kill_leaves_complete_files_only);
 	/* with BLOOMERY_TEST_SCALE=full it has a million keys */
-	tcase_add_test(large, a_filter_of_2_to_the_41_bits_joins_from_64_parts);
+	tcase_add_test(large, a_filter_of_256_gib_joins_64_parts);
 	return run_suite(suite);
 }

@@ -77,7 +77,7 @@ static unsigned number_of(const struct blm_bank *bank, uint64_t row)
 	return (unsigned)atoi(text + 1);
 }
 
-START_TEST(a_bank_says_of_each_key_what_each_of_its_filters_says)
+START_TEST(a_bank_answers_each_key_as_each_of_its_filters)
 {
 	enum { COUNT = 700 };		/* not a multiple of 512, or of 64 */
 	static struct blm_filter *f[COUNT];
@@ -131,7 +131,7 @@ static struct blm_filter *range_filter(unsigned who)
 	return f;
 }
 
-START_TEST(a_bank_says_of_each_range_what_each_of_its_range_filters_says)
+START_TEST(a_bank_answers_each_range_as_each_of_its_filters)
 {
 	enum { COUNT = 130 };
 	struct blm_filter *f[COUNT];
@@ -186,7 +186,7 @@ static int ignore(void *context, const void *bytes, size_t count)
 	return 0;
 }
 
-START_TEST(what_a_bank_of_ranges_cannot_do_is_refused_with_words)
+START_TEST(an_operation_impossible_for_range_banks_is_refused)
 {
 	struct blm_filter *f[2] = { range_filter(3), range_filter(90) }, *c;
 	struct blm_bank *bank = bank_of(a_path(), f, 2), *classic;
@@ -214,7 +214,7 @@ START_TEST(what_a_bank_of_ranges_cannot_do_is_refused_with_words)
 END_TEST
 
 /* A row whose length is damaged denies no key, and nothing outside of the file is read. */
-START_TEST(damage_to_a_bank_of_ranges_is_found_and_harms_nobody)
+START_TEST(damage_to_a_bank_of_ranges_is_found_without_harm)
 {
 	struct blm_filter *f[3] = { range_filter(1), range_filter(50), range_filter(100) };
 	const char *path = a_path();
@@ -305,7 +305,7 @@ static int best_first(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-START_TEST(ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer)
+START_TEST(ranking_equals_a_full_scan_and_looks_at_fewer_fingerprints)
 {
 	enum { COUNT = 600, TOP = 10 };
 	static const struct blm_likeness hows[] = {
@@ -430,7 +430,7 @@ static void prove_query(struct blm_bank *bank, const char *id, const char *query
 	free(hits);
 }
 
-START_TEST(every_query_of_the_vectors_has_its_ten_best_and_its_counts)
+START_TEST(every_query_of_the_vectors_has_its_ten_best_matches)
 {
 	char *json = set_of(VECTORS, "tanimoto.json"), file[64], id[64];
 	unsigned queries = 0;
@@ -454,7 +454,7 @@ START_TEST(every_query_of_the_vectors_has_its_ten_best_and_its_counts)
 }
 END_TEST
 
-START_TEST(a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it)
+START_TEST(a_fingerprint_in_a_bank_equals_its_imported_bitmap)
 {
 	static const char *const files[] = { "openbabel-MACCS.fps", "openbabel-FP2.fps" };
 	char *text = set_of(DATA, files[_i]), id[64];
@@ -498,7 +498,7 @@ static int gather(void *context, const void *bytes, size_t count)
 	return 0;
 }
 
-START_TEST(a_set_of_fingerprints_goes_out_as_it_came)
+START_TEST(a_set_of_fingerprints_is_exported_unchanged)
 {
 	static const char *const files[] = { "openbabel-MACCS.fps", "openbabel-FP2.fps" };
 	char *text = set_of(DATA, files[_i]);
@@ -515,7 +515,7 @@ END_TEST
 
 /* ---- What is refused ---- */
 
-START_TEST(what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was)
+START_TEST(an_unsuitable_filter_is_refused_and_the_bank_stays_unchanged)
 {
 	struct blm_filter *a, *b, *counting;
 	struct blm_bank_build *build;
@@ -563,7 +563,7 @@ START_TEST(what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was)
 }
 END_TEST
 
-START_TEST(damage_is_found_and_harms_nobody)
+START_TEST(damage_is_found_and_causes_no_harm)
 {
 	char *text = set_of(DATA, "openbabel-MACCS.fps");
 	const char *path = a_path(), *other = a_path();
@@ -638,7 +638,7 @@ static void gather_words(void *context, const struct blm_finding *found)
 	strcat(strcat(context, found->what), "; ");
 }
 
-START_TEST(what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right)
+START_TEST(an_inconsistent_bank_is_found_although_its_checksums_are_right)
 {
 	char *text = set_of(DATA, "openbabel-MACCS.fps"), words[1024];
 	const char *path = a_path(), *other = a_path();
@@ -718,7 +718,7 @@ static const uint64_t extremes[] = { 0,
 				     UINT64_MAX,
 				     UINT64_MAX - 63 };
 
-START_TEST(a_bank_that_somebody_made_up_harms_nobody)
+START_TEST(a_forged_bank_causes_no_harm)
 {
 	char *text = set_of(DATA, "openbabel-MACCS.fps");
 	const char *path = a_path(), *other = a_path();
@@ -849,7 +849,7 @@ static void change_header(struct blm_bank_header *h, int which)
 			<< 39); /* each may be, and both are more than a file has room for */
 }
 
-START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
+START_TEST(inconsistent_numbers_are_refused_although_their_checksums_are_right)
 {
 	struct blm_filter *f;
 	const char *path = a_path();
@@ -875,7 +875,7 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 }
 END_TEST
 
-START_TEST(what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut)
+START_TEST(another_files_beginning_differs_from_a_truncated_bank)
 {
 	static const struct { const char *begins; size_t bytes; int err;
 	} files[] = {
@@ -924,7 +924,7 @@ START_TEST(no_file_is_as_large_as_that)
 }
 END_TEST
 
-START_TEST(a_filter_with_a_secret_is_not_taken_into_a_bank)
+START_TEST(a_bank_refuses_a_filter_with_a_secret)
 {
 	const char *path = a_path();
 	struct blm_bank_build *build;
@@ -956,7 +956,7 @@ static const struct { const char *text; int err; const char *words;
 	{ "ffff\ta\nfff\tb\n", -EBADMSG, "set.fps: a fingerprint of 16 bits has 3 digits" },
 };
 
-START_TEST(of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the_bank)
+START_TEST(an_invalid_set_of_fingerprints_adds_nothing_to_the_bank)
 {
 	const char *path = a_path();
 	struct blm_bank_build *build;
@@ -993,7 +993,7 @@ END_TEST
  * A header that is too long keeps as many complete lines as there is space for; without any, it
  * becomes the shortest possible header.
  */
-START_TEST(of_a_long_header_whole_lines_are_kept)
+START_TEST(complete_lines_of_a_long_header_are_kept)
 {
 	static const unsigned lines[] = { 100, 1776, 1777 };
 	char text[8192], want[8192], line[2000];
@@ -1024,7 +1024,7 @@ static int fail_at(void *context, const void *bytes, size_t count)
 	return --*(int *)context ? 0 : -EIO;
 }
 
-START_TEST(what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does)
+START_TEST(the_fingerprint_receivers_error_is_returned_at_every_step)
 {
 	static const char text[] = "#FPS1\n#num_bits=2400\n%0600d\tx\n%0600d\ty\tmore\n";
 	char buffer[1400];
@@ -1085,30 +1085,30 @@ int main(void)
 
 	prefer_memory();
 	s = begin_suite("bank");
-	tcase_add_loop_test(tc, a_bank_says_of_each_key_what_each_of_its_filters_says, 0,
+	tcase_add_loop_test(tc, a_bank_answers_each_key_as_each_of_its_filters, 0,
 			    ARRAY_LEN(sorts));
-	tcase_add_test(tc, a_bank_says_of_each_range_what_each_of_its_range_filters_says);
-	tcase_add_test(tc, what_a_bank_of_ranges_cannot_do_is_refused_with_words);
-	tcase_add_test(tc, damage_to_a_bank_of_ranges_is_found_and_harms_nobody);
+	tcase_add_test(tc, a_bank_answers_each_range_as_each_of_its_filters);
+	tcase_add_test(tc, an_operation_impossible_for_range_banks_is_refused);
+	tcase_add_test(tc, damage_to_a_bank_of_ranges_is_found_without_harm);
 	tcase_add_loop_test(tc, which_of_10000_filters_reads_a_fiftieth_of_the_lines, 0, 2);
-	tcase_add_loop_test(tc, ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer, 0, 5);
-	tcase_add_test(tc, every_query_of_the_vectors_has_its_ten_best_and_its_counts);
-	tcase_add_loop_test(tc, a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it, 0,
+	tcase_add_loop_test(tc, ranking_equals_a_full_scan_and_looks_at_fewer_fingerprints, 0, 5);
+	tcase_add_test(tc, every_query_of_the_vectors_has_its_ten_best_matches);
+	tcase_add_loop_test(tc, a_fingerprint_in_a_bank_equals_its_imported_bitmap, 0,
 			    2);
-	tcase_add_loop_test(tc, a_set_of_fingerprints_goes_out_as_it_came, 0, 2);
-	tcase_add_test(tc, what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was);
-	tcase_add_test(tc, damage_is_found_and_harms_nobody);
-	tcase_add_test(tc, what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right);
-	tcase_add_loop_test(tc, a_bank_that_somebody_made_up_harms_nobody, 0, 1 + ARRAY_LEN(sorts));
-	tcase_add_test(tc, numbers_that_do_not_add_up_are_refused_though_their_checks_are_right);
-	tcase_add_test(tc, what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut);
+	tcase_add_loop_test(tc, a_set_of_fingerprints_is_exported_unchanged, 0, 2);
+	tcase_add_test(tc, an_unsuitable_filter_is_refused_and_the_bank_stays_unchanged);
+	tcase_add_test(tc, damage_is_found_and_causes_no_harm);
+	tcase_add_test(tc, an_inconsistent_bank_is_found_although_its_checksums_are_right);
+	tcase_add_loop_test(tc, a_forged_bank_causes_no_harm, 0, 1 + ARRAY_LEN(sorts));
+	tcase_add_test(tc, inconsistent_numbers_are_refused_although_their_checksums_are_right);
+	tcase_add_test(tc, another_files_beginning_differs_from_a_truncated_bank);
 	tcase_add_test(tc, no_file_is_as_large_as_that);
-	tcase_add_test(tc, a_filter_with_a_secret_is_not_taken_into_a_bank);
+	tcase_add_test(tc, a_bank_refuses_a_filter_with_a_secret);
 	tcase_add_test(tc,
-		       of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the_bank);
-	tcase_add_test(tc, of_a_long_header_whole_lines_are_kept);
+		       an_invalid_set_of_fingerprints_adds_nothing_to_the_bank);
+	tcase_add_test(tc, complete_lines_of_a_long_header_are_kept);
 	tcase_add_test(tc,
-		       what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does);
+		       the_fingerprint_receivers_error_is_returned_at_every_step);
 	tcase_add_test(tc, questions_that_make_no_sense_are_refused);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -199,35 +199,6 @@ static int64_t run_alone(struct site *s, const struct work *work, const struct j
 	return yes;
 }
 
-/* In another filter of the same parameters, with the same keys, which is removed. */
-static int64_t run_alone(struct site *s, const struct work *work, const struct job *job,
-			 struct result *ret)
-{
-	struct site copy = *s;
-	int64_t yes;
-
-	if (asprintf(&copy.path, "%s-alone", s->path) < 0)
-		return -ENOMEM;
-	copy.it = NULL;
-	copy.added = 0;
-	yes = copy.engine->make(&copy);
-	/* as open_here() does; and the keys show the library that the pages are there */
-	if (yes == 0 && copy.lines)
-		touch_lines(&copy);
-	if (yes == 0)
-		yes = fill(&copy, job->added);
-	if (yes >= 0)
-		yes = in_pieces(&copy, work, job, ret);
-	if (yes >= 0 && check(&copy, work, job->count, yes) < 0)
-		yes = -EUCLEAN;
-	if (copy.it)
-		copy.engine->close(&copy);
-	unlink(copy.path);
-	free(copy.path);
-	s->seed = copy.seed;
-	return yes;
-}
-
 static int64_t run(struct site *s, const struct job *job, struct result *ret)
 {
 	const struct work *work = &s->engine->works[job->work];

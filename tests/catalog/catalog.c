@@ -165,7 +165,7 @@ static uint64_t next_random(struct random *r)
 
 /* ---- The walk ---- */
 
-START_TEST(a_page_is_in_its_place_of_its_sort_and_used_once)
+START_TEST(each_page_has_the_right_type_and_is_used_once)
 {
 	static const uint16_t sorts[] = { 1, 2, 4 };
 	size_t first, second;
@@ -212,7 +212,7 @@ START_TEST(a_page_holds_its_nodes)
 }
 END_TEST
 
-START_TEST(a_value_of_its_own_pages_has_just_those)
+START_TEST(a_value_with_own_pages_has_only_those)
 {
 	size_t page = page_of(4), leaf = 0, node = 0, key;
 
@@ -263,7 +263,7 @@ START_TEST(the_numbers_of_the_tables_are_true)
 END_TEST
 
 /* LMDB would store the next one as 0, and go on from this one. */
-START_TEST(a_last_transaction_that_would_come_round_to_0_is_damage)
+START_TEST(a_last_transaction_number_that_would_wrap_is_damage)
 {
 	is_damage("of the newer page", meta() + META_TXN, 8, UINT64_MAX);
 	is_damage("of the older page", (meta() ? 0 : PAGE) + META_TXN, 8, UINT64_MAX);
@@ -285,7 +285,7 @@ START_TEST(a_table_without_a_root_is_empty)
 }
 END_TEST
 
-START_TEST(a_free_page_is_one_that_nothing_leads_to)
+START_TEST(a_free_page_is_one_without_references)
 {
 	size_t m = meta(), leaf = number_at(m + META_FREE + TABLE_ROOT, 8) * PAGE,
 	       node = node_of(leaf, 0);
@@ -307,7 +307,7 @@ START_TEST(a_free_page_is_one_that_nothing_leads_to)
 }
 END_TEST
 
-START_TEST(the_last_page_is_in_the_file_or_was_never_written)
+START_TEST(the_last_page_is_present_or_was_never_written)
 {
 	size_t m = meta();
 	uint64_t last = number_at(m + META_LAST, 8);
@@ -322,7 +322,7 @@ START_TEST(the_last_page_is_in_the_file_or_was_never_written)
 }
 END_TEST
 
-START_TEST(pages_are_of_one_size_and_two_tell_of_the_others)
+START_TEST(pages_have_one_size_and_two_describe_them)
 {
 	char wrong[BLM_CATALOG_WRONG];
 
@@ -345,7 +345,7 @@ START_TEST(pages_are_of_one_size_and_two_tell_of_the_others)
 }
 END_TEST
 
-START_TEST(a_file_that_cannot_be_read_is_said_to_be_so)
+START_TEST(an_unreadable_file_is_reported_as_unreadable)
 {
 	char wrong[BLM_CATALOG_WRONG];
 	int closed = open("catalog/data.mdb", O_WRONLY | O_CLOEXEC);
@@ -484,7 +484,7 @@ START_TEST(no_damage_under_an_open_catalog_is_a_signal)
 }
 END_TEST
 
-START_TEST(whatever_a_byte_becomes_the_walk_ends_within_its_pages)
+START_TEST(a_walk_of_damaged_pages_ends_within_them)
 {
 	static const uint8_t flips[] = { 1, 2, 0x40, 0x80, 0xff };
 	uint8_t *marks = calloc(1, bytes);
@@ -549,7 +549,7 @@ static bool decodes_with(const uint8_t *record, size_t count, size_t at, uint32_
 	return decodes;
 }
 
-START_TEST(a_record_whose_numbers_do_not_add_up_is_damaged_whatever_its_checksum_says)
+START_TEST(a_record_with_inconsistent_numbers_is_damaged_despite_its_checksum)
 {
 	static uint8_t record[BLM_RECORD_BYTES_MAX];
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -606,7 +606,7 @@ static int change_keys(struct blm_entry *e, void *context)
 	return *(int *)context;
 }
 
-START_TEST(what_is_another_filter_by_now_is_neither_removed_nor_replaced)
+START_TEST(a_filter_that_became_another_is_not_removed_or_replaced)
 {
 	const uint8_t other[16] = { 1 };
 	struct blm_entry *there = malloc(sizeof(*there));
@@ -625,7 +625,7 @@ START_TEST(what_is_another_filter_by_now_is_neither_removed_nor_replaced)
 }
 END_TEST
 
-START_TEST(a_damaged_record_is_not_changed_or_renamed_but_replaced_or_removed)
+START_TEST(a_damaged_record_can_only_be_replaced_or_removed)
 {
 	struct blm_entry *there = malloc(sizeof(*there));
 	int write = 1;
@@ -662,7 +662,7 @@ START_TEST(a_change_is_written_where_that_is_wanted)
 }
 END_TEST
 
-START_TEST(a_name_that_no_filter_can_have_ends_a_listing_as_damage)
+START_TEST(an_impossible_filter_name_ends_a_listing_as_damage)
 {
 	char name[BLM_FORMAT_NAME], impossible[300];
 
@@ -693,7 +693,7 @@ END_TEST
 
 /* ---- The lock ---- */
 
-START_TEST(where_there_is_no_lock_file_readers_make_none_and_do_not_go_without)
+START_TEST(readers_create_no_lock_file_and_need_one)
 {
 	static char folder[4200];
 	struct blm_catalog_lock lock;
@@ -747,33 +747,33 @@ int main(void)
 	      *changes = tcase_create("changes");
 
 	tcase_add_checked_fixture(pages, make_catalog, close_catalog);
-	tcase_add_test(pages, a_page_is_in_its_place_of_its_sort_and_used_once);
+	tcase_add_test(pages, each_page_has_the_right_type_and_is_used_once);
 	tcase_add_test(pages, a_page_holds_its_nodes);
-	tcase_add_test(pages, a_value_of_its_own_pages_has_just_those);
+	tcase_add_test(pages, a_value_with_own_pages_has_only_those);
 	tcase_add_test(pages, the_numbers_of_the_tables_are_true);
-	tcase_add_test(pages, a_last_transaction_that_would_come_round_to_0_is_damage);
+	tcase_add_test(pages, a_last_transaction_number_that_would_wrap_is_damage);
 	tcase_add_test(pages, a_table_without_a_root_is_empty);
-	tcase_add_test(pages, a_free_page_is_one_that_nothing_leads_to);
-	tcase_add_test(pages, the_last_page_is_in_the_file_or_was_never_written);
-	tcase_add_test(pages, pages_are_of_one_size_and_two_tell_of_the_others);
-	tcase_add_test(pages, a_file_that_cannot_be_read_is_said_to_be_so);
+	tcase_add_test(pages, a_free_page_is_one_without_references);
+	tcase_add_test(pages, the_last_page_is_present_or_was_never_written);
+	tcase_add_test(pages, pages_have_one_size_and_two_describe_them);
+	tcase_add_test(pages, an_unreadable_file_is_reported_as_unreadable);
 	tcase_set_timeout(pages, 200);
 	tcase_add_loop_test(pages, no_damage_of_pages_is_a_signal, 0, 4);
 	tcase_add_test(pages, no_damage_under_an_open_catalog_is_a_signal);
-	tcase_add_test(pages, whatever_a_byte_becomes_the_walk_ends_within_its_pages);
+	tcase_add_test(pages, a_walk_of_damaged_pages_ends_within_them);
 	suite_add_tcase(s, pages);
 	tcase_add_test(records, a_record_of_any_other_length_or_bytes_is_damaged);
 	tcase_add_test(records,
-		       a_record_whose_numbers_do_not_add_up_is_damaged_whatever_its_checksum_says);
+		       a_record_with_inconsistent_numbers_is_damaged_despite_its_checksum);
 	suite_add_tcase(s, records);
 	tcase_add_checked_fixture(changes, open_catalog, forget_catalog);
-	tcase_add_test(changes, what_is_another_filter_by_now_is_neither_removed_nor_replaced);
-	tcase_add_test(changes, a_damaged_record_is_not_changed_or_renamed_but_replaced_or_removed);
+	tcase_add_test(changes, a_filter_that_became_another_is_not_removed_or_replaced);
+	tcase_add_test(changes, a_damaged_record_can_only_be_replaced_or_removed);
 	tcase_add_test(changes, a_change_is_written_where_that_is_wanted);
-	tcase_add_test(changes, a_name_that_no_filter_can_have_ends_a_listing_as_damage);
+	tcase_add_test(changes, an_impossible_filter_name_ends_a_listing_as_damage);
 	tcase_add_test(changes, a_folder_whose_path_is_too_long_has_no_catalog);
 	tcase_add_test(changes,
-		       where_there_is_no_lock_file_readers_make_none_and_do_not_go_without);
+		       readers_create_no_lock_file_and_need_one);
 	tcase_add_loop_test(changes, waiting_for_another_thread_ends_too, 0, 2);
 	suite_add_tcase(s, changes);
 	return run_suite(s);

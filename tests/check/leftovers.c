@@ -93,7 +93,7 @@ static void lose_catalog(void)
 
 /* ---- Files in filters/ ---- */
 
-START_TEST(an_empty_temporary_file_is_left_for_an_hour_and_a_used_one_with_its_maker)
+START_TEST(an_empty_temporary_file_stays_for_an_hour)
 {
 	static const char temporary[] = "s/filters/.bloomery-0123456789abcdef";
 	char path[512];
@@ -125,7 +125,7 @@ START_TEST(an_empty_temporary_file_is_left_for_an_hour_and_a_used_one_with_its_m
 }
 END_TEST
 
-START_TEST(what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too)
+START_TEST(an_object_named_like_a_temporary_file_stays_an_hour)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -145,7 +145,7 @@ START_TEST(what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too)
 END_TEST
 
 /* Where it is not taken away it stays a finding. */
-START_TEST(a_folder_with_a_temporary_files_name_beside_a_filter_is_told_of_and_stays)
+START_TEST(a_folder_with_a_temporary_files_name_stays)
 {
 	OK(mkdir(".bloomery-00000000000000ff", 0700));
 	make(NULL, NULL, "a.blm");
@@ -158,7 +158,7 @@ START_TEST(a_folder_with_a_temporary_files_name_beside_a_filter_is_told_of_and_s
 }
 END_TEST
 
-START_TEST(a_file_that_somebody_else_put_there_is_told_of_and_stays)
+START_TEST(a_foreign_file_in_the_store_is_reported_and_stays)
 {
 	static const char *const names[] = {
 		".bloomery-notes", ".bloomery-0123456789abcdeg", ".bloomery-0123456789abcdef0",
@@ -197,7 +197,7 @@ static void wait_until_stopped(pid_t pid)
 	ck_assert(WIFSTOPPED(status));
 }
 
-START_TEST(repair_finds_the_file_of_a_loser_of_a_race_for_a_name_who_died)
+START_TEST(repair_finds_a_dead_losers_file_for_a_name)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -225,7 +225,7 @@ START_TEST(repair_finds_the_file_of_a_loser_of_a_race_for_a_name_who_died)
 }
 END_TEST
 
-START_TEST(a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left)
+START_TEST(misnamed_files_and_other_objects_are_reported_and_stay)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -241,7 +241,7 @@ START_TEST(a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left)
 }
 END_TEST
 
-START_TEST(unused_and_replaced_files_are_told_of_before_they_are_deleted)
+START_TEST(unused_and_replaced_files_are_reported_before_they_are_deleted)
 {
 	char path[512];
 	uint64_t states[] = { BLM_UNNAMED, BLM_REPLACED };
@@ -263,7 +263,7 @@ START_TEST(unused_and_replaced_files_are_told_of_before_they_are_deleted)
 }
 END_TEST
 
-START_TEST(a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys)
+START_TEST(an_unknown_copy_is_kept_for_its_keys)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -322,7 +322,7 @@ static void spoil_name_records(const char *path, int how)
 	free(header);
 }
 
-START_TEST(a_file_without_a_good_name_record_gets_it_from_the_catalog)
+START_TEST(a_file_without_a_good_name_record_gets_the_catalogs)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -343,7 +343,7 @@ START_TEST(a_file_without_a_good_name_record_gets_it_from_the_catalog)
 }
 END_TEST
 
-START_TEST(a_file_without_a_name_record_is_recovered_under_its_number)
+START_TEST(a_file_without_name_record_is_recovered_by_number)
 {
 	char path[512];
 
@@ -355,7 +355,7 @@ START_TEST(a_file_without_a_name_record_is_recovered_under_its_number)
 }
 END_TEST
 
-START_TEST(a_file_without_a_name_record_is_recovered_under_its_number_if_unknown)
+START_TEST(an_unknown_file_without_a_name_record_gets_its_number)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -370,7 +370,7 @@ START_TEST(a_file_without_a_name_record_is_recovered_under_its_number_if_unknown
 }
 END_TEST
 
-START_TEST(a_file_without_a_good_name_record_gives_way_to_another)
+START_TEST(a_file_without_a_good_name_record_yields_to_another)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -391,7 +391,7 @@ END_TEST
 
 /* ---- Records whose file is something else ---- */
 
-START_TEST(a_file_that_is_another_filters_is_not_opened_as_this_one)
+START_TEST(another_filters_file_is_not_opened_as_this_one)
 {
 	char path[512], other[512];
 	struct blm_store *store = store_with_a(path);
@@ -434,7 +434,7 @@ START_TEST(a_record_whose_file_cannot_be_followed_stays)
 }
 END_TEST
 
-START_TEST(words_that_cannot_be_are_told_of)
+START_TEST(impossible_words_are_reported)
 {
 	uint64_t state = 77, none = 0;
 	char path[512];
@@ -456,7 +456,7 @@ static void says(struct blm_store *store, const char *name, int findings, const 
 	ck_assert_msg(strstr(said, words), "not \"%s\": %s", words, said);
 }
 
-START_TEST(what_does_not_open_is_damage)
+START_TEST(a_file_that_does_not_open_is_damage)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -475,7 +475,7 @@ START_TEST(what_does_not_open_is_damage)
 }
 END_TEST
 
-START_TEST(a_bit_behind_the_last_cell_is_told_of)
+START_TEST(a_bit_behind_the_last_cell_is_reported)
 {
 	struct blm_filter *f;
 	struct blm_info *info = info_buffer();
@@ -495,7 +495,7 @@ END_TEST
  * Of 100 cells with the high bits of each byte first the last 4 bits of the 13th byte are the low
  * ones.
  */
-START_TEST(a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits)
+START_TEST(a_bit_after_the_last_cell_is_reported)
 {
 	struct blm_filter *f;
 	struct blm_info *info = info_buffer();
@@ -515,7 +515,7 @@ START_TEST(a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits)
 END_TEST
 
 /* Cells of 3 bits leave one bit of each word, those of 24 leave 16. */
-START_TEST(a_bit_that_cells_leave_of_a_word_is_told_of)
+START_TEST(a_bit_in_a_words_unused_rest_is_reported)
 {
 	static const struct { struct blm_params params; const char *said;
 	} sorts[] = {
@@ -547,7 +547,7 @@ START_TEST(a_bit_that_cells_leave_of_a_word_is_told_of)
 }
 END_TEST
 
-START_TEST(a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed)
+START_TEST(a_file_with_an_optional_feature_is_read_only)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -564,7 +564,7 @@ START_TEST(a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed)
 }
 END_TEST
 
-START_TEST(a_catalog_that_nobody_trusts_any_more_is_made_anew)
+START_TEST(an_untrusted_catalog_is_rebuilt)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -619,7 +619,7 @@ static int fill_nothing(struct blm_filter *fresh, void *context)
 	return 0;
 }
 
-START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
+START_TEST(a_file_that_does_not_open_is_not_replaced)
 {
 	const struct blm_params keyed = BLM_PARAMS(.capacity = 100, .hash = "siphash",
 						   .secret = (const uint8_t *)"sixteen bytes...");
@@ -645,7 +645,7 @@ START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 }
 END_TEST
 
-START_TEST(what_replaces_a_filter_after_a_cut_rename_has_the_new_name)
+START_TEST(the_replacement_of_an_interrupted_rename_has_the_new_name)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -675,7 +675,7 @@ static void leave_the_last_line_open(struct blm_entry *entry)
 	entry->labels_bytes = (uint32_t)strlen(entry->labels);
 }
 
-START_TEST(labels_whose_last_line_has_no_end_are_read_all_the_same)
+START_TEST(labels_without_a_final_newline_are_read_completely)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -692,7 +692,7 @@ START_TEST(labels_whose_last_line_has_no_end_are_read_all_the_same)
 }
 END_TEST
 
-START_TEST(several_stores_are_open_at_once_and_closed_in_any_order)
+START_TEST(several_open_stores_can_be_closed_in_any_order)
 {
 	struct blm_store *stores[3];
 	char name[] = "s0";
@@ -712,7 +712,7 @@ START_TEST(several_stores_are_open_at_once_and_closed_in_any_order)
 }
 END_TEST
 
-START_TEST(a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended)
+START_TEST(a_filter_with_damaged_record_is_dropped_after_repair)
 {
 	char path[512];
 	struct blm_store *store = store_with_a(path);
@@ -735,7 +735,7 @@ START_TEST(a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended)
 END_TEST
 
 /* corpus dedup of the program keeps a file there for each filter that it uses. */
-START_TEST(claims_go_with_their_filter_and_others_are_told_of)
+START_TEST(claims_are_dropped_with_their_filter_and_strays_reported)
 {
 	struct blm_store *store;
 	char path[512], claims[600], stray[] = "s/claims/00000000-0000-4000-8000-000000000000.blm";
@@ -788,39 +788,39 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(
-		tc, an_empty_temporary_file_is_left_for_an_hour_and_a_used_one_with_its_maker, 0,
+		tc, an_empty_temporary_file_stays_for_an_hour, 0,
 		2);
-	tcase_add_test(tc, what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too);
+	tcase_add_test(tc, an_object_named_like_a_temporary_file_stays_an_hour);
 	tcase_add_test(tc,
-		       a_folder_with_a_temporary_files_name_beside_a_filter_is_told_of_and_stays);
-	tcase_add_loop_test(tc, a_file_that_somebody_else_put_there_is_told_of_and_stays, 0, 5);
-	tcase_add_loop_test(tc, repair_finds_the_file_of_a_loser_of_a_race_for_a_name_who_died, 0,
+		       a_folder_with_a_temporary_files_name_stays);
+	tcase_add_loop_test(tc, a_foreign_file_in_the_store_is_reported_and_stays, 0, 5);
+	tcase_add_loop_test(tc, repair_finds_a_dead_losers_file_for_a_name, 0,
 			    2);
-	tcase_add_test(tc, a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left);
-	tcase_add_loop_test(tc, unused_and_replaced_files_are_told_of_before_they_are_deleted, 0,
+	tcase_add_test(tc, misnamed_files_and_other_objects_are_reported_and_stay);
+	tcase_add_loop_test(tc, unused_and_replaced_files_are_reported_before_they_are_deleted, 0,
 			    2);
-	tcase_add_test(tc, a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys);
-	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gets_it_from_the_catalog, 0, 4);
-	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gives_way_to_another, 0, 4);
-	tcase_add_loop_test(tc, a_file_without_a_name_record_is_recovered_under_its_number, 0, 4);
+	tcase_add_test(tc, an_unknown_copy_is_kept_for_its_keys);
+	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gets_the_catalogs, 0, 4);
+	tcase_add_loop_test(tc, a_file_without_a_good_name_record_yields_to_another, 0, 4);
+	tcase_add_loop_test(tc, a_file_without_name_record_is_recovered_by_number, 0, 4);
 	tcase_add_loop_test(
-		tc, a_file_without_a_name_record_is_recovered_under_its_number_if_unknown, 0, 4);
-	tcase_add_test(tc, a_file_that_is_another_filters_is_not_opened_as_this_one);
+		tc, an_unknown_file_without_a_name_record_gets_its_number, 0, 4);
+	tcase_add_test(tc, another_filters_file_is_not_opened_as_this_one);
 	tcase_add_test(tc, a_record_whose_file_cannot_be_followed_stays);
-	tcase_add_loop_test(tc, words_that_cannot_be_are_told_of, 0, 2);
-	tcase_add_test(tc, what_does_not_open_is_damage);
-	tcase_add_test(tc, a_bit_behind_the_last_cell_is_told_of);
-	tcase_add_test(tc, a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits);
-	tcase_add_test(tc, a_bit_that_cells_leave_of_a_word_is_told_of);
-	tcase_add_test(tc, a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed);
-	tcase_add_test(tc, a_catalog_that_nobody_trusts_any_more_is_made_anew);
+	tcase_add_loop_test(tc, impossible_words_are_reported, 0, 2);
+	tcase_add_test(tc, a_file_that_does_not_open_is_damage);
+	tcase_add_test(tc, a_bit_behind_the_last_cell_is_reported);
+	tcase_add_test(tc, a_bit_after_the_last_cell_is_reported);
+	tcase_add_test(tc, a_bit_in_a_words_unused_rest_is_reported);
+	tcase_add_test(tc, a_file_with_an_optional_feature_is_read_only);
+	tcase_add_test(tc, an_untrusted_catalog_is_rebuilt);
 	tcase_add_loop_test(tc, a_filter_that_does_not_open_can_be_dropped, 0, 3);
-	tcase_add_test(tc, what_does_not_open_is_not_published_over_nor_rebuilt);
-	tcase_add_test(tc, what_replaces_a_filter_after_a_cut_rename_has_the_new_name);
-	tcase_add_test(tc, labels_whose_last_line_has_no_end_are_read_all_the_same);
-	tcase_add_loop_test(tc, several_stores_are_open_at_once_and_closed_in_any_order, 0, 3);
-	tcase_add_test(tc, a_filter_with_a_damaged_record_is_not_dropped_before_it_is_mended);
-	tcase_add_test(tc, claims_go_with_their_filter_and_others_are_told_of);
+	tcase_add_test(tc, a_file_that_does_not_open_is_not_replaced);
+	tcase_add_test(tc, the_replacement_of_an_interrupted_rename_has_the_new_name);
+	tcase_add_test(tc, labels_without_a_final_newline_are_read_completely);
+	tcase_add_loop_test(tc, several_open_stores_can_be_closed_in_any_order, 0, 3);
+	tcase_add_test(tc, a_filter_with_damaged_record_is_dropped_after_repair);
+	tcase_add_test(tc, claims_are_dropped_with_their_filter_and_strays_reported);
 	tcase_add_loop_test(tc, claims_of_another_store_stay, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

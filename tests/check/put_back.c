@@ -163,7 +163,7 @@ START_TEST(a_drop_marks_no_file_of_another_filter)
 END_TEST
 
 /* Another filter's file is not replaced either. */
-START_TEST(what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed)
+START_TEST(a_filter_with_another_filters_file_is_not_changed)
 {
 	struct blm_store *store;
 	struct blm_filter *f, *c;
@@ -192,7 +192,7 @@ START_TEST(what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed)
 END_TEST
 
 /* Nothing of a is left, and no repair says that it mended that. */
-START_TEST(a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired)
+START_TEST(a_filter_with_anothers_copy_is_not_called_repaired)
 {
 	char paths[THREE][512];
 
@@ -215,7 +215,7 @@ START_TEST(a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired)
 END_TEST
 
 /* Under its own name it would be a leftover, and be deleted. */
-START_TEST(a_copy_of_a_dropped_filter_stays_where_it_was_put)
+START_TEST(a_copy_of_a_dropped_filter_stays_in_its_place)
 {
 	char paths[THREE][512];
 
@@ -288,7 +288,7 @@ static void put_older_back(bool never_synced)
 	blm_store_close(store);
 }
 
-START_TEST(an_older_copy_is_told_with_both_numbers)
+START_TEST(an_older_copy_is_reported_with_both_numbers)
 {
 	put_older_back(_i);
 	for (int write = 0; write < 2; write++) {
@@ -314,7 +314,7 @@ START_TEST(an_older_copy_is_told_with_both_numbers)
 END_TEST
 
 /* _i: of the one filter, which is synced by a repair. */
-START_TEST(an_older_copy_is_taken_as_it_is_once_it_is_synced)
+START_TEST(an_older_copy_is_accepted_after_a_sync)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -340,7 +340,7 @@ START_TEST(an_older_copy_is_taken_as_it_is_once_it_is_synced)
 END_TEST
 
 /* As after a power cut, or a kill, between the sync of the file and the commit of the catalog. */
-START_TEST(a_file_that_is_newer_than_the_catalog_is_none_of_an_older_copy)
+START_TEST(a_file_newer_than_the_catalog_is_no_older_copy)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -356,7 +356,7 @@ START_TEST(a_file_that_is_newer_than_the_catalog_is_none_of_an_older_copy)
 }
 END_TEST
 
-START_TEST(what_takes_the_place_of_a_filter_is_not_older_than_it)
+START_TEST(a_replacement_is_not_older_than_the_filter_it_replaces)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f, *b;
@@ -384,7 +384,7 @@ START_TEST(what_takes_the_place_of_a_filter_is_not_older_than_it)
 END_TEST
 
 /* The last synced state is then unknown, and verify reports that. */
-START_TEST(a_file_whose_sync_records_are_damaged_is_not_said_to_be_older)
+START_TEST(a_file_with_damaged_sync_records_is_not_called_older)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char path[512];
@@ -423,7 +423,7 @@ static int sync_many_times(int times)
 	return 0;
 }
 
-START_TEST(beside_syncs_no_file_is_older)
+START_TEST(during_syncs_no_file_looks_older)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	int status = 1;
@@ -486,7 +486,7 @@ static pid_t stop_a_rename(void)
 	return pid;
 }
 
-START_TEST(verify_finds_nothing_beside_a_rename)
+START_TEST(verify_finds_nothing_during_a_rename)
 {
 	pid_t pid = stop_a_rename();
 
@@ -501,7 +501,7 @@ START_TEST(verify_finds_nothing_beside_a_rename)
 END_TEST
 
 /* _i: the next opening for changes ends it, or a repair, or another rename. */
-START_TEST(a_rename_that_was_cut_short_is_told_as_that_and_ended)
+START_TEST(an_interrupted_rename_is_reported_and_completed)
 {
 	pid_t pid = stop_a_rename();
 	struct blm_store *store;
@@ -559,7 +559,7 @@ static void verify_finds_nothing_beside(int (*change)(int times))
 	blm_store_close(store);
 }
 
-START_TEST(beside_many_renames_verify_finds_nothing)
+START_TEST(verify_finds_nothing_during_many_renames)
 {
 	verify_finds_nothing_beside(rename_many_times);
 }
@@ -617,7 +617,7 @@ static void catalog_is_lost_and_labels_are(const char *expected)
  * As a kill between the catalog and the file leaves it. _i: a repair ends it, or the next change of
  * labels.
  */
-START_TEST(labels_that_were_cut_short_are_told_and_ended)
+START_TEST(interrupted_labels_are_reported_and_completed)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -660,7 +660,7 @@ static void label_it(void)
 	OK(blm_store_label(labelled, "a", "k", "v"));
 }
 
-START_TEST(labels_that_come_while_a_filter_is_replaced_are_in_its_new_file)
+START_TEST(labels_set_during_a_replacement_are_in_the_new_file)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -713,7 +713,7 @@ static void begin_label(void)
 	ck_assert(WIFSTOPPED(status));
 }
 
-START_TEST(a_label_goes_to_what_took_the_filters_place)
+START_TEST(a_label_goes_to_the_filters_replacement)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -745,7 +745,7 @@ static int label_many_times(int times)
 	return 0;
 }
 
-START_TEST(beside_many_changes_of_labels_verify_finds_nothing)
+START_TEST(verify_finds_nothing_during_many_label_changes)
 {
 	verify_finds_nothing_beside(label_many_times);
 }
@@ -789,31 +789,31 @@ int main(void)
 	tcase_add_test(tc, a_file_of_two_names_keeps_its_own);
 	tcase_add_loop_test(tc, a_drop_deletes_no_file_of_another_filter, 0, 2);
 	tcase_add_test(tc, a_drop_marks_no_file_of_another_filter);
-	tcase_add_test(tc, what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed);
-	tcase_add_loop_test(tc, a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired, 0,
+	tcase_add_test(tc, a_filter_with_another_filters_file_is_not_changed);
+	tcase_add_loop_test(tc, a_filter_with_anothers_copy_is_not_called_repaired, 0,
 			    2);
-	tcase_add_test(tc, a_copy_of_a_dropped_filter_stays_where_it_was_put);
+	tcase_add_test(tc, a_copy_of_a_dropped_filter_stays_in_its_place);
 	suite_add_tcase(s, tc);
 	tcase_add_checked_fixture(old, own_folder, NULL);
 	tcase_set_timeout(old, 60);
-	tcase_add_loop_test(old, an_older_copy_is_told_with_both_numbers, 0, 2);
-	tcase_add_loop_test(old, an_older_copy_is_taken_as_it_is_once_it_is_synced, 0, 2);
-	tcase_add_test(old, a_file_that_is_newer_than_the_catalog_is_none_of_an_older_copy);
-	tcase_add_test(old, what_takes_the_place_of_a_filter_is_not_older_than_it);
-	tcase_add_test(old, a_file_whose_sync_records_are_damaged_is_not_said_to_be_older);
-	tcase_add_test(old, beside_syncs_no_file_is_older);
+	tcase_add_loop_test(old, an_older_copy_is_reported_with_both_numbers, 0, 2);
+	tcase_add_loop_test(old, an_older_copy_is_accepted_after_a_sync, 0, 2);
+	tcase_add_test(old, a_file_newer_than_the_catalog_is_no_older_copy);
+	tcase_add_test(old, a_replacement_is_not_older_than_the_filter_it_replaces);
+	tcase_add_test(old, a_file_with_damaged_sync_records_is_not_called_older);
+	tcase_add_test(old, during_syncs_no_file_looks_older);
 	suite_add_tcase(s, old);
 	tcase_add_checked_fixture(renames, own_folder, NULL);
 	tcase_set_timeout(renames, 60);
-	tcase_add_test(renames, verify_finds_nothing_beside_a_rename);
-	tcase_add_loop_test(renames, a_rename_that_was_cut_short_is_told_as_that_and_ended, 0, 3);
-	tcase_add_test(renames, beside_many_renames_verify_finds_nothing);
+	tcase_add_test(renames, verify_finds_nothing_during_a_rename);
+	tcase_add_loop_test(renames, an_interrupted_rename_is_reported_and_completed, 0, 3);
+	tcase_add_test(renames, verify_finds_nothing_during_many_renames);
 	tcase_add_test(renames, name_records_that_contradict_each_other_are_written_anew);
 	tcase_add_test(renames, an_older_name_with_marks_of_direction_is_renamed);
-	tcase_add_loop_test(renames, labels_that_were_cut_short_are_told_and_ended, 0, 2);
-	tcase_add_test(renames, labels_that_come_while_a_filter_is_replaced_are_in_its_new_file);
-	tcase_add_test(renames, a_label_goes_to_what_took_the_filters_place);
-	tcase_add_test(renames, beside_many_changes_of_labels_verify_finds_nothing);
+	tcase_add_loop_test(renames, interrupted_labels_are_reported_and_completed, 0, 2);
+	tcase_add_test(renames, labels_set_during_a_replacement_are_in_the_new_file);
+	tcase_add_test(renames, a_label_goes_to_the_filters_replacement);
+	tcase_add_test(renames, verify_finds_nothing_during_many_label_changes);
 	suite_add_tcase(s, renames);
 	return run_suite(s);
 }

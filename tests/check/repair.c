@@ -191,7 +191,7 @@ START_TEST(repair_ends_the_making_of_a_store)
 }
 END_TEST
 
-START_TEST(who_has_the_old_catalog_open_goes_over_to_the_new_one)
+START_TEST(processes_with_the_old_catalog_move_to_the_new)
 {
 	struct blm_store *store, *other;
 	struct list *l;
@@ -298,7 +298,7 @@ static void no_file_is_gone(void)
 	ck_assert_int_eq(files_in("s/filters", NULL), FILTERS);
 }
 
-START_TEST(a_catalog_cut_at_any_page_is_made_anew)
+START_TEST(a_catalog_truncated_at_any_page_is_rebuilt)
 {
 	struct outcomes o = { .crashed = 0 };
 	size_t bytes;
@@ -419,7 +419,7 @@ END_TEST
 
 /* ---- Catalog and files disagree ---- */
 
-START_TEST(a_record_without_its_file_is_told_of_and_taken_out)
+START_TEST(a_record_without_a_file_is_reported_and_removed)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -451,7 +451,7 @@ static void set_state_word(const char *path, uint64_t state)
 	close(fd);
 }
 
-START_TEST(a_file_without_a_record_is_kept_if_it_holds_keys)
+START_TEST(a_file_without_a_record_is_kept_for_its_keys)
 {
 	struct blm_store *store;
 	struct list *before;
@@ -466,7 +466,7 @@ START_TEST(a_file_without_a_record_is_kept_if_it_holds_keys)
 }
 END_TEST
 
-START_TEST(a_file_without_a_record_that_was_never_used_is_deleted)
+START_TEST(an_unused_file_without_a_record_is_deleted)
 {
 	struct blm_store *store;
 
@@ -507,7 +507,7 @@ END_TEST
  * A bit of a name flips to another name that would be good: the record is not that name's, and the
  * file knows its own.
  */
-START_TEST(a_damaged_name_brings_back_the_right_one)
+START_TEST(a_damaged_name_is_restored)
 {
 	uint8_t bytes[BLM_RECORD_BYTES_MAX];
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -531,7 +531,7 @@ START_TEST(a_damaged_name_brings_back_the_right_one)
 END_TEST
 
 /* A drop marks the file, then commits: a process that dies in between has dropped nothing. */
-START_TEST(a_drop_cut_short_loses_nothing_even_with_the_catalog_lost)
+START_TEST(an_interrupted_drop_loses_nothing_even_without_the_catalog)
 {
 	struct blm_store *store;
 	char path[512];
@@ -588,7 +588,7 @@ START_TEST(a_drop_whose_commit_fails_leaves_name_and_file)
 }
 END_TEST
 
-START_TEST(where_catalog_and_header_disagree_the_header_wins_by_repair)
+START_TEST(repair_prefers_the_header_to_the_catalog)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_store *store;
@@ -641,7 +641,7 @@ static int find_recovered(void *context, const struct blm_info *info, int err)
 	return holds(store, info->name, "one") || holds(store, info->name, "two");
 }
 
-START_TEST(of_two_files_of_one_name_both_are_kept)
+START_TEST(two_files_of_one_name_are_both_kept)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char name[BLM_NAME_MAX + 1] = "a", path[512], uuid[64], moved[512];
@@ -674,7 +674,7 @@ START_TEST(of_two_files_of_one_name_both_are_kept)
 }
 END_TEST
 
-START_TEST(a_rename_cut_short_is_told_of_and_finished)
+START_TEST(an_interrupted_rename_is_reported_and_completed)
 {
 	struct blm_store *store;
 	struct list *before, *after;
@@ -696,7 +696,7 @@ START_TEST(a_rename_cut_short_is_told_of_and_finished)
 }
 END_TEST
 
-START_TEST(what_replaces_a_filter_whose_rename_was_cut_short_says_its_name)
+START_TEST(the_replacement_of_an_interruptedly_renamed_filter_says_its_name)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -713,7 +713,7 @@ START_TEST(what_replaces_a_filter_whose_rename_was_cut_short_says_its_name)
 }
 END_TEST
 
-START_TEST(a_damaged_filter_is_told_of_and_not_deleted)
+START_TEST(a_damaged_filter_is_reported_and_not_deleted)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -768,7 +768,7 @@ static int work(int who)
 	return 0;
 }
 
-START_TEST(a_repair_beside_processes_at_work_loses_nothing)
+START_TEST(a_repair_during_other_work_loses_nothing)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info *info = info_buffer();
@@ -847,7 +847,7 @@ static int list_large(int unused)
 	return r == -EUCLEAN || (r == 0 && count == MANY) ? 0 : 1;
 }
 
-START_TEST(a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_or_fails)
+START_TEST(a_damaged_catalog_is_listed_completely_or_not)
 {
 	uint8_t was[PAGE], garbage[PAGE];
 	int fd;
@@ -880,28 +880,28 @@ int main(void)
 			    ARRAY_LEN(losses));
 	tcase_add_test(tc, repair_makes_the_folder_of_the_catalog_again_too);
 	tcase_add_test(tc, repair_ends_the_making_of_a_store);
-	tcase_add_test(tc, who_has_the_old_catalog_open_goes_over_to_the_new_one);
-	tcase_add_test(tc, a_catalog_cut_at_any_page_is_made_anew);
+	tcase_add_test(tc, processes_with_the_old_catalog_move_to_the_new);
+	tcase_add_test(tc, a_catalog_truncated_at_any_page_is_rebuilt);
 	tcase_add_test(tc, a_page_of_garbage_costs_no_filter);
 	tcase_add_test(tc, eight_bytes_of_garbage_cost_no_filter);
 	tcase_add_loop_test(tc, a_damaged_record_is_damaged_alone_and_made_again, 0, 7);
-	tcase_add_test(tc, a_record_without_its_file_is_told_of_and_taken_out);
-	tcase_add_test(tc, a_file_without_a_record_is_kept_if_it_holds_keys);
-	tcase_add_test(tc, a_file_without_a_record_that_was_never_used_is_deleted);
+	tcase_add_test(tc, a_record_without_a_file_is_reported_and_removed);
+	tcase_add_test(tc, a_file_without_a_record_is_kept_for_its_keys);
+	tcase_add_test(tc, an_unused_file_without_a_record_is_deleted);
 	tcase_add_loop_test(tc, a_file_that_was_replaced_is_deleted, 0, 2);
-	tcase_add_test(tc, a_damaged_name_brings_back_the_right_one);
-	tcase_add_test(tc, a_drop_cut_short_loses_nothing_even_with_the_catalog_lost);
+	tcase_add_test(tc, a_damaged_name_is_restored);
+	tcase_add_test(tc, an_interrupted_drop_loses_nothing_even_without_the_catalog);
 	tcase_add_loop_test(tc, a_drop_whose_commit_fails_leaves_name_and_file, 0, 2);
-	tcase_add_loop_test(tc, where_catalog_and_header_disagree_the_header_wins_by_repair, 0, 4);
+	tcase_add_loop_test(tc, repair_prefers_the_header_to_the_catalog, 0, 4);
 	tcase_add_test(tc, a_record_that_names_anothers_file_costs_neither_filter);
-	tcase_add_loop_test(tc, of_two_files_of_one_name_both_are_kept, 0, 3);
-	tcase_add_test(tc, a_rename_cut_short_is_told_of_and_finished);
-	tcase_add_test(tc, what_replaces_a_filter_whose_rename_was_cut_short_says_its_name);
-	tcase_add_loop_test(tc, a_damaged_filter_is_told_of_and_not_deleted, 0, 3);
+	tcase_add_loop_test(tc, two_files_of_one_name_are_both_kept, 0, 3);
+	tcase_add_test(tc, an_interrupted_rename_is_reported_and_completed);
+	tcase_add_test(tc, the_replacement_of_an_interruptedly_renamed_filter_says_its_name);
+	tcase_add_loop_test(tc, a_damaged_filter_is_reported_and_not_deleted, 0, 3);
 	tcase_add_loop_test(
-		tc, a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_or_fails, 0,
+		tc, a_damaged_catalog_is_listed_completely_or_not, 0,
 		2);
-	tcase_add_test(tc, a_repair_beside_processes_at_work_loses_nothing);
+	tcase_add_test(tc, a_repair_during_other_work_loses_nothing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

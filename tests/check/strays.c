@@ -92,7 +92,7 @@ static bool is_there(const char *name, const char *key)
 static const enum blm_state states[] = { BLM_LIVE, BLM_REPLACING, BLM_DROPPED, BLM_UNNAMED,
 					 BLM_YIELDING };
 
-START_TEST(a_filter_whose_record_is_damaged_stays_whatever_its_state_says)
+START_TEST(a_filter_with_a_damaged_record_stays_in_any_state)
 {
 	char path[512];
 
@@ -124,7 +124,7 @@ START_TEST(an_empty_filter_whose_record_is_damaged_stays_too)
 END_TEST
 
 /* UNNAMED is not among these: who made it was told nothing. */
-START_TEST(of_an_older_catalog_put_back_every_newer_filter_with_keys_is_found)
+START_TEST(every_newer_filter_with_keys_survives_an_older_catalog)
 {
 	char path[512];
 
@@ -139,7 +139,7 @@ START_TEST(of_an_older_catalog_put_back_every_newer_filter_with_keys_is_found)
 }
 END_TEST
 
-START_TEST(an_older_catalog_whose_filters_are_gone_in_part_proves_nothing_of_the_newer_ones)
+START_TEST(a_damaged_older_catalog_proves_nothing_about_newer_filters)
 {
 	struct blm_store *store;
 	char path[512];
@@ -158,7 +158,7 @@ START_TEST(an_older_catalog_whose_filters_are_gone_in_part_proves_nothing_of_the
 }
 END_TEST
 
-START_TEST(a_repair_mends_the_state_of_a_dead_writer_where_the_catalog_knows_the_file)
+START_TEST(repair_mends_a_dead_writers_state_of_a_known_file)
 {
 	char path[512];
 
@@ -241,7 +241,7 @@ static void leave_a_file_of(bool by_drop, const char *note)
 	blm_store_close(store);
 }
 
-START_TEST(a_file_that_the_catalog_took_out_is_deleted_also_where_its_name_is_gone)
+START_TEST(a_dropped_filters_file_is_deleted_without_its_name)
 {
 	leave_a_file_of(_i, "renamed");
 	repair();
@@ -250,7 +250,7 @@ START_TEST(a_file_that_the_catalog_took_out_is_deleted_also_where_its_name_is_go
 }
 END_TEST
 
-START_TEST(the_same_file_stays_where_the_catalog_does_not_say_that_it_took_it_out)
+START_TEST(a_file_stays_unless_the_catalog_recorded_its_removal)
 {
 	struct blm_store *store;
 
@@ -265,7 +265,7 @@ START_TEST(the_same_file_stays_where_the_catalog_does_not_say_that_it_took_it_ou
 }
 END_TEST
 
-START_TEST(the_catalog_forgets_what_it_took_out_when_the_files_are_gone)
+START_TEST(the_catalog_forgets_removed_filters_when_their_files_are_gone)
 {
 	struct blm_store *store;
 	int noted;
@@ -301,7 +301,7 @@ static int count(void *context, const struct blm_info *info, int err)
 	return err;
 }
 
-START_TEST(repairs_at_once_give_each_file_one_name)
+START_TEST(concurrent_repairs_give_each_file_one_name)
 {
 	enum { FILTERS = 60, REPAIRS = 3 };
 	struct blm_store *store;
@@ -328,7 +328,7 @@ START_TEST(repairs_at_once_give_each_file_one_name)
 }
 END_TEST
 
-START_TEST(one_file_under_two_names_is_told_of_and_keeps_its_own)
+START_TEST(one_file_under_two_names_keeps_its_own)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_store *store;
@@ -379,7 +379,7 @@ static int work(int who)
 	return 0;
 }
 
-START_TEST(a_catalog_made_anew_beside_processes_at_work_takes_nothing_from_them)
+START_TEST(a_rebuilt_catalog_takes_nothing_from_running_processes)
 {
 	enum { WORKERS = 2 };
 	struct blm_store *store;
@@ -412,7 +412,7 @@ END_TEST
 
 /* ---- The catalog's own file ---- */
 
-START_TEST(a_catalog_that_another_user_makes_anew_stays_its_owners)
+START_TEST(a_catalog_rebuilt_by_another_user_keeps_its_owner)
 {
 	bool gives = !cannot_give_away(4711, 4712) && !cannot_give_away(4713, 4714);
 	struct stat st;
@@ -442,7 +442,7 @@ END_TEST
 
 /* ---- Dropping ---- */
 
-START_TEST(who_has_a_keyed_filter_open_is_told_that_it_was_dropped_by_one_without_its_secret)
+START_TEST(users_of_a_keyed_filter_learn_of_its_drop)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -471,34 +471,34 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_filter_whose_record_is_damaged_stays_whatever_its_state_says, 0,
+	tcase_add_loop_test(tc, a_filter_with_a_damaged_record_stays_in_any_state, 0,
 			    ARRAY_LEN(states));
 	tcase_add_test(tc, an_empty_filter_whose_record_is_damaged_stays_too);
 	for (size_t i = 0; i < ARRAY_LEN(states); i++)
 		if (states[i] != BLM_UNNAMED)
 			tcase_add_loop_test(
 				tc,
-				of_an_older_catalog_put_back_every_newer_filter_with_keys_is_found,
+				every_newer_filter_with_keys_survives_an_older_catalog,
 				(int)i, (int)i + 1);
 	tcase_add_test(
 		tc,
-		an_older_catalog_whose_filters_are_gone_in_part_proves_nothing_of_the_newer_ones);
+		a_damaged_older_catalog_proves_nothing_about_newer_filters);
 	tcase_add_loop_test(
-		tc, a_repair_mends_the_state_of_a_dead_writer_where_the_catalog_knows_the_file, 0,
+		tc, repair_mends_a_dead_writers_state_of_a_known_file, 0,
 		ARRAY_LEN(states));
 	tcase_add_test(tc, a_filter_with_data_that_was_never_counted_stays);
 	tcase_add_loop_test(
-		tc, a_file_that_the_catalog_took_out_is_deleted_also_where_its_name_is_gone, 0, 2);
+		tc, a_dropped_filters_file_is_deleted_without_its_name, 0, 2);
 	tcase_add_loop_test(
-		tc, the_same_file_stays_where_the_catalog_does_not_say_that_it_took_it_out, 0, 2);
-	tcase_add_test(tc, the_catalog_forgets_what_it_took_out_when_the_files_are_gone);
-	tcase_add_test(tc, repairs_at_once_give_each_file_one_name);
-	tcase_add_test(tc, one_file_under_two_names_is_told_of_and_keeps_its_own);
-	tcase_add_test(tc, a_catalog_made_anew_beside_processes_at_work_takes_nothing_from_them);
-	tcase_add_test(tc, a_catalog_that_another_user_makes_anew_stays_its_owners);
+		tc, a_file_stays_unless_the_catalog_recorded_its_removal, 0, 2);
+	tcase_add_test(tc, the_catalog_forgets_removed_filters_when_their_files_are_gone);
+	tcase_add_test(tc, concurrent_repairs_give_each_file_one_name);
+	tcase_add_test(tc, one_file_under_two_names_keeps_its_own);
+	tcase_add_test(tc, a_rebuilt_catalog_takes_nothing_from_running_processes);
+	tcase_add_test(tc, a_catalog_rebuilt_by_another_user_keeps_its_owner);
 	tcase_add_test(
 		tc,
-		who_has_a_keyed_filter_open_is_told_that_it_was_dropped_by_one_without_its_secret);
+		users_of_a_keyed_filter_learn_of_its_drop);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -41,7 +41,7 @@ static void leave_beside(const char *path, const char *folder, char ret[512])
 	write_all(ret, "left", 4);
 }
 
-START_TEST(what_a_dead_replacer_left_is_found_beside_the_file_that_a_link_leads_to)
+START_TEST(a_dead_replacers_file_near_a_links_target_is_found)
 {
 	char left[512];
 
@@ -55,7 +55,7 @@ START_TEST(what_a_dead_replacer_left_is_found_beside_the_file_that_a_link_leads_
 }
 END_TEST
 
-START_TEST(what_a_living_replacer_made_is_left_alone)
+START_TEST(a_living_replacers_file_is_left_alone)
 {
 	char left[512];
 	int fd;
@@ -78,7 +78,7 @@ static void cut_it(void *context, const struct blm_finding *found)
 	hear(context, found);
 }
 
-START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
+START_TEST(truncation_of_a_file_during_verification_is_reported)
 {
 	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
@@ -105,7 +105,7 @@ END_TEST
  * As a crash in a sync leaves one, and a copy made in the first sync its only one, which `flushing`
  * shows.
  */
-START_TEST(where_no_sync_record_that_was_written_is_whole_it_is_told)
+START_TEST(a_file_without_any_intact_sync_record_is_reported)
 {
 	static const size_t checks[] = { offsetof(struct blm_header, live.sync[0].check),
 					 offsetof(struct blm_header, live.sync[1].check) };
@@ -166,7 +166,7 @@ static void contradict_syncs(struct blm_header *header)
 	sync[1].epoch = htole64(1);
 }
 
-START_TEST(contradicting_sync_records_are_told_until_the_next_sync)
+START_TEST(contradicting_sync_records_are_reported_until_the_next_sync)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -247,7 +247,7 @@ static void begin_too_late(struct blm_header *header)
 	header->live.epoch.word = htole64(UINT64_MAX);
 }
 
-START_TEST(epochs_that_nobody_reached_are_told_of_and_never_come_round)
+START_TEST(impossible_epochs_are_reported_and_never_wrap)
 {
 	static void (*const all[])(struct blm_header * header) = { write_too_late, begin_too_late,
 								   sync_too_late };
@@ -279,7 +279,7 @@ static int cut_the_new_file(struct blm_filter *f, void *unused)
 	return 0;
 }
 
-START_TEST(a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one)
+START_TEST(a_new_file_without_its_pages_replaces_no_good_one)
 {
 	struct blm_params params = BLM_PARAMS(.capacity = 1000000, .sparse = true);
 
@@ -291,7 +291,7 @@ START_TEST(a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one)
 }
 END_TEST
 
-START_TEST(what_was_cut_is_not_published)
+START_TEST(a_truncated_file_is_not_published)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -316,16 +316,16 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, what_a_dead_replacer_left_is_found_beside_the_file_that_a_link_leads_to);
-	tcase_add_test(tc, what_a_living_replacer_made_is_left_alone);
-	tcase_add_test(tc, a_file_that_is_cut_while_it_is_verified_is_said_to_be);
-	tcase_add_test(tc, where_no_sync_record_that_was_written_is_whole_it_is_told);
-	tcase_add_test(tc, contradicting_sync_records_are_told_until_the_next_sync);
+	tcase_add_test(tc, a_dead_replacers_file_near_a_links_target_is_found);
+	tcase_add_test(tc, a_living_replacers_file_is_left_alone);
+	tcase_add_test(tc, truncation_of_a_file_during_verification_is_reported);
+	tcase_add_test(tc, a_file_without_any_intact_sync_record_is_reported);
+	tcase_add_test(tc, contradicting_sync_records_are_reported_until_the_next_sync);
 	tcase_add_test(tc, a_rename_after_the_last_sequence_is_in_the_file);
 	tcase_add_test(tc, a_filter_that_is_open_exclusively_is_not_repaired);
-	tcase_add_loop_test(tc, epochs_that_nobody_reached_are_told_of_and_never_come_round, 0, 3);
-	tcase_add_test(tc, a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one);
-	tcase_add_test(tc, what_was_cut_is_not_published);
+	tcase_add_loop_test(tc, impossible_epochs_are_reported_and_never_wrap, 0, 3);
+	tcase_add_test(tc, a_new_file_without_its_pages_replaces_no_good_one);
+	tcase_add_test(tc, a_truncated_file_is_not_published);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -137,7 +137,7 @@ static const struct {
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
-START_TEST(whatever_way_a_block_changed_it_is_guarded_after_a_sync_and_in_a_new_file_at_once)
+START_TEST(every_changed_block_has_a_record_after_a_sync)
 {
 	enum { KEYS = 300 };
 	struct blm_params params = params_of(&shapes[_i / WAYS ? 5 : 4]);
@@ -170,7 +170,7 @@ END_TEST
 
 /* ---- No false alarm ---- */
 
-START_TEST(what_was_added_after_the_last_sync_is_no_damage)
+START_TEST(keys_added_after_the_last_sync_are_no_damage)
 {
 	struct blm_filter *f;
 
@@ -260,7 +260,7 @@ static void copy_slowly(const char *from, const char *to)
 	close(out);
 }
 
-START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_acknowledged)
+START_TEST(copies_during_adds_and_syncs_hold_all_acknowledged_keys)
 {
 	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
@@ -311,12 +311,12 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(
 		tc,
-		whatever_way_a_block_changed_it_is_guarded_after_a_sync_and_in_a_new_file_at_once,
+		every_changed_block_has_a_record_after_a_sync,
 		0, 2 * WAYS);
-	tcase_add_loop_test(tc, what_was_added_after_the_last_sync_is_no_damage, 0, SHAPES);
+	tcase_add_loop_test(tc, keys_added_after_the_last_sync_are_no_damage, 0, SHAPES);
 	tcase_add_loop_test(tc, verifying_finds_nothing_while_others_add_and_sync, 0, 4);
 	tcase_add_loop_test(
-		tc, copies_made_while_others_add_and_sync_are_good_and_hold_what_was_acknowledged,
+		tc, copies_during_adds_and_syncs_hold_all_acknowledged_keys,
 		0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

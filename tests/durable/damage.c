@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <math.h>
 
-START_TEST(what_a_synced_block_lost_is_found_and_what_it_has_more_is_not)
+START_TEST(only_lost_bits_of_a_synced_block_are_damage)
 {
 	struct image i;
 	unsigned damaged = 0;
@@ -34,7 +34,7 @@ START_TEST(what_a_synced_block_lost_is_found_and_what_it_has_more_is_not)
 END_TEST
 
 /* Else what is added to a damaged block would hide that it denies keys. */
-START_TEST(a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_synced)
+START_TEST(a_block_that_lost_bits_is_reported_after_later_syncs)
 {
 	enum damage d = _i % 2 ? SECTOR_CLEARED : BLOCK_CLEARED;
 	const struct shape *s = &shapes[_i / 2];
@@ -60,7 +60,7 @@ START_TEST(a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_sy
 }
 END_TEST
 
-START_TEST(a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired)
+START_TEST(each_sync_reports_lost_bits_until_the_block_is_repaired)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -158,7 +158,7 @@ static int (*const uses[])(struct blm_filter *f, struct blm_store *store) = {
 enum { USES = sizeof(uses) / sizeof(uses[0]) };
 
 /* Else the new filter would say of itself that it is whole. */
-START_TEST(nothing_is_made_of_a_damaged_filter_until_it_is_repaired)
+START_TEST(a_damaged_filter_is_no_source_until_it_is_repaired)
 {
 	const struct shape *s = &shapes[_i / USES];
 	enum damage d = s->sparse ? BLOCK_CLEARED : ONE_BIT_CLEARED;
@@ -248,7 +248,7 @@ START_TEST(the_hash_of_zeros_is_never_0)
 }
 END_TEST
 
-START_TEST(several_damaged_blocks_are_each_told_of)
+START_TEST(several_damaged_blocks_are_each_reported)
 {
 	struct image i;
 
@@ -367,13 +367,13 @@ static void repair(const struct shape *s, int how)
 	free(i.bytes);
 }
 
-START_TEST(a_repaired_filter_denies_no_key_and_says_its_rate)
+START_TEST(a_repaired_filter_denies_no_key_and_reports_its_rate)
 {
 	repair(&shapes[_i], SYNCED);
 }
 END_TEST
 
-START_TEST(so_does_a_repaired_sealed_one_and_stays_sealed)
+START_TEST(a_repaired_sealed_filter_stays_sealed)
 {
 	repair(&shapes[_i], SEALED);
 }
@@ -411,22 +411,22 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, what_a_synced_block_lost_is_found_and_what_it_has_more_is_not, 0,
+	tcase_add_loop_test(tc, only_lost_bits_of_a_synced_block_are_damage, 0,
 			    SHAPES);
 	tcase_add_loop_test(
-		tc, a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_synced, 0,
+		tc, a_block_that_lost_bits_is_reported_after_later_syncs, 0,
 		8);
-	tcase_add_loop_test(tc, a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired, 0,
+	tcase_add_loop_test(tc, each_sync_reports_lost_bits_until_the_block_is_repaired, 0,
 			    SHAPES);
-	tcase_add_loop_test(tc, nothing_is_made_of_a_damaged_filter_until_it_is_repaired, 0,
+	tcase_add_loop_test(tc, a_damaged_filter_is_no_source_until_it_is_repaired, 0,
 			    SHAPES * USES);
 	tcase_add_loop_test(tc, a_record_of_zeros_is_no_record, 0, 3);
 	tcase_add_test(tc, the_hash_of_zeros_is_never_0);
-	tcase_add_test(tc, several_damaged_blocks_are_each_told_of);
+	tcase_add_test(tc, several_damaged_blocks_are_each_reported);
 	tcase_add_loop_test(tc, any_bit_flipped_in_a_sealed_file_is_found, 0, 4);
 	tcase_add_test(tc, a_damaged_record_leaves_its_block_unknown);
-	tcase_add_loop_test(tc, a_repaired_filter_denies_no_key_and_says_its_rate, 0, 6);
-	tcase_add_loop_test(tc, so_does_a_repaired_sealed_one_and_stays_sealed, 0, 6);
+	tcase_add_loop_test(tc, a_repaired_filter_denies_no_key_and_reports_its_rate, 0, 6);
+	tcase_add_loop_test(tc, a_repaired_sealed_filter_stays_sealed, 0, 6);
 	tcase_add_test(tc, verifying_a_store_repairs_the_blocks_of_its_filters);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -31,7 +31,7 @@ START_TEST(a_filter_is_synced_also_where_pages_are_larger)
 }
 END_TEST
 
-START_TEST(after_every_so_many_new_keys_a_handle_syncs_by_itself)
+START_TEST(a_handle_syncs_automatically_after_a_number_of_new_keys)
 {
 	struct blm_filter *f;
 	struct blm_key keys[25];
@@ -69,7 +69,7 @@ START_TEST(after_every_so_many_new_keys_a_handle_syncs_by_itself)
 }
 END_TEST
 
-START_TEST(after_every_so_many_seconds_the_next_new_key_brings_a_sync)
+START_TEST(the_first_new_key_after_the_interval_syncs)
 {
 	struct blm_filter *f;
 	uint64_t last;
@@ -91,7 +91,7 @@ START_TEST(after_every_so_many_seconds_the_next_new_key_brings_a_sync)
 }
 END_TEST
 
-START_TEST(a_sync_by_itself_that_fails_is_told_of_and_its_keys_are_in)
+START_TEST(a_failed_automatic_sync_is_reported_and_keeps_its_keys)
 {
 	struct blm_filter *f;
 
@@ -109,7 +109,7 @@ START_TEST(a_sync_by_itself_that_fails_is_told_of_and_its_keys_are_in)
 }
 END_TEST
 
-START_TEST(what_is_no_time_between_syncs_is_refused_and_so_is_a_handle_for_reading)
+START_TEST(an_invalid_interval_or_a_read_only_handle_is_refused)
 {
 	static const double bad[] = { -1, 1e9, 1e300, -0.001, (double)INFINITY, (double)NAN };
 	struct blm_filter *f;
@@ -133,10 +133,10 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_filter_is_synced_also_where_pages_are_larger, 0, 8);
-	tcase_add_test(tc, after_every_so_many_new_keys_a_handle_syncs_by_itself);
-	tcase_add_test(tc, after_every_so_many_seconds_the_next_new_key_brings_a_sync);
-	tcase_add_test(tc, a_sync_by_itself_that_fails_is_told_of_and_its_keys_are_in);
-	tcase_add_test(tc, what_is_no_time_between_syncs_is_refused_and_so_is_a_handle_for_reading);
+	tcase_add_test(tc, a_handle_syncs_automatically_after_a_number_of_new_keys);
+	tcase_add_test(tc, the_first_new_key_after_the_interval_syncs);
+	tcase_add_test(tc, a_failed_automatic_sync_is_reported_and_keeps_its_keys);
+	tcase_add_test(tc, an_invalid_interval_or_a_read_only_handle_is_refused);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* The calls of a sync: the data, the records of the blocks, the live page. */
-START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
+START_TEST(a_failed_sync_is_reported_and_mended_next)
 {
 	struct blm_params params = params_of(&shapes[2]);
 	struct blm_filter *f, *other;
@@ -59,7 +59,7 @@ START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
 }
 END_TEST
 
-START_TEST(a_sync_that_fails_again_and_again_leaves_the_filter_in_use)
+START_TEST(a_filter_stays_usable_while_its_syncs_fail_repeatedly)
 {
 	struct blm_filter *f;
 
@@ -82,7 +82,7 @@ END_TEST
  * The first flush reports, once, what the system could not write long before: that need not be a
  * sync.
  */
-START_TEST(another_flush_that_is_told_of_a_failure_makes_the_filter_suspect)
+START_TEST(a_failure_reported_to_another_flush_makes_the_filter_suspect)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -123,7 +123,7 @@ static int sync_and_die(int at)
 /*
  * Whatever it is writing: the data, the records of the blocks, the sync record, the second image.
  */
-START_TEST(a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync)
+START_TEST(a_process_killed_in_a_sync_leaves_the_filter_suspect)
 {
 	struct blm_filter *f;
 
@@ -140,7 +140,7 @@ START_TEST(a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_n
 END_TEST
 
 /* The failure may be reported for any page, and the next sync finds that page clean. */
-START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
+START_TEST(an_unwritable_second_image_makes_the_filter_suspect)
 {
 	struct blm_filter *f, *other;
 
@@ -171,7 +171,7 @@ static void add_in_vain(void)
 }
 
 /* The two share an open file, and the system tells one of them. */
-START_TEST(a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again)
+START_TEST(a_sync_after_a_failed_one_writes_all_pages_again)
 {
 	struct blm_filter *f;
 	int calls = _i ? 3 : 2, before;		/* data, sync record, second image */
@@ -251,7 +251,7 @@ static void look_on(void)
 	meanwhile = look_on;
 }
 
-START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed)
+START_TEST(a_filter_becomes_suspect_only_when_its_write_back_fails)
 {
 	struct blm_filter *f;
 
@@ -277,7 +277,7 @@ START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has
 }
 END_TEST
 
-START_TEST(with_damaged_sync_records_the_disk_is_unknown_until_the_next_sync)
+START_TEST(damaged_sync_records_leave_the_disk_unknown_until_a_sync)
 {
 	struct blm_filter *f, *syncing;
 	struct blm_live *live;
@@ -314,7 +314,7 @@ static int announce_and_die(int unused)
 }
 
 /* _i: the announcing process was told about a failure; was killed */
-START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect)
+START_TEST(a_change_that_cannot_be_announced_makes_the_filter_suspect)
 {
 	for (size_t kind = 0; kind < ARRAY_LEN(announcing); kind++) {
 		struct blm_filter *f, *other;
@@ -372,7 +372,7 @@ static void disallow_meanwhile(void)
 	see_that_it_is_locked();
 }
 
-START_TEST(a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_do)
+START_TEST(a_sync_keeps_its_lock_during_other_threads_calls)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -402,7 +402,7 @@ static int name_and_die(int replaces)
 	return 1;
 }
 
-START_TEST(a_sync_makes_sure_of_a_name_whose_giver_was_killed)
+START_TEST(a_sync_flushes_the_name_that_a_killed_process_gave)
 {
 	struct blm_filter *f;
 
@@ -424,7 +424,7 @@ START_TEST(a_sync_makes_sure_of_a_name_whose_giver_was_killed)
 END_TEST
 
 /* Else who opened it just before would add to a file that has no name. */
-START_TEST(what_was_replaced_says_so_also_where_its_replacer_failed_then)
+START_TEST(a_replaced_filter_says_so_after_its_replacer_failed)
 {
 	struct blm_filter *f;
 	uint64_t state = 0;
@@ -447,7 +447,7 @@ START_TEST(what_was_replaced_says_so_also_where_its_replacer_failed_then)
 }
 END_TEST
 
-START_TEST(a_sync_of_a_file_that_was_cut_fails)
+START_TEST(a_sync_of_a_truncated_file_fails)
 {
 	struct blm_filter *f;
 
@@ -498,7 +498,7 @@ static size_t pages_touched(struct blm_filter *f, size_t *ret_pages)
 	return count;
 }
 
-START_TEST(after_a_sync_that_failed_the_next_one_makes_every_page_dirty)
+START_TEST(a_sync_after_a_failed_one_makes_every_page_dirty)
 {
 	const struct blm_part_entry *e;
 	struct blm_filter *f;
@@ -532,30 +532,30 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_sync_that_fails_says_so_and_the_next_one_mends_it, 1, 4);
-	tcase_add_test(tc, a_sync_that_fails_again_and_again_leaves_the_filter_in_use);
-	tcase_add_loop_test(tc, another_flush_that_is_told_of_a_failure_makes_the_filter_suspect, 0,
+	tcase_add_loop_test(tc, a_failed_sync_is_reported_and_mended_next, 1, 4);
+	tcase_add_test(tc, a_filter_stays_usable_while_its_syncs_fail_repeatedly);
+	tcase_add_loop_test(tc, a_failure_reported_to_another_flush_makes_the_filter_suspect, 0,
 			    4);
 	tcase_add_loop_test(
-		tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync,
+		tc, a_process_killed_in_a_sync_leaves_the_filter_suspect,
 		0, 6);
-	tcase_add_loop_test(tc, a_sync_makes_sure_of_a_name_whose_giver_was_killed, 0, 2);
-	tcase_add_test(tc, what_was_replaced_says_so_also_where_its_replacer_failed_then);
-	tcase_add_test(tc, a_second_image_that_cannot_be_written_makes_the_filter_suspect);
+	tcase_add_loop_test(tc, a_sync_flushes_the_name_that_a_killed_process_gave, 0, 2);
+	tcase_add_test(tc, a_replaced_filter_says_so_after_its_replacer_failed);
+	tcase_add_test(tc, an_unwritable_second_image_makes_the_filter_suspect);
 	tcase_add_loop_test(
-		tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
+		tc, a_sync_after_a_failed_one_writes_all_pages_again, 0, 3);
 	tcase_add_loop_test(
 		tc, a_failed_announcement_stays_known_when_another_process_flushes,
 		0, 3);
 	tcase_add_loop_test(
-		tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0,
+		tc, a_filter_becomes_suspect_only_when_its_write_back_fails, 0,
 		1 + (int)ARRAY_LEN(announcing));
-	tcase_add_loop_test(tc, a_change_that_could_not_be_announced_makes_the_filter_suspect, 0,
+	tcase_add_loop_test(tc, a_change_that_cannot_be_announced_makes_the_filter_suspect, 0,
 			    2);
-	tcase_add_test(tc, with_damaged_sync_records_the_disk_is_unknown_until_the_next_sync);
-	tcase_add_test(tc, a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_do);
-	tcase_add_test(tc, a_sync_of_a_file_that_was_cut_fails);
-	tcase_add_loop_test(tc, after_a_sync_that_failed_the_next_one_makes_every_page_dirty, 0, 6);
+	tcase_add_test(tc, damaged_sync_records_leave_the_disk_unknown_until_a_sync);
+	tcase_add_test(tc, a_sync_keeps_its_lock_during_other_threads_calls);
+	tcase_add_test(tc, a_sync_of_a_truncated_file_fails);
+	tcase_add_loop_test(tc, a_sync_after_a_failed_one_makes_every_page_dirty, 0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -4,7 +4,7 @@
 : "${BLACKLIST:?must be the path of the example}"
 
 # 100,000 domains on the list, 300,000 lines of which every third is on it.
-no_false_alarm_comes_twice_and_every_listed_domain_is_refused() {
+no_false_alarm_repeats_and_listed_domains_are_refused() {
 	seq 100000 | sed 's/.*/mail&.example/' > list
 	seq 300000 | awk '{ print $1 % 3 ? "other" $1 ".example" : "mail" $1 / 3 ".example" }' > log
 	bash "$BLACKLIST" list log > out

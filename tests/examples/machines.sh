@@ -11,7 +11,7 @@ same_data() { data "$1" > data.1; data "$2" | cmp - data.1; }
 # The lines are in the page as they are here.
 recipe() { while read -r line; do grep -qF -- "$line" "$PAGE" || { echo "not in the page: $line"; return 1; }; done; }
 
-tasks_that_begin_again_or_run_twice_make_the_filter_of_one_machine() {
+repeated_and_restarted_tasks_make_one_machines_filter() {
 	begin; split -n l/4 -d -a 1 keys part
 	TASK=0 timeout -s KILL 0.5 bash "$EXAMPLES/streaming.sh" made 100k < <(yes) 2> /dev/null || killed=$?
 	same "$killed $(ls made)" '137 '

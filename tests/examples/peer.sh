@@ -5,7 +5,7 @@
 
 urls() { python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))[sys.argv[2]], sep="\n")' "$DATA/squid.json" "$1"; }
 
-what_the_neighbour_has_is_asked_of_it_and_of_the_rest_only_false_alarms() {
+only_false_alarms_are_requested_from_the_neighbour() {
 	urls present_urls > has; urls computed_absent_probe_true > alarms
 	seq -f 'http://127.0.0.1:38080/absent/%g.txt' 0 139 > absent
 	cat has absent | bash "$PEER" "$DATA/store_digest.bin" > out
@@ -16,7 +16,7 @@ what_the_neighbour_has_is_asked_of_it_and_of_the_rest_only_false_alarms() {
 	cp "$DATA/store_digest.bin" here; same "$(bash "$PEER" here < has | grep -c '^peer')" 60		# a name is a file of this folder
 }
 
-what_is_no_digest_ends_in_words() {
+an_invalid_digest_is_refused_with_words() {
 	echo no > here
 	exits 2 bash "$PEER" here < /dev/null; says 'cut'
 }

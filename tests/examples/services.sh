@@ -3,7 +3,7 @@
 . "${TAP:?must be tests/tools/tap.sh}"
 : "${SERVICES:?must be the path of the example}"
 
-the_service_is_two_hops_away_and_the_way_leads_over_n2() {
+the_service_is_two_hops_away_behind_n2() {
 	bash "$SERVICES" . > out
 	diff - out << 'END'
 n1: a printer is 2 hops away; next hop n2
@@ -12,7 +12,7 @@ n3: here it is
 END
 }
 
-its_pattern_is_the_bits_0_1_and_3_at_the_levels_of_their_distances() {
+its_pattern_is_bits_0_1_and_3() {
 	bash "$SERVICES" . > out
 	for n in 'n1 0 0 11' 'n2 0 11 0' 'n3 11 0 11' 'n4 0 11 0'; do	# n3 is two hops from itself
 		set -- $n

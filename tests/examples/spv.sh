@@ -22,19 +22,19 @@ refuses()	# BLOCK WORDS
 	same $got 2; says "$2"
 }
 
-the_transactions_that_pay_an_address_are_found_and_those_that_it_signs() {
+a_wallet_finds_the_transactions_of_its_address() {
 	same "$(matches 913bcc2be49cb534c20474c4dee1e9c4c317e7eb)" "$paid $again"
 	same "$(matches 03f7a897e4dbecab2264b21917f90664ea8256189ea725d28740cf7ba5d85b5763)" "$paid $again"
 }
 
-an_output_is_found_where_it_is_spent_and_a_transaction_by_its_id() {
+an_output_is_found_by_its_spender_and_id() {
 	local id=3ffd60d3818431c495b89be84afac205d5d1ed663009291c560758bbd0a66df5	# as it lies
 	same "$(matches ${id}01000000)" $again
 	same "$(matches $id)" $paid
 	same "$(matches 3ebc40e411ed3c76f86711507ab9523008903972)" d06d86bacf88f1f316d4470080b7869f1c298b850e7b219124ae131c0475abb0	# with a witness
 }
 
-a_wallet_that_has_nothing_in_it_gets_nothing_and_a_block_that_was_changed_is_none() {
+an_empty_wallet_and_a_changed_block_get_nothing() {
 	bloomery create ./w --format bip37 -n 4 -p 0.000001; echo 00 | bloomery add --hex ./w; bloomery export ./w --format bip37 -o load
 	exits 1 python3 "$SPV" load < "$BLOCK"
 	sed 's/76a914913bcc/76a914913bcd/' "$BLOCK" > bad; refuses bad 'not the transactions'

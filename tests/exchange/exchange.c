@@ -456,7 +456,7 @@ static void open_as_it_is(const struct vector *v)
 	unlink(path);
 }
 
-START_TEST(a_file_of_pybloomfiltermmap_opens_as_it_is_with_its_answers_and_stays_untouched)
+START_TEST(a_pybloomfiltermmap_file_opens_with_its_answers_and_stays_untouched)
 {
 	ck_assert_uint_ge(each_case(folders[_i], open_as_it_is), 12);
 }
@@ -564,7 +564,7 @@ static void prove_pair(const struct vector *v)
 	free(file);
 }
 
-START_TEST(imported_siblings_combine_and_multiply_to_the_bytes_that_pybloomfiltermmap_wrote)
+START_TEST(imported_siblings_combine_to_the_bytes_of_pybloomfiltermmap)
 {
 	pairs = 0;
 	each_case(folders[_i], prove_pair);
@@ -666,13 +666,13 @@ static void find_hash(const struct vector *v)
 	free(rows);
 }
 
-START_TEST(the_hash_is_found_or_asked_for_and_never_guessed_wrong)
+START_TEST(the_hash_is_found_or_requested_and_never_guessed_wrong)
 {
 	ck_assert_uint_ge(each_case(folders[_i], find_hash), 12);
 }
 END_TEST
 
-START_TEST(where_the_numbers_of_a_file_fit_no_hash_all_are_open_and_a_known_key_settles_it)
+START_TEST(a_known_key_selects_the_hash_if_numbers_fit_none)
 {
 	struct vector v = { .name = "p3-v0.6.0" };
 	struct blm_key known;
@@ -770,7 +770,7 @@ START_TEST(no_export_of_ours_is_read_with_another_hash)
 }
 END_TEST
 
-START_TEST(a_file_names_its_hash_only_where_its_numbers_do_not_fit_it)
+START_TEST(a_file_names_its_hash_only_if_numbers_disagree)
 {
 	static const struct { struct blm_params params; bool named;
 	} cases[] = {
@@ -909,7 +909,7 @@ static void in_place_as_well(const char *path, int expected, const char *word, c
 	blm_close(f), blm_close(copy), blm_close(either);
 }
 
-START_TEST(each_broken_file_is_refused_with_a_word_that_says_where_and_leaves_nothing_behind)
+START_TEST(each_broken_file_is_refused_with_its_place)
 {
 	char folder[600], path[700], to[700];
 
@@ -961,7 +961,7 @@ END_TEST
 
 /* ---- Behind the last bit ---- */
 
-START_TEST(what_stands_behind_the_last_bit_of_a_file_means_nothing)
+START_TEST(bits_after_the_last_cell_of_a_file_mean_nothing)
 {
 	/* 730 bits; 480 */
 	static const char *const cases[] = { "p3-v0.6.0", "p3-fruit-100-10pct" };
@@ -1020,22 +1020,22 @@ int main(void)
 	tcase_add_loop_test(tc, a_file_of_pybloomfiltermmap_is_exported_to_the_same_bytes, 0,
 			    FOLDERS);
 	tcase_add_loop_test(
-		tc, a_file_of_pybloomfiltermmap_opens_as_it_is_with_its_answers_and_stays_untouched,
+		tc, a_pybloomfiltermmap_file_opens_with_its_answers_and_stays_untouched,
 		0, FOLDERS);
 	tcase_add_loop_test(
 		tc,
-		imported_siblings_combine_and_multiply_to_the_bytes_that_pybloomfiltermmap_wrote, 0,
+		imported_siblings_combine_to_the_bytes_of_pybloomfiltermmap, 0,
 		FOLDERS);
-	tcase_add_loop_test(tc, the_hash_is_found_or_asked_for_and_never_guessed_wrong, 0, FOLDERS);
+	tcase_add_loop_test(tc, the_hash_is_found_or_requested_and_never_guessed_wrong, 0, FOLDERS);
 	tcase_add_test(
 		tc,
-		where_the_numbers_of_a_file_fit_no_hash_all_are_open_and_a_known_key_settles_it);
+		a_known_key_selects_the_hash_if_numbers_fit_none);
 	tcase_add_test(tc, no_export_of_ours_is_read_with_another_hash);
-	tcase_add_test(tc, a_file_names_its_hash_only_where_its_numbers_do_not_fit_it);
+	tcase_add_test(tc, a_file_names_its_hash_only_if_numbers_disagree);
 	tcase_add_test(
 		tc,
-		each_broken_file_is_refused_with_a_word_that_says_where_and_leaves_nothing_behind);
-	tcase_add_loop_test(tc, what_stands_behind_the_last_bit_of_a_file_means_nothing, 0, 2);
+		each_broken_file_is_refused_with_its_place);
+	tcase_add_loop_test(tc, bits_after_the_last_cell_of_a_file_mean_nothing, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -268,7 +268,7 @@ static void take_in_text_of_6_kib(void)
 	free(json);
 }
 
-START_TEST(a_text_of_6_kib_becomes_a_sparse_filter_of_600_mb_right_to_the_last_bit)
+START_TEST(six_kib_become_a_sparse_filter_of_600_mb)
 {
 	if (!*VECTORS)
 		SKIP("the vectors are not here");
@@ -338,7 +338,7 @@ static void pass_text_of_600_mb(void)
 	ck_assert_int_eq(join(spawn(there_and_back, (void *)(uintptr_t)a_path())), 0);
 }
 
-START_TEST(text_of_600_mb_passes_in_and_out_in_less_than_16_mib_of_memory)
+START_TEST(text_of_600_mb_passes_in_16_mib_of_memory)
 {
 	if (!*VECTORS)
 		SKIP("the vectors are not here");
@@ -448,7 +448,7 @@ static void make_limited(void)
 	ck_assert_int_eq(mkdir(limited, 0755), 0);
 }
 
-START_TEST(a_file_that_declares_too_much_is_refused_by_its_header)
+START_TEST(an_excessive_size_is_refused_by_the_header)
 {
 	static const uint64_t sizes[] = { UINT64_C(1) << 34, UINT64_C(1) << 41, UINT64_C(1) << 47 };
 	struct rlimit none = { 0, 0 };
@@ -494,7 +494,7 @@ START_TEST(a_file_that_declares_too_much_is_refused_by_its_header)
 }
 END_TEST
 
-START_TEST(what_unpacks_to_more_than_it_declares_is_read_up_to_the_limit_and_no_further)
+START_TEST(compressed_data_is_read_up_to_its_declared_size_only)
 {
 	const size_t many = 32 << 20;
 	uint8_t *file = calloc(1, many);
@@ -537,7 +537,7 @@ static int64_t break_off(void *context, void *buffer, size_t bytes)
 	return s->at == s->count ? -ECONNRESET : give(context, buffer, bytes);
 }
 
-START_TEST(a_broken_source_and_a_full_target_say_why_and_leave_nothing_behind)
+START_TEST(a_broken_source_and_a_full_target_leave_nothing_behind)
 {
 	struct blm_filter *f = NULL, *g = NULL;
 	struct rlimit little = { 1 << 20, 1 << 20 };
@@ -638,7 +638,7 @@ static void has_all_keys(const struct blm_filter *f, int each)
 	ck_assert(blm_contains(f, "apple", 5) && blm_contains(f, "pear", 4));
 }
 
-START_TEST(two_processes_lose_no_key_of_a_filter_that_came_from_pybloomfiltermmap)
+START_TEST(two_processes_lose_no_key_of_a_pybloomfiltermmap_filter)
 {
 	struct blm_filter *f = NULL, *again = NULL;
 	char path[600];
@@ -663,7 +663,7 @@ END_TEST
  * So small that they meet in a word all the time: a program that reads a byte, sets a bit and
  * writes it back loses keys here.
  */
-START_TEST(two_processes_lose_no_key_of_a_small_filter_that_came_from_pybloomfiltermmap)
+START_TEST(two_processes_lose_no_key_of_a_small_pybloomfiltermmap_filter)
 {
 	const struct blm_exchange theirs = BLM_EXCHANGE(.format = "pybloomfiltermmap",
 							.hash = "mm3_64");
@@ -715,7 +715,7 @@ static double measured_rate(const struct blm_filter *f, uint64_t from, uint64_t 
 	return (double)wrong / (double)probes;
 }
 
-START_TEST(info_shows_the_real_rate_of_a_file_where_pybloomfiltermmap3_missed_it)
+START_TEST(info_shows_the_real_rate_where_pybloomfiltermmap3_missed_it)
 {
 	const uint64_t n = 100000, probes = 400000, seed = 12345;
 	const double p = 0.26, three_sigma = 3 * sqrt(p * (1 - p) / (double)probes);
@@ -757,16 +757,16 @@ int main(void)
 
 	if (*VECTORS)
 		tcase_add_test(tc, a_million_keys_give_the_bits_and_answers_of_pybloomfiltermmap3);
-	tcase_add_test(tc, a_text_of_6_kib_becomes_a_sparse_filter_of_600_mb_right_to_the_last_bit);
-	tcase_add_test(tc, text_of_600_mb_passes_in_and_out_in_less_than_16_mib_of_memory);
-	tcase_add_test(tc, a_file_that_declares_too_much_is_refused_by_its_header);
+	tcase_add_test(tc, six_kib_become_a_sparse_filter_of_600_mb);
+	tcase_add_test(tc, text_of_600_mb_passes_in_16_mib_of_memory);
+	tcase_add_test(tc, an_excessive_size_is_refused_by_the_header);
 	tcase_add_test(
-		tc, what_unpacks_to_more_than_it_declares_is_read_up_to_the_limit_and_no_further);
-	tcase_add_test(tc, a_broken_source_and_a_full_target_say_why_and_leave_nothing_behind);
-	tcase_add_test(tc, two_processes_lose_no_key_of_a_filter_that_came_from_pybloomfiltermmap);
+		tc, compressed_data_is_read_up_to_its_declared_size_only);
+	tcase_add_test(tc, a_broken_source_and_a_full_target_leave_nothing_behind);
+	tcase_add_test(tc, two_processes_lose_no_key_of_a_pybloomfiltermmap_filter);
 	tcase_add_test(
-		tc, two_processes_lose_no_key_of_a_small_filter_that_came_from_pybloomfiltermmap);
-	tcase_add_test(tc, info_shows_the_real_rate_of_a_file_where_pybloomfiltermmap3_missed_it);
+		tc, two_processes_lose_no_key_of_a_small_pybloomfiltermmap_filter);
+	tcase_add_test(tc, info_shows_the_real_rate_where_pybloomfiltermmap3_missed_it);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -56,7 +56,7 @@ without_proc_home_or_environment_it_works() {
 	unshare -m sh -c 'mount -t tmpfs none /proc && "$0" create a -n 10 --store s && "$0" verify --store s && "$0" ls --store s' "$BLOOMERY"
 }
 
-without_proc_what_must_notice_power_cuts_is_not_changed_and_loses_no_synced_key() {
+without_proc_no_synced_key_is_lost() {
 	[ -z "${SANITIZED-}" ] || { echo '# SKIP sanitizers want /proc'; return 0; }
 	is_root_with_mounts || { echo '# SKIP root with mounts is needed'; return 0; }
 	export LD_LIBRARY_PATH=$lib
@@ -140,7 +140,7 @@ randomised_addresses_and_huge_pages_change_no_answer() {
 }
 
 # also one in user space, where it warns that what it promises is up to that
-each_file_system_that_can_be_made_here_holds_filters_and_stores() {
+each_available_file_system_holds_filters_and_stores() {
 	is_root_with_mounts || { echo '# SKIP root with mounts is needed'; return 0; }
 	local sort made missing=
 	for sort in tmpfs ext4 fuse2fs xfs btrfs; do
@@ -182,7 +182,7 @@ each_file_system_that_can_be_made_here_holds_filters_and_stores() {
 	[ -z "$missing" ] || echo "# SKIP of some file systems, for want of$missing"
 }
 
-a_filter_four_times_as_large_as_the_memory_of_its_group_is_used() {
+a_filter_four_times_its_groups_memory_is_usable() {
 	group=/sys/fs/cgroup/memory/bloomery-test-$$
 	[ "$(stat -f -c %T .)" != tmpfs ] && mkdir $group 2> /dev/null || { echo '# SKIP memory groups of version 1, and a disk, are needed'; return 0; }
 	echo $((64 << 20)) > $group/memory.limit_in_bytes

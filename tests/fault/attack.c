@@ -152,7 +152,7 @@ static size_t crafted(bool wide, uint32_t number, uint64_t ret[4 * PAIRS])
 	return wide ? 32 * PAIRS : 8 * PAIRS;
 }
 
-START_TEST(one_key_makes_65536_others_found_in_the_families_of_murmurhash3_that_we_only_read)
+START_TEST(one_key_forges_65536_others_in_the_foreign_murmurhash3_families)
 {
 	static const char *const hashes[] = { "murmur3-bip37", "mm3_32", "mm3_64" };
 	struct blm_filter *f = filter("classic", hashes[_i], 1000, 0.001, guessed);
@@ -172,7 +172,7 @@ START_TEST(one_key_makes_65536_others_found_in_the_families_of_murmurhash3_that_
 }
 END_TEST
 
-START_TEST(keys_crafted_for_murmurhash3_have_the_rate_of_any_keys_in_keyed_filters)
+START_TEST(keys_crafted_for_murmurhash3_meet_the_rate_in_keyed_filters)
 {
 	for (int wide = 0; wide < 2; wide++) {
 		struct blm_filter *f = filter(kinds[_i], "siphash", FAMILY / 2, 0.01, secret);
@@ -194,7 +194,7 @@ START_TEST(keys_crafted_for_murmurhash3_have_the_rate_of_any_keys_in_keyed_filte
 }
 END_TEST
 
-START_TEST(crafted_keys_are_found_in_keyed_filters_no_more_often_than_promised)
+START_TEST(crafted_keys_meet_the_promised_rate_in_keyed_filters)
 {
 	static const char *const others[] = { "counting", "cuckoo", "d-left",	   "removable",
 					      "scalable", "window", "hash-compact" };
@@ -258,7 +258,7 @@ static uint64_t pairs_that_are_one(const char *hash, uint32_t seeds)
 	return one;
 }
 
-START_TEST(pairs_crafted_for_xxh3_are_never_one_key_in_keyed_filters_and_rarely_in_others)
+START_TEST(pairs_crafted_for_xxh3_never_collide_in_keyed_filters)
 {
 	uint32_t seeds = getenv("BLOOMERY_TEST_SCALE")
 				      && !strcmp(getenv("BLOOMERY_TEST_SCALE"), "full")
@@ -370,7 +370,7 @@ static double rate_unattacked(const char *kind, const char *hash, unsigned filte
 	return sum / filters;
 }
 
-START_TEST(chosen_keys_do_no_more_to_a_keyed_filter_than_any_keys)
+START_TEST(chosen_keys_raise_no_rate_of_a_keyed_filter)
 {
 	double sigma, mean = rate_unattacked(kinds[_i], "siphash", 20, &sigma), rate;
 	uint64_t tried;
@@ -384,7 +384,7 @@ START_TEST(chosen_keys_do_no_more_to_a_keyed_filter_than_any_keys)
 }
 END_TEST
 
-START_TEST(who_knows_the_seed_of_a_default_filter_can_raise_its_rate)
+START_TEST(a_known_seed_lets_an_attacker_raise_the_rate)
 {
 	uint64_t tried;
 	double rate = rate_under_attack(kinds[_i], "xxh3", true, &tried);
@@ -434,7 +434,7 @@ static unsigned forge(const char *kind, const char *hash, bool knowing, double *
 	return accepted;
 }
 
-START_TEST(who_knows_the_seed_forges_keys_at_the_rate_and_who_lacks_the_secret_forges_none)
+START_TEST(only_the_seed_or_secret_lets_an_attacker_forge_keys)
 {
 	uint64_t tried;
 	double rate;
@@ -469,7 +469,7 @@ static size_t alike(char ret[64], int shape, uint32_t number)
 	}
 }
 
-START_TEST(numbers_and_urls_and_words_of_4_bytes_have_the_rate_of_any_keys)
+START_TEST(numbers_urls_and_words_of_4_bytes_meet_the_rate)
 {
 	static const char *const hashes[] = { "xxh3", "siphash" };
 	enum { KEYS = 200000, QUESTIONS = 1500000 };
@@ -551,20 +551,20 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(
 		tc,
-		one_key_makes_65536_others_found_in_the_families_of_murmurhash3_that_we_only_read,
+		one_key_forges_65536_others_in_the_foreign_murmurhash3_families,
 		0, 3);
 	tcase_add_loop_test(
-		tc, keys_crafted_for_murmurhash3_have_the_rate_of_any_keys_in_keyed_filters, 0, 2);
-	tcase_add_loop_test(tc, crafted_keys_are_found_in_keyed_filters_no_more_often_than_promised,
+		tc, keys_crafted_for_murmurhash3_meet_the_rate_in_keyed_filters, 0, 2);
+	tcase_add_loop_test(tc, crafted_keys_meet_the_promised_rate_in_keyed_filters,
 			    0, 7);
 	tcase_add_test(
-		tc, pairs_crafted_for_xxh3_are_never_one_key_in_keyed_filters_and_rarely_in_others);
-	tcase_add_loop_test(tc, chosen_keys_do_no_more_to_a_keyed_filter_than_any_keys, 0, 2);
-	tcase_add_loop_test(tc, who_knows_the_seed_of_a_default_filter_can_raise_its_rate, 0, 2);
+		tc, pairs_crafted_for_xxh3_never_collide_in_keyed_filters);
+	tcase_add_loop_test(tc, chosen_keys_raise_no_rate_of_a_keyed_filter, 0, 2);
+	tcase_add_loop_test(tc, a_known_seed_lets_an_attacker_raise_the_rate, 0, 2);
 	tcase_add_loop_test(
-		tc, who_knows_the_seed_forges_keys_at_the_rate_and_who_lacks_the_secret_forges_none,
+		tc, only_the_seed_or_secret_lets_an_attacker_forge_keys,
 		0, 2);
-	tcase_add_loop_test(tc, numbers_and_urls_and_words_of_4_bytes_have_the_rate_of_any_keys, 0,
+	tcase_add_loop_test(tc, numbers_urls_and_words_of_4_bytes_meet_the_rate, 0,
 			    12);
 	tcase_add_loop_test(tc, the_probes_of_a_key_are_even_and_independent, 0, 6);
 	suite_add_tcase(s, tc);

@@ -59,7 +59,7 @@ static void change_something(struct blm_catalog *c, uint64_t random, bool shrink
 	free(entry);
 }
 
-START_TEST(a_catalog_that_is_only_used_is_never_taken_for_damaged)
+START_TEST(a_catalog_in_normal_use_is_never_called_damaged)
 {
 	struct blm_catalog *c = NULL;
 
@@ -85,7 +85,7 @@ int main(void)
 	TCase *tc = tcase_create("catalog");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_test(tc, a_catalog_that_is_only_used_is_never_taken_for_damaged);
+	tcase_add_test(tc, a_catalog_in_normal_use_is_never_called_damaged);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -131,7 +131,7 @@ static void is_good_once_it_is_synced(const char *path, uint64_t keys, bool torn
 	has_all(path, keys, torn);
 }
 
-START_TEST(a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys_up)
+START_TEST(a_copy_of_an_unsynced_filter_has_its_synced_state)
 {
 	struct blm_filter *f = make_cuckoo(50000, 1e-6, false);
 
@@ -149,7 +149,7 @@ START_TEST(a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys
 END_TEST
 
 /* The marks of blocks are before the data. */
-START_TEST(what_a_copy_had_when_it_was_synced_it_has_after_a_power_cut)
+START_TEST(a_synced_copy_keeps_its_keys_in_a_power_cut)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false);
 	uint64_t data = current_view(f)->checkpoint.data;
@@ -166,7 +166,7 @@ START_TEST(what_a_copy_had_when_it_was_synced_it_has_after_a_power_cut)
 END_TEST
 
 /* Keys move from where he was not yet to where he had been. _i: with 1 the machine starts again */
-START_TEST(a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synced)
+START_TEST(a_copy_with_an_old_first_page_is_synced)
 {
 	struct blm_filter *f = make_cuckoo(400000, 0.001, false), *reader, *writer;
 	const struct blm_view *view = current_view(f);
@@ -208,7 +208,7 @@ static void copy_the_rest(const void *at, size_t bytes)
 	on_write_back = NULL;
 }
 
-START_TEST(a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_mixture)
+START_TEST(a_copier_that_pauses_between_journal_pages_gets_no_mixture)
 {
 	struct blm_filter *f = make_cuckoo(4700000, 2e-9, true);
 
@@ -250,7 +250,7 @@ static void copy_up_to_the_journal(const void *at, size_t bytes)
 }
 
 /* _i: with 1 the copy shows that it was changed after its last sync */
-START_TEST(a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing)
+START_TEST(a_copy_whose_journal_lost_its_blocks_opens_completely)
 {
 	struct blm_filter *f = make_cuckoo(50000, 1e-6, true);
 
@@ -272,7 +272,7 @@ START_TEST(a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing)
 }
 END_TEST
 
-START_TEST(a_copy_of_a_copy_made_while_it_is_opened_after_a_boot_lacks_nothing)
+START_TEST(a_copy_made_during_recovery_loses_nothing)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false), *copy;
 	uint64_t image = current_view(f)->checkpoint.blocks[BLM_IMAGE] + BLM_BLOCK,
@@ -306,7 +306,7 @@ static void copy_as_the_power_leaves_it(const void *at, size_t bytes)
 	on_write_back = NULL;
 }
 
-START_TEST(a_torn_copy_whose_power_fails_in_its_first_sync_is_still_one)
+START_TEST(a_torn_copy_stays_torn_after_power_cuts)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false), *copy;
 	uint64_t half = current_view(f)->checkpoint.blocks[BLM_IMAGE] + 9 * BLM_BLOCK;
@@ -337,16 +337,16 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc,
-		       a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys_up);
-	tcase_add_test(tc, what_a_copy_had_when_it_was_synced_it_has_after_a_power_cut);
+		       a_copy_of_an_unsynced_filter_has_its_synced_state);
+	tcase_add_test(tc, a_synced_copy_keeps_its_keys_in_a_power_cut);
 	tcase_add_loop_test(
-		tc, a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synced, 0, 2);
+		tc, a_copy_with_an_old_first_page_is_synced, 0, 2);
 	tcase_add_test(
-		tc, a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_mixture);
-	tcase_add_loop_test(tc, a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing,
+		tc, a_copier_that_pauses_between_journal_pages_gets_no_mixture);
+	tcase_add_loop_test(tc, a_copy_whose_journal_lost_its_blocks_opens_completely,
 			    0, 2);
-	tcase_add_test(tc, a_copy_of_a_copy_made_while_it_is_opened_after_a_boot_lacks_nothing);
-	tcase_add_test(tc, a_torn_copy_whose_power_fails_in_its_first_sync_is_still_one);
+	tcase_add_test(tc, a_copy_made_during_recovery_loses_nothing);
+	tcase_add_test(tc, a_torn_copy_stays_torn_after_power_cuts);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

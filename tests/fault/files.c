@@ -46,7 +46,7 @@ static void is_refused(const char *path, int err)
 
 /* ---- Files ---- */
 
-START_TEST(the_header_of_one_filter_on_the_data_of_another_is_refused)
+START_TEST(a_header_on_another_filters_data_is_refused)
 {
 	size_t bytes, other_bytes;
 	uint8_t *a, *b;
@@ -145,7 +145,7 @@ static void look_for_block(void *context, const struct blm_finding *found)
 	*(strstr(found->what, words) ? &flipped->named : &flipped->others) += 1;
 }
 
-START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
+START_TEST(each_of_1000_flipped_bits_is_found_when_sealed)
 {
 	struct blm_filter *f;
 	struct stat st;
@@ -203,7 +203,7 @@ static void swap_halves(const char *path, off_t at)
 }
 
 /* _i: of zeros, or of another order */
-START_TEST(a_sector_of_zeros_in_a_synced_filter_is_found_and_its_keys_are_kept)
+START_TEST(a_zeroed_sector_is_found_and_its_keys_are_kept)
 {
 	struct blm_filter *f;
 	struct stat st;
@@ -224,7 +224,7 @@ END_TEST
 
 /* ---- Sizes ---- */
 
-START_TEST(every_small_number_of_cells_makes_a_filter_that_finds_its_keys)
+START_TEST(every_small_number_of_cells_makes_a_correct_filter)
 {
 	for (uint64_t cells = 1; cells <= 130; cells++)
 		for (uint32_t probes = 1; probes <= 256; probes += 51) {
@@ -243,7 +243,7 @@ START_TEST(every_small_number_of_cells_makes_a_filter_that_finds_its_keys)
 }
 END_TEST
 
-START_TEST(sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine)
+START_TEST(sizes_around_512_mib_keep_keys_and_combine)
 {
 	static const uint64_t cells[] = { (UINT64_C(1) << 32) - 64, UINT64_C(1) << 32,
 					  (UINT64_C(1) << 32) + 64, UINT64_C(1) << 33,
@@ -275,7 +275,7 @@ START_TEST(sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine)
 }
 END_TEST
 
-START_TEST(a_rate_that_is_too_small_is_refused_when_the_filter_is_made)
+START_TEST(a_rate_that_is_too_small_is_refused_at_creation)
 {
 	static const double rates[] = { 1e-300, 1e-100, 5e-324, 1, 1.5, -0.1 };
 	struct blm_filter *f;
@@ -306,7 +306,7 @@ static int make_under_limit(int unused)
 	return 0;
 }
 
-START_TEST(a_filter_larger_than_the_address_space_is_not_made_and_nothing_is_left)
+START_TEST(a_filter_larger_than_the_address_space_leaves_nothing)
 {
 	if (SANITIZED)
 		SKIP("sanitizers take all addresses for themselves");
@@ -353,7 +353,7 @@ END_TEST
 
 /* ---- Names and rights ---- */
 
-START_TEST(what_is_no_plain_file_in_a_stores_folder_is_not_followed)
+START_TEST(a_special_file_in_a_stores_folder_is_not_followed)
 {
 	static const char *const what[] = { "link",   "dangling link", "fifo",
 					    "socket", "folder",	       "link to a folder" };
@@ -398,7 +398,7 @@ START_TEST(what_is_no_plain_file_in_a_stores_folder_is_not_followed)
 }
 END_TEST
 
-START_TEST(both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced)
+START_TEST(a_hard_linked_file_is_one_filter_until_a_replacement)
 {
 	struct blm_filter *a, *b;
 
@@ -422,7 +422,7 @@ START_TEST(both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced
 }
 END_TEST
 
-START_TEST(a_path_may_be_as_long_as_the_system_takes_and_no_longer)
+START_TEST(a_path_can_be_as_long_as_the_system_allows)
 {
 	char path[BLM_PATH_MAX + 600], name[300];
 	struct blm_filter *f;
@@ -464,7 +464,7 @@ static int open_keyed_without_its_key(int in_store)
 	return 0;
 }
 
-START_TEST(a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves)
+START_TEST(an_unreadable_secret_is_an_error_and_no_key_serves)
 {
 	struct blm_store *store = NULL;
 	struct blm_filter *f;
@@ -601,7 +601,7 @@ static int add_until_told(int which)
 	return 0;
 }
 
-START_TEST(an_export_beside_writers_holds_every_key_that_was_acknowledged_before_it)
+START_TEST(an_export_during_writes_holds_every_acknowledged_key)
 {
 	struct blm_filter *f, *copy;
 	pid_t writers[WRITERS];
@@ -702,27 +702,27 @@ int main(int argc, char **argv)
 	s = suite_create("files");
 	tc = tcase_create("files");
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_test(tc, the_header_of_one_filter_on_the_data_of_another_is_refused);
+	tcase_add_test(tc, a_header_on_another_filters_data_is_refused);
 	tcase_add_test(tc, a_header_in_the_other_order_of_bytes_is_refused);
 	tcase_add_loop_test(tc, the_files_of_other_programs_are_refused, 0, 8);
-	tcase_add_test(tc, each_of_1000_bits_flipped_in_a_sealed_filter_is_found);
-	tcase_add_loop_test(tc, a_sector_of_zeros_in_a_synced_filter_is_found_and_its_keys_are_kept,
+	tcase_add_test(tc, each_of_1000_flipped_bits_is_found_when_sealed);
+	tcase_add_loop_test(tc, a_zeroed_sector_is_found_and_its_keys_are_kept,
 			    0, 2);
-	tcase_add_test(tc, every_small_number_of_cells_makes_a_filter_that_finds_its_keys);
-	tcase_add_loop_test(tc, sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine,
+	tcase_add_test(tc, every_small_number_of_cells_makes_a_correct_filter);
+	tcase_add_loop_test(tc, sizes_around_512_mib_keep_keys_and_combine,
 			    0, 5);
-	tcase_add_loop_test(tc, a_rate_that_is_too_small_is_refused_when_the_filter_is_made, 0, 6);
-	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_made_and_nothing_is_left);
+	tcase_add_loop_test(tc, a_rate_that_is_too_small_is_refused_at_creation, 0, 6);
+	tcase_add_test(tc, a_filter_larger_than_the_address_space_leaves_nothing);
 	tcase_add_loop_test(tc, keys_may_have_any_length, 0, 4);
-	tcase_add_loop_test(tc, what_is_no_plain_file_in_a_stores_folder_is_not_followed, 0, 6);
-	tcase_add_test(tc, both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced);
-	tcase_add_test(tc, a_path_may_be_as_long_as_the_system_takes_and_no_longer);
-	tcase_add_loop_test(tc, a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves, 0,
+	tcase_add_loop_test(tc, a_special_file_in_a_stores_folder_is_not_followed, 0, 6);
+	tcase_add_test(tc, a_hard_linked_file_is_one_filter_until_a_replacement);
+	tcase_add_test(tc, a_path_can_be_as_long_as_the_system_allows);
+	tcase_add_loop_test(tc, an_unreadable_secret_is_an_error_and_no_key_serves, 0,
 			    2);
 	tcase_add_test(tc, a_secret_is_kept_out_of_core_dumps_and_messages);
 	tcase_add_test(tc, a_set_uid_program_does_not_look_at_the_environment);
 	tcase_add_test(tc,
-		       an_export_beside_writers_holds_every_key_that_was_acknowledged_before_it);
+		       an_export_during_writes_holds_every_acknowledged_key);
 	tcase_add_test(tc, readers_are_not_held_up_by_a_sync);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

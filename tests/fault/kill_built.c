@@ -310,7 +310,7 @@ static void cycle(pid_t pid[WORKERS], uint64_t *random, bool all)
 		check_at_rest();
 }
 
-START_TEST(killed_builders_updaters_and_mergers_did_all_of_a_step_or_nothing)
+START_TEST(killed_builds_updates_and_merges_are_complete_or_absent)
 {
 	struct log sum = { 0 };
 	pid_t pid[WORKERS] = { 0 };
@@ -340,5 +340,5 @@ int main(int argc, char **argv)
 	take_kinds_of_registry();
 	return run_cycles(
 		"kill_built",
-		killed_builders_updaters_and_mergers_did_all_of_a_step_or_nothing, cycles);
+		killed_builds_updates_and_merges_are_complete_or_absent, cycles);
 }

@@ -321,7 +321,7 @@ static int with_small_files(int kib)
 	return 0;
 }
 
-START_TEST(past_the_limit_of_file_sizes_all_calls_fail_without_a_signal)
+START_TEST(past_the_file_size_limit_all_calls_fail_without_signal)
 {
 	kind = _i;
 	make_all();
@@ -346,7 +346,7 @@ static int make_catalog(int kib)
 	return 0;
 }
 
-START_TEST(past_the_file_size_limit_a_lost_catalog_is_made_anew_or_stays_lost)
+START_TEST(past_the_file_size_limit_a_lost_catalog_is_safe)
 {
 	make_all();
 	for (int kib = 0; kib < 64; kib = next_kib(kib)) {
@@ -377,7 +377,7 @@ static int drop_damaged(int kib)
 	return 0;
 }
 
-START_TEST(past_the_limit_of_file_sizes_a_damaged_filter_is_dropped_or_stays_without_a_signal)
+START_TEST(past_the_file_size_limit_dropping_damage_raises_no_signal)
 {
 	for (int kib = 0; kib < 64; kib = next_kib(kib)) {
 		struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -427,7 +427,7 @@ static int with_few_descriptors(int few)
 	return 0;
 }
 
-START_TEST(without_descriptors_all_calls_fail_and_none_is_left_open)
+START_TEST(without_descriptors_all_calls_fail_and_leak_none)
 {
 	make_all();
 	find_what_it_cannot();
@@ -456,7 +456,7 @@ static int with_few_addresses(int unused)
 	return 0;
 }
 
-START_TEST(a_filter_larger_than_the_address_space_is_not_made_and_not_opened)
+START_TEST(a_filter_larger_than_the_address_space_is_not_opened)
 {
 	struct blm_filter *f;
 
@@ -527,7 +527,7 @@ static int on_a_full_disk(int in_store)
 	return 0;
 }
 
-START_TEST(on_a_full_disk_nothing_is_half_made_and_nothing_is_killed)
+START_TEST(a_full_disk_leaves_nothing_half_made)
 {
 	if (run_apart(own_mounts, 0) == 77)
 		SKIP("root must be able to mount, and / must be a mount point");
@@ -567,7 +567,7 @@ static int grow_on_a_full_disk(int but)
 	return 0;
 }
 
-START_TEST(a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys)
+START_TEST(growth_on_a_full_disk_fails_and_keeps_all_keys)
 {
 	if (run_apart(own_mounts, 0) == 77)
 		SKIP("root must be able to mount, and / must be a mount point");
@@ -638,7 +638,7 @@ static uint64_t bytes_on_disk(const char *path, uint64_t *ret_size)
 }
 
 /* _i: the kind */
-START_TEST(a_new_file_that_is_not_sparse_has_all_of_its_space)
+START_TEST(a_new_file_that_is_not_sparse_has_its_space)
 {
 	struct blm_kind_info info;
 	struct blm_params params = BLM_PARAMS(.capacity = 20000);
@@ -679,21 +679,21 @@ int main(void)
 	struct blm_kind_info image;
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, past_the_limit_of_file_sizes_all_calls_fail_without_a_signal, 0,
+	tcase_add_loop_test(tc, past_the_file_size_limit_all_calls_fail_without_signal, 0,
 			    chosen);
-	tcase_add_test(tc, past_the_file_size_limit_a_lost_catalog_is_made_anew_or_stays_lost);
+	tcase_add_test(tc, past_the_file_size_limit_a_lost_catalog_is_safe);
 	tcase_add_test(
 		tc,
-		past_the_limit_of_file_sizes_a_damaged_filter_is_dropped_or_stays_without_a_signal);
-	tcase_add_test(tc, without_descriptors_all_calls_fail_and_none_is_left_open);
-	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_made_and_not_opened);
-	tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_made_and_nothing_is_killed, 0,
+		past_the_file_size_limit_dropping_damage_raises_no_signal);
+	tcase_add_test(tc, without_descriptors_all_calls_fail_and_leak_none);
+	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_opened);
+	tcase_add_loop_test(tc, a_full_disk_leaves_nothing_half_made, 0,
 			    2 * chosen);
 	tcase_add_loop_test(tc, a_filter_that_was_made_syncs_on_a_full_disk, 0,
 			    kinds_with_image(0, &image));
-	tcase_add_loop_test(tc, a_new_file_that_is_not_sparse_has_all_of_its_space, 0,
+	tcase_add_loop_test(tc, a_new_file_that_is_not_sparse_has_its_space, 0,
 			    kinds_there_are());
-	tcase_add_loop_test(tc, a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys,
+	tcase_add_loop_test(tc, growth_on_a_full_disk_fails_and_keeps_all_keys,
 			    0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

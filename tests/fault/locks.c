@@ -181,7 +181,7 @@ static pid_t stopped(int (*body)(int), int arg)
 }
 
 /* _i: the holder, and whether in a store */
-START_TEST(a_stopped_holder_stops_only_those_who_need_its_lock_and_a_dead_one_nobody)
+START_TEST(a_stopped_holder_stops_only_processes_that_need_its_lock)
 {
 	int which = _i / 2;
 	pid_t holder, waiting[WHATS] = { 0 };
@@ -323,7 +323,7 @@ static int is_it_held(int unused)
 	return blm_ofd_busy(current_view(f)->image.fd, BLM_LOCK_REPLACE);
 }
 
-START_TEST(a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone)
+START_TEST(a_child_that_ends_leaves_its_parents_locks)
 {
 	struct blm_view *view;
 
@@ -359,7 +359,7 @@ static int lock_with_a_child(int unused)
 	return 0;
 }
 
-START_TEST(an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held)
+START_TEST(an_idle_child_keeps_no_lock_of_its_killed_parent)
 {
 	pid_t holder;
 
@@ -425,7 +425,7 @@ static int add_at_once(int unused)
 	return 0;
 }
 
-START_TEST(a_child_with_an_inherited_handle_adds_again_to_a_replaced_file)
+START_TEST(a_child_with_an_inherited_handle_adds_to_the_replacement)
 {
 	pid_t replacer;
 
@@ -443,7 +443,7 @@ START_TEST(a_child_with_an_inherited_handle_adds_again_to_a_replaced_file)
 }
 END_TEST
 
-START_TEST(children_that_inherit_a_handle_go_on_while_its_file_is_replaced)
+START_TEST(children_with_an_inherited_handle_survive_a_replacement)
 {
 	const int children = is_share() ? 100 : 400;
 	pid_t replacer;
@@ -564,7 +564,7 @@ static bool reader_is_ready(pid_t pid)
 	return false;
 }
 
-START_TEST(who_may_only_read_sees_keys_publications_and_drops_at_once)
+START_TEST(a_read_only_process_sees_all_changes_at_once)
 {
 	struct blm_filter *new;
 	pid_t pid;
@@ -680,7 +680,7 @@ static int in_overlay_as_nobody(int dirty)
 	return join(writer);
 }
 
-START_TEST(a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace)
+START_TEST(a_read_only_reader_in_an_overlay_sees_all_changes)
 {
 	int r;
 
@@ -694,7 +694,7 @@ START_TEST(a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_re
 }
 END_TEST
 
-START_TEST(a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it)
+START_TEST(a_reader_in_an_overlay_sees_the_first_writers_keys)
 {
 	int r;
 
@@ -724,7 +724,7 @@ static int add_for_ever(int unused)
 	}
 }
 
-START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before)
+START_TEST(a_copy_at_any_moment_has_every_acknowledged_key)
 {
 	struct blm_filter *copy;
 	pid_t pid[3];
@@ -868,7 +868,7 @@ static void check_what_is_said(struct blm_filter *copy, const char *kind)
  * _i: the kind. Every other copy is opened after a start of the machine. The last ones are of a
  * file that has keys.
  */
-START_TEST(a_copy_of_any_kind_made_at_any_moment_has_every_key_synced_before)
+START_TEST(a_copy_of_any_kind_has_every_synced_key)
 {
 	struct blm_params params = copied[_i].params;
 	uint64_t lacking = 0, asked_for = 0;
@@ -921,27 +921,27 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 600);	/* only what hangs takes so long, on any machine */
 	tcase_add_loop_test(
-		tc, a_stopped_holder_stops_only_those_who_need_its_lock_and_a_dead_one_nobody, 0,
+		tc, a_stopped_holder_stops_only_processes_that_need_its_lock, 0,
 		2 * (int)ARRAY_LEN(holders));
 	tcase_add_loop_test(tc, a_stopped_holder_of_the_catalog_stops_changes_only, 0, 2);
 	tcase_add_test(tc, a_slow_drop_is_noticed_by_handles_that_looked_meanwhile);
 	tcase_add_loop_test(
-		tc, a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone, 0,
+		tc, a_child_that_ends_leaves_its_parents_locks, 0,
 		2);
-	tcase_add_loop_test(tc, an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held,
+	tcase_add_loop_test(tc, an_idle_child_keeps_no_lock_of_its_killed_parent,
 			    0, 2);
-	tcase_add_loop_test(tc, children_that_inherit_a_handle_go_on_while_its_file_is_replaced, 0,
+	tcase_add_loop_test(tc, children_with_an_inherited_handle_survive_a_replacement, 0,
 			    2);
-	tcase_add_test(tc, a_child_with_an_inherited_handle_adds_again_to_a_replaced_file);
+	tcase_add_test(tc, a_child_with_an_inherited_handle_adds_to_the_replacement);
 	tcase_add_test(tc, two_containers_whose_processes_have_equal_numbers_share_a_store);
-	tcase_add_loop_test(tc, who_may_only_read_sees_keys_publications_and_drops_at_once, 0, 2);
-	tcase_add_test(tc, a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it);
+	tcase_add_loop_test(tc, a_read_only_process_sees_all_changes_at_once, 0, 2);
+	tcase_add_test(tc, a_reader_in_an_overlay_sees_the_first_writers_keys);
 	tcase_add_loop_test(
-		tc, a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace, 0,
+		tc, a_read_only_reader_in_an_overlay_sees_all_changes, 0,
 		2);
 	tcase_add_test(
-		tc, a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before);
-	tcase_add_loop_test(tc, a_copy_of_any_kind_made_at_any_moment_has_every_key_synced_before,
+		tc, a_copy_at_any_moment_has_every_acknowledged_key);
+	tcase_add_loop_test(tc, a_copy_of_any_kind_has_every_synced_key,
 			    0, take_kinds_of_registry());
 	suite_add_tcase(s, tc);
 	return run_suite(s);

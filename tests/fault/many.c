@@ -142,7 +142,7 @@ static void add_and_ask(uint64_t count)
 	ck_assert_int_eq(unlink("many"), 0);
 }
 
-START_TEST(of_all_keys_that_several_processes_add_to_one_filter_none_is_lost)
+START_TEST(several_processes_that_add_to_one_filter_lose_no_key)
 {
 	uint64_t most = keys_a_filter();
 	double begun = seconds(), limit = begun + time_limit;
@@ -188,7 +188,7 @@ static int add_to_all(int which)
 	return 0;
 }
 
-START_TEST(of_keys_that_meet_in_every_word_none_is_lost)
+START_TEST(keys_that_share_every_word_are_not_lost)
 {
 	struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = 4096, .probes = 7);
 	pid_t pid[ADDERS];
@@ -231,7 +231,7 @@ static int work_in_the_crowd(int which)
 	return 0;
 }
 
-START_TEST(sixty_four_processes_on_one_filter_lose_no_key_and_claim_each_once)
+START_TEST(sixty_four_processes_on_one_filter_claim_each_key_once)
 {
 	struct blm_filter *f;
 	pid_t pid[CROWD];
@@ -323,7 +323,7 @@ static void check_opened(void)
 	free(info);
 }
 
-START_TEST(sixteen_processes_open_and_close_again_and_again_and_none_is_refused)
+START_TEST(sixteen_processes_open_and_close_repeatedly_without_refusal)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	double begun = seconds();
@@ -355,11 +355,11 @@ int main(int argc, char **argv)
 	opens = argc > 3 ? (unsigned)atoi(argv[3]) : is_share() ? opens / 5 : opens;
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 300 + 3 * time_limit);
-	tcase_add_test(tc, of_all_keys_that_several_processes_add_to_one_filter_none_is_lost);
-	tcase_add_loop_test(tc, of_keys_that_meet_in_every_word_none_is_lost, 0,
+	tcase_add_test(tc, several_processes_that_add_to_one_filter_lose_no_key);
+	tcase_add_loop_test(tc, keys_that_share_every_word_are_not_lost, 0,
 			    (int)(sizeof(kinds) / sizeof(kinds[0])));
-	tcase_add_test(tc, sixty_four_processes_on_one_filter_lose_no_key_and_claim_each_once);
-	tcase_add_test(tc, sixteen_processes_open_and_close_again_and_again_and_none_is_refused);
+	tcase_add_test(tc, sixty_four_processes_on_one_filter_claim_each_key_once);
+	tcase_add_test(tc, sixteen_processes_open_and_close_repeatedly_without_refusal);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

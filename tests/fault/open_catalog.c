@@ -65,7 +65,7 @@ static int hold_with_a_child(int unused)
 	return blm_catalog_change(store->catalog, "a", tell_and_wait, &child);
 }
 
-START_TEST(an_idle_child_keeps_nothing_of_what_its_killed_parent_had_locked)
+START_TEST(an_idle_child_keeps_none_of_its_killed_parents_locks)
 {
 	struct blm_store *store = store_with("a");
 	pid_t parent, child;
@@ -103,7 +103,7 @@ static int use(struct blm_store *store, int how)
 	}
 }
 
-START_TEST(a_catalog_that_is_cut_while_it_is_open_is_said_to_be_damaged_and_kills_nobody)
+START_TEST(a_catalog_truncated_while_open_is_reported_damaged)
 {
 	static const off_t lengths[] = { 0, 100, 4096, 8192, 12288 };
 	struct blm_store *store = store_with("a");
@@ -184,7 +184,7 @@ static int cut_and_put(struct blm_catalog *c, MDB_txn *txn, void *context)
 }
 
 /* A reader copies pages, so no cut is a signal for it; LMDB has them mapped. */
-START_TEST(a_catalog_that_is_cut_while_it_is_read_is_an_error)
+START_TEST(a_catalog_truncated_during_a_read_is_an_error)
 {
 	static const off_t lengths[] = { 0, 8192, 10000 };
 	size_t bytes;
@@ -246,7 +246,7 @@ static int cut_while_it_is_changed(int how)
 	return 0;
 }
 
-START_TEST(a_catalog_cut_while_LMDB_has_it_is_an_error_or_a_signal)
+START_TEST(a_catalog_truncated_under_LMDB_gives_error_or_signal)
 {
 	make_more(60);
 	ck_assert_int_eq(run_apart(cut_while_it_is_changed, _i),
@@ -254,7 +254,7 @@ START_TEST(a_catalog_cut_while_LMDB_has_it_is_an_error_or_a_signal)
 }
 END_TEST
 
-START_TEST(a_shorter_catalog_that_is_copied_over_one_that_is_open_is_gone_on_with)
+START_TEST(a_shorter_catalog_copied_over_an_open_one_is_used)
 {
 	struct blm_store *store = store_with("a");
 	size_t bytes;
@@ -292,7 +292,7 @@ static int grow_it(int unused)
 	return 0;
 }
 
-START_TEST(a_catalog_that_others_made_longer_and_somebody_cut_is_said_to_be_damaged)
+START_TEST(a_catalog_that_grew_and_was_truncated_is_damaged)
 {
 	struct blm_store *store = store_with("a");
 	struct stat st;
@@ -382,7 +382,7 @@ static int outgrow_the_addresses(int unused)
 	return 0;
 }
 
-START_TEST(a_catalog_that_outgrows_the_addresses_is_an_error_and_still_answers)
+START_TEST(a_catalog_beyond_the_address_space_still_answers)
 {
 	struct blm_store *store;
 
@@ -417,7 +417,7 @@ static int look_at_what_has_grown(int unused)
 	return 0;
 }
 
-START_TEST(a_reader_without_addresses_for_what_others_made_larger_is_told_and_finds_it_later)
+START_TEST(a_reader_short_of_addresses_sees_a_grown_catalog_later)
 {
 	struct blm_store *store;
 	pid_t pid;
@@ -494,7 +494,7 @@ END_TEST
 
 /* ---- Rights ---- */
 
-START_TEST(a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_that_is_meant)
+START_TEST(a_world_writable_catalog_is_accepted_only_on_request)
 {
 	static const struct { const char *path; unsigned before;
 	} open_to_all[] = {
@@ -525,26 +525,26 @@ int main(void)
 	TCase *tc = tcase_create("open_catalog");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_test(tc, an_idle_child_keeps_nothing_of_what_its_killed_parent_had_locked);
+	tcase_add_test(tc, an_idle_child_keeps_none_of_its_killed_parents_locks);
 	tcase_add_loop_test(
-		tc, a_catalog_that_is_cut_while_it_is_open_is_said_to_be_damaged_and_kills_nobody,
+		tc, a_catalog_truncated_while_open_is_reported_damaged,
 		0, 5);
 	if (!SANITIZED)		/* they take all signals for themselves */
-		tcase_add_loop_test(tc, a_catalog_cut_while_LMDB_has_it_is_an_error_or_a_signal, 0,
+		tcase_add_loop_test(tc, a_catalog_truncated_under_LMDB_gives_error_or_signal, 0,
 				    2 * CUTS);
-	tcase_add_test(tc, a_catalog_that_is_cut_while_it_is_read_is_an_error);
-	tcase_add_test(tc, a_shorter_catalog_that_is_copied_over_one_that_is_open_is_gone_on_with);
+	tcase_add_test(tc, a_catalog_truncated_during_a_read_is_an_error);
+	tcase_add_test(tc, a_shorter_catalog_copied_over_an_open_one_is_used);
 	tcase_add_test(tc,
-		       a_catalog_that_others_made_longer_and_somebody_cut_is_said_to_be_damaged);
-	tcase_add_test(tc, a_catalog_that_outgrows_the_addresses_is_an_error_and_still_answers);
+		       a_catalog_that_grew_and_was_truncated_is_damaged);
+	tcase_add_test(tc, a_catalog_beyond_the_address_space_still_answers);
 	tcase_add_test(
 		tc,
-		a_reader_without_addresses_for_what_others_made_larger_is_told_and_finds_it_later);
+		a_reader_short_of_addresses_sees_a_grown_catalog_later);
 	tcase_add_test(tc, a_reader_needs_no_lock_file);
 	tcase_add_test(tc, on_a_read_only_mount_no_lock_is_needed);
 	tcase_add_test(
 		tc,
-		a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_that_is_meant);
+		a_world_writable_catalog_is_accepted_only_on_request);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

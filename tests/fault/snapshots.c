@@ -179,7 +179,7 @@ static int by_time(const void *a, const void *b)
 	     - (*(const double *)a < *(const double *)b);
 }
 
-START_TEST(readers_go_on_while_a_writer_is_stopped_in_its_commit)
+START_TEST(readers_proceed_while_a_writer_is_stopped_in_its_commit)
 {
 	const struct blm_key listed = { "listed", 6 };
 	const uint64_t all = 1;
@@ -339,7 +339,7 @@ static int wait_in_the_queue(int fd)
 	return 0;
 }
 
-START_TEST(a_holder_that_never_lets_go_is_named_with_who_waits)
+START_TEST(a_holder_that_never_releases_is_named_with_the_waiter)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	pid_t other[2];
@@ -459,7 +459,7 @@ static int scan_and_commit(struct blm_catalog *c, struct blm_snapshot *p, void *
 	return code;
 }
 
-START_TEST(a_listing_is_of_one_snapshot_whatever_is_committed_meanwhile)
+START_TEST(a_listing_shows_one_snapshot_despite_commits)
 {
 	struct blm_catalog *c = fill();
 	struct scan s = { .commits = _i, .until = 3 };
@@ -519,7 +519,7 @@ static int commit_thousands(int unused)
 	return 0;
 }
 
-START_TEST(a_reader_beside_a_fast_writer_finds_what_is_there)
+START_TEST(a_reader_finds_present_names_despite_a_fast_writer)
 {
 	struct blm_catalog *c = fill();
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -560,15 +560,15 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 #if !SANITIZED
 	tcase_add_test(tc, a_reader_follows_a_catalog_that_grows_as_it_begins);
-	tcase_add_loop_test(tc, readers_go_on_while_a_writer_is_stopped_in_its_commit,
+	tcase_add_loop_test(tc, readers_proceed_while_a_writer_is_stopped_in_its_commit,
 			    BEFORE_FLUSH, STAGES);
 	tcase_add_loop_test(tc, a_store_that_became_read_only_is_readable, 0, 2);
 	tcase_add_test(tc, a_writer_waits_as_long_as_others_have_their_turns);
-	tcase_add_test(tc, a_holder_that_never_lets_go_is_named_with_who_waits);
+	tcase_add_test(tc, a_holder_that_never_releases_is_named_with_the_waiter);
 #endif
-	tcase_add_loop_test(tc, a_listing_is_of_one_snapshot_whatever_is_committed_meanwhile, 0, 6);
+	tcase_add_loop_test(tc, a_listing_shows_one_snapshot_despite_commits, 0, 6);
 	tcase_add_test(tc, a_listing_that_is_always_too_slow_keeps_writers_out);
-	tcase_add_test(tc, a_reader_beside_a_fast_writer_finds_what_is_there);
+	tcase_add_test(tc, a_reader_finds_present_names_despite_a_fast_writer);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -74,7 +74,7 @@ static int all_kinds(void)
 
 /* ---- Catalogs of another make ---- */
 
-START_TEST(a_catalog_of_another_byte_order_or_width_is_told_of_and_made_anew)
+START_TEST(a_catalog_of_another_byte_order_is_reported_and_rebuilt)
 {
 	struct blm_store *store;
 	size_t bytes;
@@ -104,7 +104,7 @@ START_TEST(a_catalog_of_another_byte_order_or_width_is_told_of_and_made_anew)
 END_TEST
 
 /* Another program may open the catalog its own way while no other process has it open. */
-START_TEST(a_catalog_that_another_program_wrote_to_with_a_writable_map_goes_on)
+START_TEST(a_catalog_written_through_another_programs_map_stays_usable)
 {
 	struct blm_store *store;
 	MDB_env *env;
@@ -147,7 +147,7 @@ static int open_as_nobody(int unused)
 	return 0;
 }
 
-START_TEST(a_catalog_whose_folder_cannot_be_read_is_not_taken_for_lost)
+START_TEST(a_catalog_in_an_unreadable_folder_is_not_called_lost)
 {
 	int r;
 
@@ -164,7 +164,7 @@ START_TEST(a_catalog_whose_folder_cannot_be_read_is_not_taken_for_lost)
 }
 END_TEST
 
-START_TEST(a_store_without_its_catalogs_folder_is_told_of_and_mended)
+START_TEST(a_store_without_its_catalogs_folder_is_reported_and_mended)
 {
 	struct blm_store *store;
 
@@ -176,7 +176,7 @@ START_TEST(a_store_without_its_catalogs_folder_is_told_of_and_mended)
 }
 END_TEST
 
-START_TEST(a_store_that_anyone_may_change_is_refused_unless_that_is_wanted)
+START_TEST(a_world_writable_store_is_refused_unless_requested)
 {
 	struct blm_store *store = NULL;
 	static const char *const folders[] = { "s", "s/filters", "s/catalog" };
@@ -218,7 +218,7 @@ static int create_for_ever(int unused)
 }
 
 /* As cp(1) takes it: the catalog in pieces, at one time, the files at another. */
-START_TEST(a_copy_by_cp_of_a_busy_store_is_repaired_with_all_filters_that_stayed)
+START_TEST(repair_restores_a_busy_stores_copy_by_cp)
 {
 	pid_t pid;
 
@@ -293,7 +293,7 @@ static int find_for_ever(int unused)
 		MUST(blm_store_find(store, "f0", info) == 0);
 }
 
-START_TEST(a_catalog_whose_readers_are_killed_again_and_again_does_not_grow)
+START_TEST(a_catalog_with_repeatedly_killed_readers_does_not_grow)
 {
 	const char *scale = getenv("BLOOMERY_TEST_SCALE");
 	int updates = scale && !strcmp(scale, "full") ? 100000 : 2000;
@@ -333,7 +333,7 @@ static int count(void *context, const struct blm_info *info, int err)
 	return err;
 }
 
-START_TEST(a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second)
+START_TEST(a_store_of_many_filters_opens_and_finds_quickly)
 {
 	const char *scale = getenv("BLOOMERY_TEST_SCALE");
 	int many = scale && !strcmp(scale, "full") ? 1000000 : 50000, listed = 0;
@@ -387,18 +387,18 @@ int main(void)
 	TCase *tc = tcase_create("stores");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, a_catalog_of_another_byte_order_or_width_is_told_of_and_made_anew,
+	tcase_add_loop_test(tc, a_catalog_of_another_byte_order_is_reported_and_rebuilt,
 			    0, 3);
-	tcase_add_loop_test(tc, a_catalog_that_another_program_wrote_to_with_a_writable_map_goes_on,
+	tcase_add_loop_test(tc, a_catalog_written_through_another_programs_map_stays_usable,
 			    0, 2);
-	tcase_add_test(tc, a_catalog_whose_folder_cannot_be_read_is_not_taken_for_lost);
-	tcase_add_test(tc, a_store_without_its_catalogs_folder_is_told_of_and_mended);
-	tcase_add_loop_test(tc, a_store_that_anyone_may_change_is_refused_unless_that_is_wanted, 0,
+	tcase_add_test(tc, a_catalog_in_an_unreadable_folder_is_not_called_lost);
+	tcase_add_test(tc, a_store_without_its_catalogs_folder_is_reported_and_mended);
+	tcase_add_loop_test(tc, a_world_writable_store_is_refused_unless_requested, 0,
 			    3);
-	tcase_add_test(tc, a_copy_by_cp_of_a_busy_store_is_repaired_with_all_filters_that_stayed);
+	tcase_add_test(tc, repair_restores_a_busy_stores_copy_by_cp);
 	tcase_add_test(tc, two_hundred_processes_have_a_store_open_at_once);
-	tcase_add_test(tc, a_catalog_whose_readers_are_killed_again_and_again_does_not_grow);
-	tcase_add_test(tc, a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second);
+	tcase_add_test(tc, a_catalog_with_repeatedly_killed_readers_does_not_grow);
+	tcase_add_test(tc, a_store_of_many_filters_opens_and_finds_quickly);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -43,7 +43,7 @@ int open(const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-START_TEST(file_systems_on_which_others_may_not_see_what_is_added_are_told_of)
+START_TEST(file_systems_that_hide_other_machines_adds_are_reported)
 {
 	static const struct { unsigned long type; const char *name;
 	} told[] = {
@@ -70,7 +70,7 @@ START_TEST(file_systems_on_which_others_may_not_see_what_is_added_are_told_of)
 }
 END_TEST
 
-START_TEST(of_others_and_of_those_that_are_not_known_nothing_is_said)
+START_TEST(known_good_and_unknown_file_systems_are_not_reported)
 {
 	static const unsigned long quiet[] = { EXT4, OVERLAY, 0 };
 
@@ -96,7 +96,7 @@ static bool leads_to(int fd, ino_t inode)
 	    && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && fcntl(fd, F_GETFD) & FD_CLOEXEC;
 }
 
-START_TEST(a_file_of_an_overlay_is_opened_for_writing_once_and_anew_for_reading)
+START_TEST(an_overlay_file_is_opened_for_writing_then_for_reading)
 {
 	struct stat st;
 	int fd = a_file(), again, before = a_file();
@@ -115,7 +115,7 @@ START_TEST(a_file_of_an_overlay_is_opened_for_writing_once_and_anew_for_reading)
 }
 END_TEST
 
-START_TEST(a_file_in_a_read_only_overlay_may_be_left_unless_nobody_can_write_it)
+START_TEST(a_read_only_overlays_file_stays_if_others_write)
 {
 	static const int errors[] = { EACCES, EROFS };
 	struct stat st;
@@ -132,7 +132,7 @@ START_TEST(a_file_in_a_read_only_overlay_may_be_left_unless_nobody_can_write_it)
 }
 END_TEST
 
-START_TEST(where_it_is_no_overlay_or_it_cannot_be_opened_anew_it_stays_as_it_is)
+START_TEST(a_file_outside_an_overlay_stays_open_as_it_is)
 {
 	struct stat st;
 	int fd = a_file();
@@ -154,13 +154,13 @@ int main(void)
 	Suite *s = begin_suite("file/filesystem");
 	TCase *tc = tcase_create("where");
 
-	tcase_add_test(tc, file_systems_on_which_others_may_not_see_what_is_added_are_told_of);
-	tcase_add_loop_test(tc, of_others_and_of_those_that_are_not_known_nothing_is_said, 0, 3);
-	tcase_add_test(tc, a_file_of_an_overlay_is_opened_for_writing_once_and_anew_for_reading);
+	tcase_add_test(tc, file_systems_that_hide_other_machines_adds_are_reported);
+	tcase_add_loop_test(tc, known_good_and_unknown_file_systems_are_not_reported, 0, 3);
+	tcase_add_test(tc, an_overlay_file_is_opened_for_writing_then_for_reading);
 	tcase_add_loop_test(
-		tc, a_file_in_a_read_only_overlay_may_be_left_unless_nobody_can_write_it, 0, 2);
+		tc, a_read_only_overlays_file_stays_if_others_write, 0, 2);
 	tcase_add_loop_test(
-		tc, where_it_is_no_overlay_or_it_cannot_be_opened_anew_it_stays_as_it_is, 0, 2);
+		tc, a_file_outside_an_overlay_stays_open_as_it_is, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -5,7 +5,7 @@
 #include "file/two_slots.h"
 #include "store/suite.h"
 
-START_TEST(a_header_has_a_random_uuid_of_its_own_and_the_time)
+START_TEST(a_header_has_a_random_uuid_and_the_time)
 {
 	struct blm_constant c = { .version = 0 }, last = c;
 	uint64_t before = blm_now();
@@ -22,7 +22,7 @@ START_TEST(a_header_has_a_random_uuid_of_its_own_and_the_time)
 }
 END_TEST
 
-START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records)
+START_TEST(parts_follow_each_other_aligned_with_space_for_their_records)
 {
 	static const uint64_t sizes[] = { 64,	   65536,	   65600,  1 << 20, (2 << 20) - 64,
 					  2 << 20, (2 << 20) + 64, 5 << 20 };
@@ -67,7 +67,7 @@ START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_r
 END_TEST
 
 /* The newer good slot of two counts; a new record takes the place of the other. */
-START_TEST(of_two_sync_records_the_newer_good_one_counts)
+START_TEST(the_newer_good_sync_record_counts)
 {
 	struct blm_live live = { .parts.word = 0 };
 	const uint8_t uuid[16] = { 1, 2, 3 };
@@ -111,7 +111,7 @@ static void put_sync(struct blm_live *live, const uint8_t uuid[16], int slot, ui
 	live->sync[slot] = r;
 }
 
-START_TEST(after_the_last_sequence_comes_1_in_the_other_slot)
+START_TEST(after_the_last_sequence_number_comes_1)
 {
 	const uint8_t uuid[16] = { 1, 2, 3 };
 
@@ -139,7 +139,7 @@ START_TEST(after_the_last_sequence_comes_1_in_the_other_slot)
 }
 END_TEST
 
-START_TEST(of_contradicting_sync_records_the_lesser_claim_counts)
+START_TEST(the_lesser_claim_of_contradicting_sync_records_counts)
 {
 	static const struct { uint64_t sequence[2], epoch[2], keys[2]; int counts;
 	} all[] = {
@@ -207,7 +207,7 @@ START_TEST(a_name_is_kept_after_the_last_sequence)
 }
 END_TEST
 
-START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
+START_TEST(a_file_that_grew_since_its_mapping_is_mapped_again)
 {
 	struct blm_contents *contents = malloc(sizeof(*contents));
 	struct blm_filter *f;
@@ -256,14 +256,14 @@ int main(void)
 	TCase *tc = tcase_create("image");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_test(tc, a_header_has_a_random_uuid_of_its_own_and_the_time);
+	tcase_add_test(tc, a_header_has_a_random_uuid_and_the_time);
 	tcase_add_test(tc,
-		       parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records);
-	tcase_add_test(tc, of_two_sync_records_the_newer_good_one_counts);
-	tcase_add_test(tc, after_the_last_sequence_comes_1_in_the_other_slot);
-	tcase_add_test(tc, of_contradicting_sync_records_the_lesser_claim_counts);
+		       parts_follow_each_other_aligned_with_space_for_their_records);
+	tcase_add_test(tc, the_newer_good_sync_record_counts);
+	tcase_add_test(tc, after_the_last_sequence_number_comes_1);
+	tcase_add_test(tc, the_lesser_claim_of_contradicting_sync_records_counts);
 	tcase_add_test(tc, a_name_is_kept_after_the_last_sequence);
-	tcase_add_test(tc, a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end);
+	tcase_add_test(tc, a_file_that_grew_since_its_mapping_is_mapped_again);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

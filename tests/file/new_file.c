@@ -115,7 +115,7 @@ START_TEST(a_size_that_no_file_has_is_refused)
 END_TEST
 
 /* Ours is taken back, the program's own stays. */
-START_TEST(a_signal_of_the_size_limit_that_waits_already_is_not_taken_away)
+START_TEST(a_pending_signal_of_the_size_limit_stays_pending)
 {
 	sigset_t too_large, pending;
 	struct blm_held_signal held;
@@ -155,7 +155,7 @@ START_TEST(pages_of_zeros_are_not_written_wherever_they_begin)
 }
 END_TEST
 
-START_TEST(a_name_that_is_taken_is_replaced_only_where_that_is_asked_for)
+START_TEST(a_name_in_use_is_replaced_only_on_request)
 {
 	struct blm_new_file file;
 
@@ -172,7 +172,7 @@ START_TEST(a_name_that_is_taken_is_replaced_only_where_that_is_asked_for)
 END_TEST
 
 /* _i: from 3 on rename knows no flags either */
-START_TEST(where_a_file_cannot_be_without_a_name_it_has_a_temporary_one)
+START_TEST(a_file_that_needs_a_name_has_a_temporary_one)
 {
 	static const int errors[] = { EOPNOTSUPP, EISDIR, ENOENT };
 	struct blm_new_file file;
@@ -201,7 +201,7 @@ START_TEST(where_a_file_cannot_be_without_a_name_it_has_a_temporary_one)
 }
 END_TEST
 
-START_TEST(where_there_are_no_links_either_it_is_not_said_to_be_forbidden)
+START_TEST(a_file_system_without_links_is_not_reported_as_forbidden)
 {
 	struct blm_new_file file;
 
@@ -224,7 +224,7 @@ static mode_t mode_of(const char *path)
 }
 
 /* _i: with 1 by a temporary name */
-START_TEST(a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask)
+START_TEST(a_file_has_exactly_the_requested_mode_or_the_umasks)
 {
 	static const struct { unsigned asked; mode_t mask, mode;
 	} modes[] = {
@@ -255,7 +255,7 @@ static int a_file_of(const char *path)
 	return fd;
 }
 
-START_TEST(by_a_temporary_name_nobody_else_can_open_it)
+START_TEST(a_temporary_name_cannot_be_opened_by_others)
 {
 	static const unsigned modes[] = { 0, 0666, 0777 };
 	struct blm_new_file file;
@@ -284,7 +284,7 @@ static void publish_over(const char *path, unsigned mode)
 }
 
 /* _i: with 1 by a temporary name */
-START_TEST(what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for)
+START_TEST(a_replacement_keeps_the_mode_unless_another_is_requested)
 {
 	static const mode_t modes[] = { 0644, 0600, 0400, 0664, 0 };
 
@@ -306,7 +306,7 @@ END_TEST
  * The list of rights of POSIX 1003.1e as Linux has it in an attribute: another user may read and
  * write, the group may do nothing.
  */
-START_TEST(what_comes_over_a_file_has_its_list_of_rights)
+START_TEST(a_replacement_has_the_old_files_access_list)
 {
 	static const char name[] = "system.posix_acl_access";
 	const struct {
@@ -337,7 +337,7 @@ END_TEST
  * ERANGE: longer than there is room for; EIO: there may be one; EOPNOTSUPP: a file system without
  * lists, where the mode says all.
  */
-START_TEST(without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing)
+START_TEST(without_the_old_access_list_groups_get_nothing)
 {
 	static const struct { int list, no_list; mode_t mode;
 	} cases[] = {
@@ -360,7 +360,7 @@ START_TEST(without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets
 }
 END_TEST
 
-START_TEST(temporary_names_differ_and_are_locked_while_the_file_is_made)
+START_TEST(temporary_names_differ_and_are_locked_during_creation)
 {
 	struct blm_new_file file[3];
 	int fd;
@@ -382,7 +382,7 @@ START_TEST(temporary_names_differ_and_are_locked_while_the_file_is_made)
 END_TEST
 
 /* _i: with 1 by a temporary name from the beginning, with 2 also without flags of rename */
-START_TEST(what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again)
+START_TEST(an_unpublished_file_has_a_locked_temporary_name_again)
 {
 	struct blm_new_file file;
 	int fd;
@@ -410,7 +410,7 @@ START_TEST(what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_pub
 }
 END_TEST
 
-START_TEST(who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that)
+START_TEST(a_replacer_removes_a_dead_replacers_file)
 {
 	struct blm_new_file file;
 	char left[BLM_TEMPORARY_NAME];
@@ -435,7 +435,7 @@ START_TEST(who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that)
 END_TEST
 
 /* No file can replace a folder, so the new file keeps its temporary name, as before a rename. */
-START_TEST(what_is_about_to_be_put_over_another_is_locked)
+START_TEST(a_replacement_is_locked_before_it_appears)
 {
 	struct blm_new_file file;
 	int fd = folder();
@@ -459,27 +459,27 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, a_process_without_standard_input_makes_files_too);
 	tcase_add_test(tc, a_size_that_no_file_has_is_refused);
-	tcase_add_test(tc, a_signal_of_the_size_limit_that_waits_already_is_not_taken_away);
+	tcase_add_test(tc, a_pending_signal_of_the_size_limit_stays_pending);
 	tcase_add_test(tc, pages_of_zeros_are_not_written_wherever_they_begin);
-	tcase_add_test(tc, a_name_that_is_taken_is_replaced_only_where_that_is_asked_for);
-	tcase_add_loop_test(tc, a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask,
+	tcase_add_test(tc, a_name_in_use_is_replaced_only_on_request);
+	tcase_add_loop_test(tc, a_file_has_exactly_the_requested_mode_or_the_umasks,
 			    0, 2);
-	tcase_add_test(tc, by_a_temporary_name_nobody_else_can_open_it);
-	tcase_add_loop_test(tc, what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for,
+	tcase_add_test(tc, a_temporary_name_cannot_be_opened_by_others);
+	tcase_add_loop_test(tc, a_replacement_keeps_the_mode_unless_another_is_requested,
 			    0, 2);
-	tcase_add_test(tc, what_comes_over_a_file_has_its_list_of_rights);
+	tcase_add_test(tc, a_replacement_has_the_old_files_access_list);
 	tcase_add_test(
-		tc, without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing);
-	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
+		tc, without_the_old_access_list_groups_get_nothing);
+	tcase_add_test(tc, temporary_names_differ_and_are_locked_during_creation);
 	tcase_add_loop_test(
 		tc,
-		what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again,
+		an_unpublished_file_has_a_locked_temporary_name_again,
 		0, 3);
-	tcase_add_test(tc, what_is_about_to_be_put_over_another_is_locked);
-	tcase_add_test(tc, who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that);
-	tcase_add_loop_test(tc, where_there_are_no_links_either_it_is_not_said_to_be_forbidden, 0,
+	tcase_add_test(tc, a_replacement_is_locked_before_it_appears);
+	tcase_add_test(tc, a_replacer_removes_a_dead_replacers_file);
+	tcase_add_loop_test(tc, a_file_system_without_links_is_not_reported_as_forbidden, 0,
 			    2);
-	tcase_add_loop_test(tc, where_a_file_cannot_be_without_a_name_it_has_a_temporary_one, 0, 6);
+	tcase_add_loop_test(tc, a_file_that_needs_a_name_has_a_temporary_one, 0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -31,7 +31,7 @@ static void *take_and_give_back(void *context)
 	return NULL;
 }
 
-START_TEST(what_one_thread_gives_back_the_next_gets)
+START_TEST(the_next_thread_gets_a_released_lock)
 {
 	struct locked l = { .fd = open(a_path(), O_RDWR | O_CREAT | O_CLOEXEC, 0600) };
 
@@ -66,7 +66,7 @@ static struct locked a_lock(int *ret_other)
 	return l;
 }
 
-START_TEST(who_cannot_lock_the_file_keeps_no_thread_from_it)
+START_TEST(a_failed_lock_leaves_the_file_to_other_threads)
 {
 	int other;
 	struct locked l = a_lock(&other);
@@ -83,7 +83,7 @@ START_TEST(who_cannot_lock_the_file_keeps_no_thread_from_it)
 }
 END_TEST
 
-START_TEST(the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back)
+START_TEST(a_shared_file_stays_locked_until_its_last_user_unlocks)
 {
 	int other;
 	struct locked l = a_lock(&other);
@@ -207,7 +207,7 @@ START_TEST(threads_that_share_the_lock_let_a_replacer_in)
 }
 END_TEST
 
-START_TEST(each_of_the_locks_is_one_of_its_own)
+START_TEST(each_lock_is_separate)
 {
 	static const enum blm_lock_of all[] = { BLM_LOCK_GATE,	 BLM_LOCK_REPLACE, BLM_LOCK_SYNC,
 						BLM_LOCK_MAKING, BLM_LOCK_WRITE,   BLM_LOCK_GROW };
@@ -242,7 +242,7 @@ static int hold_a_while(void *path)
 	return 0;
 }
 
-START_TEST(who_waits_for_a_lock_waits_on_after_a_signal)
+START_TEST(a_waiter_for_a_lock_resumes_after_a_signal)
 {
 	struct sigaction action = { .sa_handler = nothing };	/* without SA_RESTART */
 	const char *path = a_path();
@@ -310,7 +310,7 @@ static void end_holding(struct held_by_child *h)
 	ck_assert_int_eq(join(h->pid), 0);
 }
 
-START_TEST(a_process_that_only_reads_does_not_stop_writers_for_good)
+START_TEST(a_read_only_process_does_not_stop_writers_for_good)
 {
 	static const enum blm_lock_of all[] = { BLM_LOCK_GATE,	 BLM_LOCK_REPLACE, BLM_LOCK_SYNC,
 						BLM_LOCK_MAKING, BLM_LOCK_WRITE,   BLM_LOCK_GROW };
@@ -395,7 +395,7 @@ static int stop_it(void)
 	return 1;
 }
 
-START_TEST(a_program_that_was_asked_to_end_waits_for_no_lock)
+START_TEST(a_terminated_program_waits_for_no_lock)
 {
 	struct held_by_child h = {
 		.path = a_path(), .flags = O_RDWR, .type = F_WRLCK, .what = BLM_LOCK_SYNC
@@ -419,18 +419,18 @@ int main(void)
 	Suite *s = begin_suite("file/ofd_lock");
 	TCase *tc = tcase_create("lock");
 
-	tcase_add_test(tc, what_one_thread_gives_back_the_next_gets);
-	tcase_add_test(tc, who_cannot_lock_the_file_keeps_no_thread_from_it);
+	tcase_add_test(tc, the_next_thread_gets_a_released_lock);
+	tcase_add_test(tc, a_failed_lock_leaves_the_file_to_other_threads);
 	tcase_add_test(tc,
-		       the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back);
+		       a_shared_file_stays_locked_until_its_last_user_unlocks);
 	tcase_add_test(tc, a_claimer_that_waits_does_not_close_the_gate);
 	tcase_add_test(tc, threads_that_share_the_lock_let_a_replacer_in);
-	tcase_add_test(tc, each_of_the_locks_is_one_of_its_own);
-	tcase_add_test(tc, who_waits_for_a_lock_waits_on_after_a_signal);
-	tcase_add_test(tc, a_process_that_only_reads_does_not_stop_writers_for_good);
+	tcase_add_test(tc, each_lock_is_separate);
+	tcase_add_test(tc, a_waiter_for_a_lock_resumes_after_a_signal);
+	tcase_add_test(tc, a_read_only_process_does_not_stop_writers_for_good);
 	tcase_add_loop_test(tc, the_wait_for_a_writer_has_no_limit, 0, 2);
 	tcase_add_test(tc, a_writer_waits_for_the_copy_of_a_large_file);
-	tcase_add_test(tc, a_program_that_was_asked_to_end_waits_for_no_lock);
+	tcase_add_test(tc, a_terminated_program_waits_for_no_lock);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

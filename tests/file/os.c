@@ -71,7 +71,7 @@ static int a_file(void)
 	return fd;
 }
 
-START_TEST(what_is_cut_short_or_interrupted_is_gone_on_with)
+START_TEST(an_interrupted_or_short_call_is_continued)
 {
 	static const char text[] = "twenty-six letters or more";
 	char back[sizeof(text)] = "";
@@ -93,7 +93,7 @@ START_TEST(what_is_cut_short_or_interrupted_is_gone_on_with)
 }
 END_TEST
 
-START_TEST(what_fails_says_why)
+START_TEST(a_failure_states_its_cause)
 {
 	char some[] = "some";
 	int fd = a_file();
@@ -110,7 +110,7 @@ START_TEST(what_fails_says_why)
 }
 END_TEST
 
-START_TEST(who_writes_past_the_limit_of_file_sizes_is_told_and_lives)
+START_TEST(a_write_past_the_file_size_limit_fails_without_death)
 {
 	struct rlimit limit, small;
 	int fd = a_file(), past, below;
@@ -127,7 +127,7 @@ START_TEST(who_writes_past_the_limit_of_file_sizes_is_told_and_lives)
 }
 END_TEST
 
-START_TEST(a_signal_that_somebody_else_holds_is_no_end)
+START_TEST(a_signal_with_another_handler_does_not_end_it)
 {
 	sigset_t term, first, before, now;
 
@@ -195,7 +195,7 @@ START_TEST(an_ignored_signal_is_no_end_whatever_its_flags)
 }
 END_TEST
 
-START_TEST(a_handler_for_one_time_is_an_end_and_others_are_none)
+START_TEST(only_a_handler_for_one_time_ends_the_process)
 {
 	ck_assert(is_held_with((int)SA_RESETHAND));
 	ck_assert(is_held_with(SA_NOCLDWAIT));
@@ -203,7 +203,7 @@ START_TEST(a_handler_for_one_time_is_an_end_and_others_are_none)
 }
 END_TEST
 
-START_TEST(the_number_of_the_boot_stays_the_same_and_is_odd)
+START_TEST(the_boot_number_stays_the_same_and_is_odd)
 {
 	uint64_t first = blm_boot_number();
 	int free_before = a_file(), free_after;
@@ -231,7 +231,7 @@ START_TEST(asking_for_the_number_of_the_boot_leaves_nothing_open)
 }
 END_TEST
 
-START_TEST(where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has)
+START_TEST(a_missing_boot_number_differs_from_all_older_files)
 {
 	const int whys[] = { ENOENT, ENOTDIR, EACCES, EPERM };
 
@@ -267,7 +267,7 @@ static void make_elsewhere(const char *path, const char *kind)
 	make_with(path, &params);
 }
 
-START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
+START_TEST(too_few_descriptors_do_not_hide_the_boot_number)
 {
 	const char *path = a_path(), *new = a_path();
 	const struct blm_params params = BLM_PARAMS(.kind = "classic", .capacity = 100,
@@ -299,7 +299,7 @@ END_TEST
 
 static const char *const noticing[] = { "cuckoo", "redis-cuckoo", "iblt", "counting" };
 
-START_TEST(without_a_boot_number_kinds_that_need_it_are_made_in_memory_or_sealed)
+START_TEST(without_a_boot_number_some_kinds_need_seals)
 {
 	const struct blm_params params = BLM_PARAMS(.kind = noticing[_i], .capacity = 100,
 						    .rate = 0.01, .mode = 0600);
@@ -334,7 +334,7 @@ START_TEST(without_a_boot_number_kinds_that_need_it_are_made_in_memory_or_sealed
 END_TEST
 
 /* What an older program added in such a place is not known to be whole. */
-START_TEST(what_older_programs_left_dirty_without_a_boot_number_counts_as_cut)
+START_TEST(older_dirty_files_without_boot_numbers_count_as_torn)
 {
 	const uint64_t older = htole64(1);
 	const char *path = a_path();
@@ -357,7 +357,7 @@ START_TEST(what_older_programs_left_dirty_without_a_boot_number_counts_as_cut)
 END_TEST
 
 /* Its data are good, but for what a power cut may have done. */
-START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost)
+START_TEST(without_a_boot_number_plain_filters_are_not_lost)
 {
 	const struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .capacity = 100,
 						    .no_checkpoint = true);
@@ -372,7 +372,7 @@ START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lo
 }
 END_TEST
 
-START_TEST(without_a_boot_number_a_filter_is_dropped_all_the_same)
+START_TEST(a_filter_can_be_dropped_without_a_boot_number)
 {
 	const struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .capacity = 100);
 	const char *folder = a_path();
@@ -412,25 +412,25 @@ int main(void)
 	Suite *s = begin_suite("file/os");
 	TCase *tc = tcase_create("system");
 
-	tcase_add_loop_test(tc, what_is_cut_short_or_interrupted_is_gone_on_with, 0, 2);
-	tcase_add_test(tc, what_fails_says_why);
-	tcase_add_test(tc, who_writes_past_the_limit_of_file_sizes_is_told_and_lives);
-	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
-	tcase_add_test(tc, a_handler_for_one_time_is_an_end_and_others_are_none);
+	tcase_add_loop_test(tc, an_interrupted_or_short_call_is_continued, 0, 2);
+	tcase_add_test(tc, a_failure_states_its_cause);
+	tcase_add_test(tc, a_write_past_the_file_size_limit_fails_without_death);
+	tcase_add_test(tc, a_signal_with_another_handler_does_not_end_it);
+	tcase_add_test(tc, only_a_handler_for_one_time_ends_the_process);
 	tcase_add_test(tc, an_ignored_signal_is_no_end_whatever_its_flags);
-	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
+	tcase_add_test(tc, the_boot_number_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
 	tcase_add_loop_test(
-		tc, where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has,
+		tc, a_missing_boot_number_differs_from_all_older_files,
 		0, 4);
-	tcase_add_test(tc, a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot);
+	tcase_add_test(tc, too_few_descriptors_do_not_hide_the_boot_number);
 	tcase_add_loop_test(tc,
-			    without_a_boot_number_kinds_that_need_it_are_made_in_memory_or_sealed,
+			    without_a_boot_number_some_kinds_need_seals,
 			    0, ARRAY_LEN(noticing));
-	tcase_add_loop_test(tc, what_older_programs_left_dirty_without_a_boot_number_counts_as_cut,
+	tcase_add_loop_test(tc, older_dirty_files_without_boot_numbers_count_as_torn,
 			    0, ARRAY_LEN(noticing));
-	tcase_add_test(tc, without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost);
-	tcase_add_test(tc, without_a_boot_number_a_filter_is_dropped_all_the_same);
+	tcase_add_test(tc, without_a_boot_number_plain_filters_are_not_lost);
+	tcase_add_test(tc, a_filter_can_be_dropped_without_a_boot_number);
 	tcase_add_test(tc, the_time_is_in_nanoseconds);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -169,7 +169,7 @@ START_TEST(a_claim_after_the_first_calls_nothing_of_the_system)
 }
 END_TEST
 
-START_TEST(a_slot_is_announced_during_a_claim_only_and_is_given_back_with_the_handle)
+START_TEST(a_slot_is_announced_only_during_a_claim)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path), *other = opened(path);
@@ -338,7 +338,7 @@ static int die_excluding(void *path)
 	return 0;
 }
 
-START_TEST(what_a_dead_excluder_left_is_taken_away_by_the_next_claim)
+START_TEST(the_next_claim_clears_a_dead_excluders_state)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path);
@@ -395,7 +395,7 @@ static int die_with_a_child(void *context)
 	return 0;
 }
 
-START_TEST(a_claimer_that_died_present_is_not_waited_for_though_its_child_lives)
+START_TEST(a_dead_claimer_with_a_living_child_delays_no_replacer)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path);
@@ -428,7 +428,7 @@ static int exclude_and_die_with_a_child(void *context)
 	return 0;
 }
 
-START_TEST(who_died_excluding_holds_nobody_up_though_its_child_lives)
+START_TEST(a_dead_excluder_with_a_living_child_blocks_no_claim)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path);
@@ -452,7 +452,7 @@ static int sleep_until_asked(void *unused)
 	return read(child_pipe[0], &c, 1) != 0;
 }
 
-START_TEST(a_closed_handle_gives_its_slots_back_though_a_child_lives)
+START_TEST(a_closed_handle_frees_its_slots_despite_a_child)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path), *g;
@@ -498,7 +498,7 @@ static int change_what_is_cut_meanwhile(void *context)
 	return 0;
 }
 
-START_TEST(who_excludes_in_a_file_that_is_cut_waits_for_nobody)
+START_TEST(an_excluder_in_a_truncated_file_does_not_wait)
 {
 	const char *path;
 
@@ -520,7 +520,7 @@ static int close_what_was_cut(void *context)
 	return 0;
 }
 
-START_TEST(a_handle_of_a_file_that_was_cut_is_closed_without_a_look_at_it)
+START_TEST(a_handle_of_a_truncated_file_closes_without_reading_it)
 {
 	const char *path;
 
@@ -529,7 +529,7 @@ START_TEST(a_handle_of_a_file_that_was_cut_is_closed_without_a_look_at_it)
 }
 END_TEST
 
-START_TEST(a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody)
+START_TEST(a_reader_that_locks_slot_bytes_is_no_owner)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path);
@@ -554,7 +554,7 @@ START_TEST(a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stop
 }
 END_TEST
 
-START_TEST(where_no_slot_is_free_claims_take_the_lock)
+START_TEST(without_a_free_slot_claims_take_the_lock)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path);
@@ -585,7 +585,7 @@ static void copy_bytes(const char *from, const char *to)
 	ck_assert_int_eq(system(command), 0);
 }
 
-START_TEST(a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter)
+START_TEST(a_copy_made_while_claimers_are_present_is_good)
 {
 	const char *path, *copy = a_path();
 	struct blm_filter *f = a_filter(NULL, &path), *g;
@@ -622,7 +622,7 @@ static int claim_as_child(void *context)
 	return 0;
 }
 
-START_TEST(a_forked_child_takes_a_slot_of_its_own)
+START_TEST(a_forked_child_takes_its_own_slot)
 {
 	struct blm_filter *f = a_filter(NULL, NULL);
 	struct blm_view *view;
@@ -657,7 +657,7 @@ static void *claim_in_a_crowd(void *nothing)
 	return nothing;
 }
 
-START_TEST(of_more_threads_than_slots_each_key_has_one_winner)
+START_TEST(more_threads_than_slots_have_one_winner_a_key)
 {
 	pthread_t thread[CROWD];
 	pthread_attr_t attr;
@@ -725,7 +725,7 @@ static int claim_until_dropped(void *dir)
 	return r < 0 ? 1 : 0;
 }
 
-START_TEST(claimers_of_a_dropped_filter_are_told_and_no_key_was_won_twice)
+START_TEST(claimers_of_a_dropped_filter_get_errors_and_no_duplicates)
 {
 	const char *dir = a_path();
 	struct blm_store *store;
@@ -755,7 +755,7 @@ END_TEST
 
 /* ---- Without membarrier(2) ---- */
 
-START_TEST(who_cannot_register_fences_itself_and_needs_no_fence_of_others)
+START_TEST(a_claimer_that_cannot_register_fences_itself)
 {
 	struct blm_filter *f = a_filter(NULL, NULL);
 
@@ -770,7 +770,7 @@ START_TEST(who_cannot_register_fences_itself_and_needs_no_fence_of_others)
 }
 END_TEST
 
-START_TEST(who_may_not_fence_others_excludes_nobody_that_relies_on_it)
+START_TEST(an_excluder_that_cannot_fence_excludes_no_dependent_claimer)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(NULL, &path);
@@ -805,27 +805,27 @@ int main(void)
 		tcase_add_loop_test(tc, a_claim_after_the_first_calls_nothing_of_the_system, 0,
 				    (int)ARRAY_LEN(kinds) + 1);
 	tcase_add_test(tc,
-		       a_slot_is_announced_during_a_claim_only_and_is_given_back_with_the_handle);
+		       a_slot_is_announced_only_during_a_claim);
 	tcase_add_test(tc, a_thread_that_ends_gives_its_slot_to_the_next);
 	tcase_add_loop_test(tc, a_present_claimer_is_waited_for, 0, 3);
 	tcase_add_test(tc, a_claim_waits_for_who_excludes);
 	tcase_add_test(tc, a_claimer_that_died_present_is_not_waited_for);
-	tcase_add_test(tc, what_a_dead_excluder_left_is_taken_away_by_the_next_claim);
-	tcase_add_test(tc, a_claimer_that_died_present_is_not_waited_for_though_its_child_lives);
-	tcase_add_test(tc, who_died_excluding_holds_nobody_up_though_its_child_lives);
-	tcase_add_test(tc, a_closed_handle_gives_its_slots_back_though_a_child_lives);
-	tcase_add_test(tc, who_excludes_in_a_file_that_is_cut_waits_for_nobody);
-	tcase_add_test(tc, a_handle_of_a_file_that_was_cut_is_closed_without_a_look_at_it);
+	tcase_add_test(tc, the_next_claim_clears_a_dead_excluders_state);
+	tcase_add_test(tc, a_dead_claimer_with_a_living_child_delays_no_replacer);
+	tcase_add_test(tc, a_dead_excluder_with_a_living_child_blocks_no_claim);
+	tcase_add_test(tc, a_closed_handle_frees_its_slots_despite_a_child);
+	tcase_add_test(tc, an_excluder_in_a_truncated_file_does_not_wait);
+	tcase_add_test(tc, a_handle_of_a_truncated_file_closes_without_reading_it);
 	tcase_add_test(
-		tc, a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody);
-	tcase_add_test(tc, where_no_slot_is_free_claims_take_the_lock);
-	tcase_add_test(tc, a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter);
-	tcase_add_loop_test(tc, a_forked_child_takes_a_slot_of_its_own, 0, 2);
-	tcase_add_test(tc, of_more_threads_than_slots_each_key_has_one_winner);
+		tc, a_reader_that_locks_slot_bytes_is_no_owner);
+	tcase_add_test(tc, without_a_free_slot_claims_take_the_lock);
+	tcase_add_test(tc, a_copy_made_while_claimers_are_present_is_good);
+	tcase_add_loop_test(tc, a_forked_child_takes_its_own_slot, 0, 2);
+	tcase_add_test(tc, more_threads_than_slots_have_one_winner_a_key);
 	tcase_add_test(tc, a_file_made_before_there_were_slots_has_them);
-	tcase_add_test(tc, claimers_of_a_dropped_filter_are_told_and_no_key_was_won_twice);
-	tcase_add_test(tc, who_cannot_register_fences_itself_and_needs_no_fence_of_others);
-	tcase_add_test(tc, who_may_not_fence_others_excludes_nobody_that_relies_on_it);
+	tcase_add_test(tc, claimers_of_a_dropped_filter_get_errors_and_no_duplicates);
+	tcase_add_test(tc, a_claimer_that_cannot_register_fences_itself);
+	tcase_add_test(tc, an_excluder_that_cannot_fence_excludes_no_dependent_claimer);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

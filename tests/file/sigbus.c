@@ -95,7 +95,7 @@ static int ask_and_add_to_what_is_cut(int prepared)
 	return 0;
 }
 
-START_TEST(a_file_cut_under_its_map_is_an_error_if_asked_for_or_else_a_signal)
+START_TEST(a_file_truncated_under_its_map_gives_error_or_signal)
 {
 	struct blm_filter *f;
 
@@ -169,7 +169,7 @@ static int race_in_all_ways(int how)
 	return denied || done;
 }
 
-START_TEST(of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in)
+START_TEST(threads_at_a_missing_page_get_errors_and_no_answers)
 {
 	ck_assert_int_eq(run_apart(race_in_all_ways, _i), 0);
 }
@@ -190,7 +190,7 @@ static int touch_all_of_a_large_file(int unused)
 	return 0;
 }
 
-START_TEST(a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end)
+START_TEST(a_file_with_more_pages_than_maps_is_guarded_completely)
 {
 	ck_assert_int_eq(run_apart(touch_all_of_a_large_file, 0), 0);
 }
@@ -237,7 +237,7 @@ static int build_in_what_is_cut(int unused)
 	return 0;
 }
 
-START_TEST(a_file_that_is_cut_while_a_filter_is_built_in_it_is_no_filter)
+START_TEST(a_file_truncated_during_a_build_is_no_filter)
 {
 	ck_assert_int_eq(run_apart(build_in_what_is_cut, 0), 0);
 }
@@ -375,7 +375,7 @@ static int make_of_what_is_cut(int i)
 	return 0;
 }
 
-START_TEST(what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing)
+START_TEST(every_use_of_a_truncated_filter_fails_without_harm)
 {
 	ck_assert_int_eq(run_apart(make_of_what_is_cut, _i), 0);
 }
@@ -459,7 +459,7 @@ static int touch_what_is_no_filters(int how)
 	return 0;
 }
 
-START_TEST(a_fault_elsewhere_goes_to_the_handler_before)
+START_TEST(a_fault_elsewhere_goes_to_the_previous_handler)
 {
 	ck_assert_int_eq(run_apart(touch_what_is_no_filters, _i), _i < 2 ? SIGNALLED + SIGBUS : 0);
 }
@@ -481,7 +481,7 @@ static int send_it(int how)
 	return 0;
 }
 
-START_TEST(so_does_a_signal_that_somebody_sends)
+START_TEST(a_signal_sent_by_a_process_goes_to_the_handler)
 {
 	ck_assert_int_eq(run_apart(send_it, _i),
 			 _i % (int)ARRAY_LEN(before) == 0 ? SIGNALLED + SIGBUS : 0);
@@ -494,22 +494,22 @@ int main(void)
 	TCase *tc = tcase_create("sigbus");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, a_file_cut_under_its_map_is_an_error_if_asked_for_or_else_a_signal,
+	tcase_add_loop_test(tc, a_file_truncated_under_its_map_gives_error_or_signal,
 			    0, 2);
 	tcase_add_test(tc, a_page_is_as_large_as_the_system_says);
 	tcase_add_loop_test(
 		tc,
-		of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in,
+		threads_at_a_missing_page_get_errors_and_no_answers,
 		0, 3);
-	tcase_add_test(tc, a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end);
-	tcase_add_test(tc, a_file_that_is_cut_while_a_filter_is_built_in_it_is_no_filter);
+	tcase_add_test(tc, a_file_with_more_pages_than_maps_is_guarded_completely);
+	tcase_add_test(tc, a_file_truncated_during_a_build_is_no_filter);
 	tcase_add_loop_test(tc,
-			    what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing,
+			    every_use_of_a_truncated_filter_fails_without_harm,
 			    0, 2 * USES);
 	tcase_add_loop_test(tc, however_many_maps_there_are_they_are_guarded, 0, 4);
-	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_the_handler_before, 0,
+	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_the_previous_handler, 0,
 			    ARRAY_LEN(before));
-	tcase_add_loop_test(tc, so_does_a_signal_that_somebody_sends, 0, 2 * ARRAY_LEN(before));
+	tcase_add_loop_test(tc, a_signal_sent_by_a_process_goes_to_the_handler, 0, 2 * ARRAY_LEN(before));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -146,7 +146,7 @@ static void check_others(const char *path, const struct blm_filter *f)
 }
 
 /* _i: the first event after the death */
-START_TEST(a_writer_that_died_in_a_change_holds_up_nobody)
+START_TEST(a_writer_that_died_in_a_change_blocks_none)
 {
 	const char *path;
 	struct blm_filter *f = a_filter("cuckoo", &path), *reader, *copy;
@@ -181,7 +181,7 @@ START_TEST(a_writer_that_died_in_a_change_holds_up_nobody)
 END_TEST
 
 /* A process takes the same slots again, in the same order. */
-START_TEST(a_slot_that_the_word_names_is_taken_by_another)
+START_TEST(a_slot_named_by_the_word_belongs_to_another)
 {
 	const char *path;
 	struct blm_view *view;
@@ -202,7 +202,7 @@ START_TEST(a_slot_that_the_word_names_is_taken_by_another)
 }
 END_TEST
 
-START_TEST(a_word_that_names_no_slot_holds_up_nobody)
+START_TEST(a_word_without_a_slot_blocks_no_writer)
 {
 	struct blm_filter *f = a_filter("d-left", NULL);
 
@@ -215,7 +215,7 @@ START_TEST(a_word_that_names_no_slot_holds_up_nobody)
 }
 END_TEST
 
-START_TEST(what_a_dead_holder_locked_is_unlocked_by_the_next_change)
+START_TEST(the_next_change_unlocks_what_a_dead_holder_locked)
 {
 	struct blm_filter *f = a_filter("d-left", NULL);
 	struct blm_view *view;
@@ -297,7 +297,7 @@ START_TEST(a_forked_child_does_not_own_what_its_parent_owns)
 }
 END_TEST
 
-START_TEST(a_change_of_a_file_that_was_cut_fails)
+START_TEST(a_change_of_a_truncated_file_fails)
 {
 	const char *path;
 	struct blm_filter *f = a_filter("d-left", &path);
@@ -324,7 +324,7 @@ static int add_some(void *path)
 	return 0;
 }
 
-START_TEST(a_writer_that_is_stopped_in_a_change_is_waited_for)
+START_TEST(writers_wait_for_a_writer_that_is_stopped_midway)
 {
 	const char *path;
 	struct blm_view *view;
@@ -342,7 +342,7 @@ START_TEST(a_writer_that_is_stopped_in_a_change_is_waited_for)
 END_TEST
 
 /* It holds the lock of a copy for good. */
-START_TEST(a_reader_is_noticed_and_stops_writers_for_a_while_only)
+START_TEST(a_reader_is_noticed_and_delays_writers_only_briefly)
 {
 	const char *path;
 	struct blm_filter *f = a_filter("d-left", &path), *reader;
@@ -438,7 +438,7 @@ static void *change_own(void *context)
 	return NULL;
 }
 
-START_TEST(threads_take_turns_with_each_other_and_with_syncs_and_copies)
+START_TEST(threads_take_turns_with_each_other_syncs_and_copies)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(kinds[_i], &path), *other = opened(path, BLM_OPEN_WRITE),
@@ -570,19 +570,19 @@ int main(void)
 
 	tcase_add_loop_test(tc, changes_after_the_first_take_no_lock, 0, (int)ARRAY_LEN(kinds));
 	tcase_add_test(tc, the_word_names_the_writer_during_a_change_only);
-	tcase_add_loop_test(tc, a_writer_that_died_in_a_change_holds_up_nobody, 0, 4);
-	tcase_add_test(tc, a_slot_that_the_word_names_is_taken_by_another);
-	tcase_add_test(tc, a_word_that_names_no_slot_holds_up_nobody);
-	tcase_add_test(tc, what_a_dead_holder_locked_is_unlocked_by_the_next_change);
+	tcase_add_loop_test(tc, a_writer_that_died_in_a_change_blocks_none, 0, 4);
+	tcase_add_test(tc, a_slot_named_by_the_word_belongs_to_another);
+	tcase_add_test(tc, a_word_without_a_slot_blocks_no_writer);
+	tcase_add_test(tc, the_next_change_unlocks_what_a_dead_holder_locked);
 	tcase_add_test(tc, a_copy_made_during_a_change_is_a_good_filter);
 	tcase_add_test(tc, a_forked_child_does_not_own_what_its_parent_owns);
 	if (!SANITIZED)		/* sanitizers take the signal for themselves */
-		tcase_add_test(tc, a_change_of_a_file_that_was_cut_fails);
-	tcase_add_test(tc, a_writer_that_is_stopped_in_a_change_is_waited_for);
-	tcase_add_test(tc, a_reader_is_noticed_and_stops_writers_for_a_while_only);
+		tcase_add_test(tc, a_change_of_a_truncated_file_fails);
+	tcase_add_test(tc, writers_wait_for_a_writer_that_is_stopped_midway);
+	tcase_add_test(tc, a_reader_is_noticed_and_delays_writers_only_briefly);
 	tcase_add_loop_test(tc, nothing_changes_while_the_filter_is_copied, 0, 2);
 	tcase_add_loop_test(tc, killed_claimers_win_no_key_twice_and_lose_one_each, 0, 4);
-	tcase_add_loop_test(threads, threads_take_turns_with_each_other_and_with_syncs_and_copies,
+	tcase_add_loop_test(threads, threads_take_turns_with_each_other_syncs_and_copies,
 			    0, (int)ARRAY_LEN(kinds));
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);

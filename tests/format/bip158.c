@@ -69,7 +69,7 @@ static struct blm_filter *built(uint64_t count)
 
 /* ---- Our own ---- */
 
-START_TEST(what_goes_out_comes_in_with_the_same_answers_and_goes_out_again)
+START_TEST(an_exported_filter_is_imported_with_the_same_answers)
 {
 	static const uint64_t counts[] = { 0, 1, 2, 252, 253, 1000, 65535, 65536 };
 
@@ -96,7 +96,7 @@ START_TEST(what_goes_out_comes_in_with_the_same_answers_and_goes_out_again)
 }
 END_TEST
 
-START_TEST(what_is_no_such_file_is_refused)
+START_TEST(another_file_is_refused)
 {
 	static const struct { const char *hex; int err;
 	} bad[] = {
@@ -137,7 +137,7 @@ START_TEST(what_is_no_such_file_is_refused)
 END_TEST
 
 /* Whatever the bytes: an answer or words, and if it is taken, the same bytes again. */
-START_TEST(bytes_that_were_changed_are_refused_or_are_another_filter)
+START_TEST(changed_bytes_are_refused_or_are_another_filter)
 {
 	struct blm_filter *f = built(50), *g;
 	uint64_t state = 1;
@@ -162,7 +162,7 @@ START_TEST(bytes_that_were_changed_are_refused_or_are_another_filter)
 }
 END_TEST
 
-START_TEST(a_filter_of_another_range_has_no_such_file)
+START_TEST(a_filter_of_another_range_has_no_bip158_file)
 {
 	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash64");
 	struct blm_filter *f;
@@ -184,7 +184,7 @@ START_TEST(a_filter_of_another_range_has_no_such_file)
 END_TEST
 
 /* The first words of its data: how many numbers and blocks it has, and what they are coded by. */
-START_TEST(a_filter_whose_data_do_not_add_up_has_no_such_file)
+START_TEST(a_filter_with_inconsistent_data_has_no_bip158_file)
 {
 	static const struct {
 		size_t at;
@@ -239,7 +239,7 @@ static int write_to(struct watched *w, const struct blm_part *part)
 }
 
 /* In pieces of 4 KiB, which end in the middle of codes, in any part of them. */
-START_TEST(whichever_piece_is_not_taken_it_is_the_last_that_is_written)
+START_TEST(a_refused_piece_is_the_last_that_is_written)
 {
 	struct blm_filter *f = built(65536);
 	const struct blm_part *part = &current_view(f)->root;
@@ -257,7 +257,7 @@ START_TEST(whichever_piece_is_not_taken_it_is_the_last_that_is_written)
 }
 END_TEST
 
-START_TEST(a_filter_that_is_damaged_while_it_is_written_is_told_as_that)
+START_TEST(damage_found_during_an_export_is_reported_as_damage)
 {
 	static const struct { size_t at; uint64_t word; const char *words;
 	} damage[] = {
@@ -281,7 +281,7 @@ START_TEST(a_filter_that_is_damaged_while_it_is_written_is_told_as_that)
 }
 END_TEST
 
-START_TEST(what_does_not_have_the_numbers_that_it_says_is_not_begun)
+START_TEST(a_filter_with_wrong_numbers_is_refused_at_once)
 {
 	struct blm_filter *f = built(50), *classic;
 	struct blm_part *part = &current_view(f)->root, more = *part;
@@ -371,7 +371,7 @@ static void is_not(void *f, const uint8_t *item, size_t len)
 
 static uint8_t *file_bytes;
 
-START_TEST(the_filters_of_bitcoins_blocks_are_built_from_their_items_byte_for_byte)
+START_TEST(bitcoins_block_filters_are_built_byte_for_byte)
 {
 	char *text = read_file("bip158/testnet.json");
 	size_t cases = 0, capacity = strlen(text);
@@ -444,7 +444,7 @@ static void ask(void *context, const uint8_t *item, size_t len)
 	a->yes += blm_contains(a->f, item, len);
 }
 
-START_TEST(the_filters_of_another_program_come_in_answer_and_are_built_alike)
+START_TEST(another_programs_filters_answer_alike_and_are_built_alike)
 {
 	char *text = read_file("bip158/generated.json");
 	size_t cases = 0, capacity = strlen(text);
@@ -517,20 +517,20 @@ int main(void)
 	Suite *s = begin_suite("bip158");
 	TCase *tc = tcase_create("bip158");
 
-	tcase_add_test(tc, what_goes_out_comes_in_with_the_same_answers_and_goes_out_again);
-	tcase_add_test(tc, what_is_no_such_file_is_refused);
-	tcase_add_test(tc, bytes_that_were_changed_are_refused_or_are_another_filter);
-	tcase_add_test(tc, a_filter_of_another_range_has_no_such_file);
-	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_has_no_such_file);
-	tcase_add_test(tc, whichever_piece_is_not_taken_it_is_the_last_that_is_written);
-	tcase_add_test(tc, a_filter_that_is_damaged_while_it_is_written_is_told_as_that);
-	tcase_add_test(tc, what_does_not_have_the_numbers_that_it_says_is_not_begun);
+	tcase_add_test(tc, an_exported_filter_is_imported_with_the_same_answers);
+	tcase_add_test(tc, another_file_is_refused);
+	tcase_add_test(tc, changed_bytes_are_refused_or_are_another_filter);
+	tcase_add_test(tc, a_filter_of_another_range_has_no_bip158_file);
+	tcase_add_test(tc, a_filter_with_inconsistent_data_has_no_bip158_file);
+	tcase_add_test(tc, a_refused_piece_is_the_last_that_is_written);
+	tcase_add_test(tc, damage_found_during_an_export_is_reported_as_damage);
+	tcase_add_test(tc, a_filter_with_wrong_numbers_is_refused_at_once);
 	if (*VECTORS) {
 		tcase_add_test(
 			tc,
-			the_filters_of_bitcoins_blocks_are_built_from_their_items_byte_for_byte);
+			bitcoins_block_filters_are_built_byte_for_byte);
 		tcase_add_test(tc,
-			       the_filters_of_another_program_come_in_answer_and_are_built_alike);
+			       another_programs_filters_answer_alike_and_are_built_alike);
 		tcase_add_test(tc, siphash_of_64_bits_gives_its_authors_answers);
 	}
 	suite_add_tcase(s, tc);

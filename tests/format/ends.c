@@ -156,13 +156,13 @@ static void each_filter(int i, void (*try)(const struct blm_filter *, const stru
 	}
 }
 
-START_TEST(what_the_receiver_of_an_export_fails_with_comes_through_whenever_it_does)
+START_TEST(an_export_returns_its_receivers_error_at_any_step)
 {
 	each_filter(_i, try_export);
 }
 END_TEST
 
-START_TEST(what_the_giver_of_an_import_fails_with_comes_through_whenever_it_does)
+START_TEST(an_import_returns_its_sources_error_at_any_step)
 {
 	int before = entries_of(test_dir);
 
@@ -181,10 +181,10 @@ int main(void)
 	while (blm_format_list((size_t)formats, &format) == 0)
 		formats++;
 	tcase_add_loop_test(
-		tc, what_the_receiver_of_an_export_fails_with_comes_through_whenever_it_does, 0,
+		tc, an_export_returns_its_receivers_error_at_any_step, 0,
 		formats);
 	tcase_add_loop_test(tc,
-			    what_the_giver_of_an_import_fails_with_comes_through_whenever_it_does,
+			    an_import_returns_its_sources_error_at_any_step,
 			    0, formats);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

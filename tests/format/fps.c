@@ -92,7 +92,7 @@ static void prove_set(const char *text, unsigned step)
 	ck_assert_uint_gt(n, 5);
 }
 
-START_TEST(every_fingerprint_comes_in_bit_by_bit_and_goes_out_as_its_line)
+START_TEST(every_fingerprint_is_imported_exactly_and_exported_as_its_line)
 {
 	static const char *const files[] = { "openbabel-MACCS.fps", "openbabel-FP2.fps",
 					     "rdkit-maccs166.fps", "rdkit-morgan2-2048.fps" };
@@ -109,7 +109,7 @@ START_TEST(every_fingerprint_comes_in_bit_by_bit_and_goes_out_as_its_line)
 END_TEST
 
 /* [ID, common bits, bits of both] */
-START_TEST(two_are_as_similar_as_rdkit_says)
+START_TEST(two_fingerprints_have_rdkits_similarity)
 {
 	char *json = read_set(VECTORS, "tanimoto.json"), file[64], id[64];
 	const char *at = json ? strstr(json, "\"files\"") : NULL, *query;
@@ -155,7 +155,7 @@ START_TEST(two_are_as_similar_as_rdkit_says)
 }
 END_TEST
 
-START_TEST(lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_they_were)
+START_TEST(line_ends_headers_and_extra_fields_stay_as_they_were)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -175,7 +175,7 @@ START_TEST(lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_th
 }
 END_TEST
 
-START_TEST(a_bitmap_of_our_own_goes_out_under_its_name)
+START_TEST(our_own_bitmap_is_exported_under_its_name)
 {
 	struct blm_params p = BLM_PARAMS(.kind = "bitmap", .cells = 11);
 	const char *path = a_path();
@@ -192,7 +192,7 @@ START_TEST(a_bitmap_of_our_own_goes_out_under_its_name)
 }
 END_TEST
 
-START_TEST(what_is_no_such_file_is_refused_in_words)
+START_TEST(another_file_is_refused_with_words)
 {
 	struct blm_filter *f;
 
@@ -234,7 +234,7 @@ static char *behind_header(size_t header)
 	return text;
 }
 
-START_TEST(what_is_kept_of_a_file_has_1776_bytes_at_most)
+START_TEST(the_stored_metadata_has_1776_bytes_at_most)
 {
 	char *text = behind_header(KEPT_MOST - 2);
 	struct blm_filter *f = take(text, NULL);
@@ -253,7 +253,7 @@ static int fail_at(void *context, const void *bytes, size_t count)
 	return --*(int *)context ? 0 : -EIO;
 }
 
-START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
+START_TEST(a_failing_receiver_ends_an_export_at_every_step)
 {
 	static const char text[] = "#FPS1\n#num_bits=8\nff\ta\n";
 	const struct blm_exchange how = BLM_EXCHANGE(.format = "fps");
@@ -303,7 +303,7 @@ START_TEST(a_fingerprint_has_2_to_the_20_bits_at_most)
 END_TEST
 
 /* A program that reads a file twice may find another one. */
-START_TEST(a_file_that_changes_before_its_bits_are_read_is_refused)
+START_TEST(a_file_that_changes_before_its_bits_are_read_fails)
 {
 	static const char other[] = "#FPS1\n#num_bits=8\nff\ta\n0f\tb\n";
 	const struct blm_format *fps = blm_format_by_name("fps");
@@ -327,16 +327,16 @@ int main(void)
 	TCase *tc = tcase_create("fps");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, every_fingerprint_comes_in_bit_by_bit_and_goes_out_as_its_line);
-	tcase_add_test(tc, two_are_as_similar_as_rdkit_says);
+	tcase_add_test(tc, every_fingerprint_is_imported_exactly_and_exported_as_its_line);
+	tcase_add_test(tc, two_fingerprints_have_rdkits_similarity);
 	tcase_add_test(
-		tc, lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_they_were);
-	tcase_add_test(tc, a_bitmap_of_our_own_goes_out_under_its_name);
-	tcase_add_test(tc, what_is_no_such_file_is_refused_in_words);
-	tcase_add_test(tc, what_is_kept_of_a_file_has_1776_bytes_at_most);
-	tcase_add_test(tc, a_receiver_that_fails_ends_it_with_its_error_at_every_step);
+		tc, line_ends_headers_and_extra_fields_stay_as_they_were);
+	tcase_add_test(tc, our_own_bitmap_is_exported_under_its_name);
+	tcase_add_test(tc, another_file_is_refused_with_words);
+	tcase_add_test(tc, the_stored_metadata_has_1776_bytes_at_most);
+	tcase_add_test(tc, a_failing_receiver_ends_an_export_at_every_step);
 	tcase_add_test(tc, a_fingerprint_has_2_to_the_20_bits_at_most);
-	tcase_add_test(tc, a_file_that_changes_before_its_bits_are_read_is_refused);
+	tcase_add_test(tc, a_file_that_changes_before_its_bits_are_read_fails);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

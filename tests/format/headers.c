@@ -107,7 +107,7 @@ static const struct {
 	{ "squid-digest", 8, "7fffffff", 0, NULL },
 };
 
-START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
+START_TEST(an_impossible_header_is_refused_with_an_explanation)
 {
 	static uint8_t file[FILE_MOST];
 	size_t bytes = small_file(changed[_i].format, file),
@@ -136,7 +136,7 @@ START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 }
 END_TEST
 
-START_TEST(what_the_file_does_not_say_is_asked_for)
+START_TEST(parameters_that_the_file_lacks_are_asked_for)
 {
 	static uint8_t file[FILE_MOST];
 	struct blm_filter *f;
@@ -166,7 +166,7 @@ START_TEST(what_the_file_does_not_say_is_asked_for)
 END_TEST
 
 /* pybloom_live does not say whether MD5 or XXH3 made it. */
-START_TEST(of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one)
+START_TEST(known_keys_find_a_files_unnamed_hash)
 {
 	static uint8_t file[FILE_MOST];
 	size_t bytes = small_file("pybloom-live", file);
@@ -202,7 +202,7 @@ START_TEST(of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one)
 }
 END_TEST
 
-START_TEST(a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refused)
+START_TEST(a_file_too_large_or_shorter_than_declared_is_refused)
 {
 	static const char *const formats[] = { "bip37", "dcso", "guava", "leveldb",
 					       "squid-digest" };
@@ -266,7 +266,7 @@ static const struct { const char *text; int err; const char *words;
 	{ "{\"m\":128,\"m\":128,\"k\":3}", -EBADMSG, "not an object of m, k and b" },
 };
 
-START_TEST(json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_what_it_is)
+START_TEST(impossible_json_of_bits_and_blooms_is_refused)
 {
 	const struct blm_exchange how = BLM_EXCHANGE(.format = "bits-and-blooms-json");
 	struct blm_filter *f = NULL;
@@ -333,7 +333,7 @@ START_TEST(a_file_of_dcso_is_known_by_its_numbers)
 }
 END_TEST
 
-START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
+START_TEST(a_gzipped_dcso_file_is_recognised_and_a_damaged_refused)
 {
 	size_t bytes;
 	char *file = file_of(DATA "/dcso/p3.bloom.gz", &bytes);
@@ -400,7 +400,7 @@ START_TEST(other_things_in_gzip_are_no_filter)
 END_TEST
 
 /* Of dcso, whose users may put something there. */
-START_TEST(what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room)
+START_TEST(user_data_after_the_bits_is_kept)
 {
 	enum { MOST = 1776 };		/* with its header: format-spec.md */
 	static uint8_t file[FILE_MOST];
@@ -425,7 +425,7 @@ START_TEST(what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room)
 END_TEST
 
 /* Whoever wrote that into the filter, the file that goes out is as long as it is. */
-START_TEST(a_beginning_that_is_shorter_than_the_formats_is_made_anew)
+START_TEST(a_beginning_shorter_than_the_formats_is_made_anew)
 {
 	static uint8_t file[FILE_MOST];
 	const struct blm_exchange how = BLM_EXCHANGE(.format = "dcso");
@@ -454,7 +454,7 @@ START_TEST(a_beginning_that_is_shorter_than_the_formats_is_made_anew)
 }
 END_TEST
 
-START_TEST(behind_the_end_of_a_file_in_memory_there_is_nothing)
+START_TEST(a_reader_of_memory_stops_at_the_files_end)
 {
 	const struct blm_bytes_at file = blm_bytes_of_memory("abc", 3);
 	char buffer[8] = "";
@@ -467,7 +467,7 @@ START_TEST(behind_the_end_of_a_file_in_memory_there_is_nothing)
 }
 END_TEST
 
-START_TEST(a_file_that_tells_its_count_goes_out_as_it_is_open)
+START_TEST(a_file_with_its_own_count_is_exported_while_open)
 {
 	static const char *const formats[] = { "dcso", "pybloom-live", "squid-digest" };
 	static uint8_t file[FILE_MOST];
@@ -563,7 +563,7 @@ static const struct { const char *format, *words; struct blm_params like;
 	  BLM_PARAMS(.kind = "classic", .hash = "siphash64", .cells = 6400, .probes = 3) },
 };
 
-START_TEST(a_filter_that_another_program_cannot_have_is_not_given_to_it)
+START_TEST(a_filter_impossible_for_another_program_is_not_exported)
 {
 	struct blm_filter *f;
 	size_t bytes;
@@ -624,7 +624,7 @@ static unsigned goes_out_and_comes_back(const struct blm_filter *f, const struct
 	return 1;
 }
 
-START_TEST(however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_back)
+START_TEST(a_filter_sized_for_a_format_is_exported_and_imported)
 {
 	for (size_t i = 0; blm_format_at(i); i++) {
 		const struct blm_format *format = blm_format_at(i);
@@ -663,7 +663,7 @@ START_TEST(however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_bac
 }
 END_TEST
 
-START_TEST(a_size_that_a_format_cannot_have_is_refused_or_made_as_large_as_it_can)
+START_TEST(an_impossible_size_is_refused_or_reduced)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -715,26 +715,26 @@ int main(void)
 	Suite *s = begin_suite("format headers");
 	TCase *tc = tcase_create("headers");
 
-	tcase_add_loop_test(tc, a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0,
+	tcase_add_loop_test(tc, an_impossible_header_is_refused_with_an_explanation, 0,
 			    (int)ARRAY_LEN(changed));
-	tcase_add_test(tc, what_the_file_does_not_say_is_asked_for);
-	tcase_add_test(tc, of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one);
-	tcase_add_test(tc, a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refused);
+	tcase_add_test(tc, parameters_that_the_file_lacks_are_asked_for);
+	tcase_add_test(tc, known_keys_find_a_files_unnamed_hash);
+	tcase_add_test(tc, a_file_too_large_or_shorter_than_declared_is_refused);
 	tcase_add_loop_test(
-		tc, json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_what_it_is,
+		tc, impossible_json_of_bits_and_blooms_is_refused,
 		0, (int)ARRAY_LEN(json));
 	tcase_add_test(tc, json_that_changes_before_its_bits_are_read_is_refused);
 	tcase_add_test(tc, a_file_of_dcso_is_known_by_its_numbers);
-	tcase_add_test(tc, in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not);
+	tcase_add_test(tc, a_gzipped_dcso_file_is_recognised_and_a_damaged_refused);
 	tcase_add_test(tc, other_things_in_gzip_are_no_filter);
-	tcase_add_test(tc, what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room);
-	tcase_add_test(tc, a_beginning_that_is_shorter_than_the_formats_is_made_anew);
-	tcase_add_test(tc, behind_the_end_of_a_file_in_memory_there_is_nothing);
-	tcase_add_test(tc, a_file_that_tells_its_count_goes_out_as_it_is_open);
-	tcase_add_loop_test(tc, a_filter_that_another_program_cannot_have_is_not_given_to_it, 0,
+	tcase_add_test(tc, user_data_after_the_bits_is_kept);
+	tcase_add_test(tc, a_beginning_shorter_than_the_formats_is_made_anew);
+	tcase_add_test(tc, a_reader_of_memory_stops_at_the_files_end);
+	tcase_add_test(tc, a_file_with_its_own_count_is_exported_while_open);
+	tcase_add_loop_test(tc, a_filter_impossible_for_another_program_is_not_exported, 0,
 			    (int)ARRAY_LEN(no_file));
-	tcase_add_test(tc, however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_back);
-	tcase_add_test(tc, a_size_that_a_format_cannot_have_is_refused_or_made_as_large_as_it_can);
+	tcase_add_test(tc, a_filter_sized_for_a_format_is_exported_and_imported);
+	tcase_add_test(tc, an_impossible_size_is_refused_or_reduced);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -84,7 +84,7 @@ START_TEST(a_key_hashes_as_its_utf16_does_there)
 }
 END_TEST
 
-START_TEST(a_filter_of_a_browser_answers_as_there_and_goes_out_again)
+START_TEST(a_browsers_filter_answers_the_same_and_is_exported_again)
 {
 	static const char text[] =
 		"{\"size\":64,\"seeds\":[32,33],\"bits\":{\"0\":536870944,\"1\":524320}}";
@@ -100,7 +100,7 @@ START_TEST(a_filter_of_a_browser_answers_as_there_and_goes_out_again)
 }
 END_TEST
 
-START_TEST(words_of_negative_indices_are_kept_and_what_is_in_them_is_found)
+START_TEST(words_of_negative_indices_are_kept_and_found)
 {
 	struct blm_filter *f = take(" {\"bits\" : {\"0\":8, \"1\":2097152,\"2\":21037056, "
 				    "\"-2\":274432,\"-1\":8,\"-3\":-2147483584},\n"
@@ -125,7 +125,7 @@ START_TEST(words_of_negative_indices_are_kept_and_what_is_in_them_is_found)
 }
 END_TEST
 
-START_TEST(it_is_wrong_about_the_same_keys_as_in_a_browser)
+START_TEST(false_positives_are_the_same_as_in_a_browser)
 {
 	static const int wrong[] = { 3,	  4,   40,  60,	 61,  62,  63,	64,  65,  66,  70,
 				     71,  72,  73,  96,	 97,  98,  99,	130, 131, 132, 133,
@@ -150,7 +150,7 @@ START_TEST(it_is_wrong_about_the_same_keys_as_in_a_browser)
 }
 END_TEST
 
-START_TEST(a_filter_made_for_it_has_the_size_that_the_article_takes_for_best)
+START_TEST(a_new_filter_has_the_size_that_the_article_recommends)
 {
 	static const struct { uint64_t capacity; double rate; unsigned size, probes;
 	} best[] = {
@@ -204,7 +204,7 @@ static const struct { const char *text; int err; const char *words;
 	{ "{\"size\":64", -ENODATA, "cut" },
 };
 
-START_TEST(what_is_no_such_filter_is_refused_in_words)
+START_TEST(another_files_beginning_is_refused_with_words)
 {
 	struct blm_filter *f;
 
@@ -228,7 +228,7 @@ START_TEST(what_is_no_such_filter_is_refused_in_words)
 }
 END_TEST
 
-START_TEST(of_256_seeds_all_are_taken_and_of_257_none)
+START_TEST(a_filter_takes_at_most_256_seeds)
 {
 	char text[8192];
 	struct blm_filter *f;
@@ -256,7 +256,7 @@ static int fail_at(void *context, const void *bytes, size_t count)
 	return --*(int *)context ? 0 : -EIO;
 }
 
-START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
+START_TEST(a_failing_receiver_ends_an_export_at_every_step)
 {
 	struct blm_filter *f;
 	int calls = 0, r = -EIO;
@@ -278,7 +278,7 @@ START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
 }
 END_TEST
 
-START_TEST(a_size_above_2_to_the_27_goes_nowhere)
+START_TEST(a_size_above_2_to_the_27_is_not_exported)
 {
 	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "js",
 					 .cells = (UINT64_C(1) << 28) + 1, .probes = 1,
@@ -300,7 +300,7 @@ START_TEST(a_size_above_2_to_the_27_goes_nowhere)
 END_TEST
 
 /* A program that reads a file twice may find another one. */
-START_TEST(a_file_that_changes_before_its_bits_are_read_is_refused)
+START_TEST(a_file_that_changes_before_its_bits_are_read_fails)
 {
 	static const char cut[] = "{\"size\":64,\"seeds\":[32],\"bits\":{\"0\":1}",
 			  larger[] = "{\"size\":65,\"seeds\":[32],\"bits\":{\"0\":1}}",
@@ -329,15 +329,15 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, a_key_hashes_as_its_utf16_does_there);
-	tcase_add_test(tc, a_filter_of_a_browser_answers_as_there_and_goes_out_again);
-	tcase_add_test(tc, words_of_negative_indices_are_kept_and_what_is_in_them_is_found);
-	tcase_add_test(tc, it_is_wrong_about_the_same_keys_as_in_a_browser);
-	tcase_add_test(tc, a_filter_made_for_it_has_the_size_that_the_article_takes_for_best);
-	tcase_add_test(tc, what_is_no_such_filter_is_refused_in_words);
-	tcase_add_test(tc, of_256_seeds_all_are_taken_and_of_257_none);
-	tcase_add_test(tc, a_receiver_that_fails_ends_it_with_its_error_at_every_step);
-	tcase_add_test(tc, a_size_above_2_to_the_27_goes_nowhere);
-	tcase_add_test(tc, a_file_that_changes_before_its_bits_are_read_is_refused);
+	tcase_add_test(tc, a_browsers_filter_answers_the_same_and_is_exported_again);
+	tcase_add_test(tc, words_of_negative_indices_are_kept_and_found);
+	tcase_add_test(tc, false_positives_are_the_same_as_in_a_browser);
+	tcase_add_test(tc, a_new_filter_has_the_size_that_the_article_recommends);
+	tcase_add_test(tc, another_files_beginning_is_refused_with_words);
+	tcase_add_test(tc, a_filter_takes_at_most_256_seeds);
+	tcase_add_test(tc, a_failing_receiver_ends_an_export_at_every_step);
+	tcase_add_test(tc, a_size_above_2_to_the_27_is_not_exported);
+	tcase_add_test(tc, a_file_that_changes_before_its_bits_are_read_fails);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -176,7 +176,7 @@ static void refuses(const uint8_t *from, size_t count, const char *record, int e
 	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s", blm_error_message());
 }
 
-START_TEST(each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for)
+START_TEST(each_filter_of_a_table_has_its_data_blocks)
 {
 	load();
 	put_table(0, NUMBERED, policy);
@@ -233,7 +233,7 @@ START_TEST(a_table_is_asked_where_it_lies)
 }
 END_TEST
 
-START_TEST(where_there_is_one_it_need_not_be_named)
+START_TEST(a_single_filter_needs_no_name)
 {
 	load();
 	put_table(0, NUMBERED, policy);
@@ -258,7 +258,7 @@ static int64_t read_some(void *context, void *buffer, size_t count)
 	return (int64_t)n;
 }
 
-START_TEST(out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself)
+START_TEST(pipes_and_base64_carry_only_a_filter_by_itself)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = "1"),
 			    text = BLM_EXCHANGE(.format = "leveldb", .record = "1", .base64 = true);
@@ -320,7 +320,7 @@ START_TEST(a_table_that_does_not_add_up_is_refused)
 END_TEST
 
 /* A filter with a bit less says no to keys that are there. */
-START_TEST(a_block_whose_checksum_is_another_is_refused)
+START_TEST(a_block_with_a_wrong_checksum_is_refused)
 {
 	load();
 	put_table(0, NUMBERED, policy);
@@ -382,7 +382,7 @@ START_TEST(no_damage_leads_out_of_the_file)
 }
 END_TEST
 
-START_TEST(a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
+START_TEST(an_unreadable_or_truncated_table_is_reported_as_such)
 {
 	load();
 	put_table(0, NUMBERED, policy);
@@ -399,7 +399,7 @@ START_TEST(a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 }
 END_TEST
 
-START_TEST(lacking_memory_is_told_and_nothing_is_found)
+START_TEST(a_lack_of_memory_is_reported)
 {
 	struct lookup l = { .locate = blm_leveldb_locate };
 
@@ -429,7 +429,7 @@ static const struct {
 	{ META("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\0x\0\0\0\0"), -ENOENT, "own policy" },
 };
 
-START_TEST(a_metaindex_that_is_cut_or_leads_nowhere_is_refused)
+START_TEST(a_truncated_or_wrong_metaindex_is_refused)
 {
 	bytes = 0;
 	meta_at = 0;
@@ -487,7 +487,7 @@ static void end_table_of_block(void)
 	end_table();
 }
 
-START_TEST(among_thousands_of_filters_the_only_one_that_has_keys_is_found)
+START_TEST(the_only_filled_filter_among_thousands_is_found)
 {
 	static const unsigned at[] = { 0, 1022, 1023, 1024, 1025, 2047, 2048, 2999 };
 
@@ -517,7 +517,7 @@ START_TEST(among_thousands_of_filters_the_only_one_that_has_keys_is_found)
 END_TEST
 
 /* It is larger than what is read at a time for the checksum. */
-START_TEST(a_large_filter_block_of_a_table_is_checked_to_its_end)
+START_TEST(a_tables_large_filter_block_is_checked_to_its_end)
 {
 	load();
 	put_many(3000, 2000);
@@ -541,21 +541,21 @@ int main(void)
 
 	tcase_set_timeout(tc, 100);
 	tcase_add_test(tc,
-		       each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for);
+		       each_filter_of_a_table_has_its_data_blocks);
 	tcase_add_test(tc, a_table_is_asked_where_it_lies);
-	tcase_add_test(tc, where_there_is_one_it_need_not_be_named);
-	tcase_add_test(tc, out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself);
+	tcase_add_test(tc, a_single_filter_needs_no_name);
+	tcase_add_test(tc, pipes_and_base64_carry_only_a_filter_by_itself);
 	tcase_add_test(tc, a_table_that_does_not_add_up_is_refused);
-	tcase_add_test(tc, a_block_whose_checksum_is_another_is_refused);
+	tcase_add_test(tc, a_block_with_a_wrong_checksum_is_refused);
 	tcase_add_test(tc, a_block_that_is_packed_is_refused);
 	tcase_add_test(tc, no_damage_leads_out_of_the_file);
-	tcase_add_test(tc, a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
-	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
-	tcase_add_loop_test(tc, a_metaindex_that_is_cut_or_leads_nowhere_is_refused, 0,
+	tcase_add_test(tc, an_unreadable_or_truncated_table_is_reported_as_such);
+	tcase_add_test(tc, a_lack_of_memory_is_reported);
+	tcase_add_loop_test(tc, a_truncated_or_wrong_metaindex_is_refused, 0,
 			    ARRAY_LEN(metaindexes));
 	tcase_add_test(tc, a_metaindex_that_is_longer_than_any_is_not_read);
-	tcase_add_test(tc, among_thousands_of_filters_the_only_one_that_has_keys_is_found);
-	tcase_add_test(tc, a_large_filter_block_of_a_table_is_checked_to_its_end);
+	tcase_add_test(tc, the_only_filled_filter_among_thousands_is_found);
+	tcase_add_test(tc, a_tables_large_filter_block_is_checked_to_its_end);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -133,7 +133,7 @@ static void there_and_back(const struct blm_filter *f, bool base64, const char *
 	blm_free(text), blm_free(again);
 }
 
-START_TEST(every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter)
+START_TEST(every_kind_with_every_hash_survives_export_and_import)
 {
 	struct blm_filter *f, *both = NULL;
 	struct blm_info info = BLM_INFO;
@@ -161,7 +161,7 @@ START_TEST(every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_fi
 }
 END_TEST
 
-START_TEST(large_and_sparse_filters_go_out_and_come_in_again)
+START_TEST(large_and_sparse_filters_are_exported_and_imported)
 {
 	struct blm_params p =
 		BLM_PARAMS(.kind = _i & 1 ? "classic" : "blocked", .hash = "xxh3", .probes = 5,
@@ -182,7 +182,7 @@ START_TEST(large_and_sparse_filters_go_out_and_come_in_again)
 }
 END_TEST
 
-START_TEST(a_plain_file_that_was_exported_is_a_filter_to_open)
+START_TEST(an_exported_plain_file_can_be_opened_as_filter)
 {
 	struct blm_filter *f = NULL, *g = NULL;
 	const char *path = a_path();
@@ -226,7 +226,7 @@ static int64_t give_some(void *context, void *buffer, size_t bytes)
  * only part of a cuckoo filter's own file belong to the filter; bytes behind a scalable one are the
  * next part as a killed writer left it.
  */
-START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come)
+START_TEST(only_space_for_an_absent_part_may_follow_a_file)
 {
 	static const char *const kinds[] = { "scalable", "blocked", "cuckoo", "cuckoo" };
 	static const uint8_t more[4096];
@@ -292,7 +292,7 @@ START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_no
 }
 END_TEST
 
-START_TEST(a_filter_from_a_store_is_sent_without_its_name_and_labels)
+START_TEST(a_stores_filter_is_exported_without_name_and_labels)
 {
 	struct blm_filter *f = NULL, *g = NULL;
 	struct blm_store *store = NULL;
@@ -334,7 +334,7 @@ static void must_not_crash(const void *bytes, size_t count, unsigned *ret_taken)
 	blm_close(f);
 }
 
-START_TEST(a_bit_that_is_wrong_in_the_header_is_seen_or_means_nothing)
+START_TEST(a_wrong_bit_in_the_header_is_found_or_meaningless)
 {
 	struct blm_filter *f;
 	uint8_t *bytes = NULL;
@@ -431,7 +431,7 @@ static int append(void *context, const void *bytes, size_t count)
 	return 0;
 }
 
-START_TEST(without_any_wish_a_filter_is_exported_in_its_own_format)
+START_TEST(a_filter_is_exported_in_its_own_format_by_default)
 {
 	struct { uint8_t *bytes; size_t count; } all = { NULL, 0 };
 	const char *path = a_path();
@@ -458,7 +458,7 @@ START_TEST(without_any_wish_a_filter_is_exported_in_its_own_format)
 }
 END_TEST
 
-START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
+START_TEST(text_is_recognised_by_its_look_and_beginning)
 {
 	struct blm_exchange text = BLM_EXCHANGE(.base64 = true);
 	struct blm_filter *f, *g = NULL;
@@ -487,7 +487,7 @@ START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
 }
 END_TEST
 
-START_TEST(a_foreign_file_is_opened_by_the_format_that_is_named)
+START_TEST(a_foreign_file_is_opened_by_the_named_format)
 {
 	struct blm_exchange as = BLM_EXCHANGE(.format = "pybloomfiltermmap", .hash = "mm3-64");
 	struct blm_filter *f, *g = NULL;
@@ -510,7 +510,7 @@ START_TEST(a_foreign_file_is_opened_by_the_format_that_is_named)
 }
 END_TEST
 
-START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
+START_TEST(parts_out_of_order_and_truncated_headers_are_refused)
 {
 	struct blm_exchange native = BLM_EXCHANGE(.format = "bloomery");
 	struct blm_header *h;
@@ -533,7 +533,7 @@ START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
 }
 END_TEST
 
-START_TEST(text_that_is_cut_or_damaged_is_refused)
+START_TEST(truncated_or_damaged_text_is_refused)
 {
 	struct blm_filter *f;
 	unsigned taken = 0;
@@ -677,7 +677,7 @@ static void try_kind(struct blm_filter *f, int kind)
 		}
 }
 
-START_TEST(what_only_a_later_version_knows_is_an_error_everywhere)
+START_TEST(a_feature_of_a_later_version_is_an_error)
 {
 	struct blm_hash_info hash;
 	int hashes = 0, all = sorts();
@@ -703,21 +703,21 @@ int main(void)
 	TCase *tc = tcase_create("native");
 
 	tcase_add_loop_test(
-		tc, every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter, 0,
+		tc, every_kind_with_every_hash_survives_export_and_import, 0,
 		sorts());
-	tcase_add_loop_test(tc, large_and_sparse_filters_go_out_and_come_in_again, 0, 4);
-	tcase_add_test(tc, a_plain_file_that_was_exported_is_a_filter_to_open);
+	tcase_add_loop_test(tc, large_and_sparse_filters_are_exported_and_imported, 0, 4);
+	tcase_add_test(tc, an_exported_plain_file_can_be_opened_as_filter);
 	tcase_add_test(tc,
-		       behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come);
-	tcase_add_test(tc, a_filter_from_a_store_is_sent_without_its_name_and_labels);
-	tcase_add_test(tc, a_bit_that_is_wrong_in_the_header_is_seen_or_means_nothing);
+		       only_space_for_an_absent_part_may_follow_a_file);
+	tcase_add_test(tc, a_stores_filter_is_exported_without_name_and_labels);
+	tcase_add_test(tc, a_wrong_bit_in_the_header_is_found_or_meaningless);
 	tcase_add_test(tc, parts_that_cannot_be_are_refused_whatever_their_checksums_say);
-	tcase_add_test(tc, without_any_wish_a_filter_is_exported_in_its_own_format);
-	tcase_add_test(tc, text_is_known_by_its_look_and_what_it_holds_by_its_beginning);
-	tcase_add_test(tc, a_foreign_file_is_opened_by_the_format_that_is_named);
-	tcase_add_test(tc, parts_out_of_order_and_a_header_that_is_cut_are_refused);
-	tcase_add_test(tc, text_that_is_cut_or_damaged_is_refused);
-	tcase_add_test(tc, what_only_a_later_version_knows_is_an_error_everywhere);
+	tcase_add_test(tc, a_filter_is_exported_in_its_own_format_by_default);
+	tcase_add_test(tc, text_is_recognised_by_its_look_and_beginning);
+	tcase_add_test(tc, a_foreign_file_is_opened_by_the_named_format);
+	tcase_add_test(tc, parts_out_of_order_and_truncated_headers_are_refused);
+	tcase_add_test(tc, truncated_or_damaged_text_is_refused);
+	tcase_add_test(tc, a_feature_of_a_later_version_is_an_error);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

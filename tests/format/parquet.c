@@ -127,7 +127,7 @@ static void load_case(const char *name)
 			put_double(&asked, 1000.125 + (double)i);
 }
 
-START_TEST(the_filters_of_duckdb_answer_as_there_and_go_out_unchanged)
+START_TEST(duckdbs_filters_answer_the_same_and_are_exported_unchanged)
 {
 	char *json = file_of(DATA "/parquet/duckdb.json", NULL), name[32];
 	const char *at = json, *from;
@@ -177,7 +177,7 @@ static size_t put_header(uint8_t *to, uint32_t bits)
 	return at + 13;
 }
 
-START_TEST(a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_where)
+START_TEST(a_header_without_its_number_of_bits_is_reported_damaged)
 {
 	uint8_t file[4096] = { 0 };
 	struct blm_filter *f;
@@ -197,7 +197,7 @@ START_TEST(a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_w
 }
 END_TEST
 
-START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there)
+START_TEST(hyparquets_filters_of_any_size_answer_the_same)
 {
 	char *json = file_of(DATA "/parquet/hyparquet.json", NULL), name[32];
 	const char *at = json, *from;
@@ -233,7 +233,7 @@ START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there)
 }
 END_TEST
 
-START_TEST(the_filter_of_parquet_mr_answers_as_there_and_is_made_here_as_there)
+START_TEST(parquet_mrs_filter_answers_the_same_and_is_built_alike)
 {
 	static const char *const words[] = { "hello", "parquet", "bloom", "filter" };
 	struct blm_filter *f;
@@ -261,7 +261,7 @@ END_TEST
 #define TWO DATA "/parquet/two.parquet"
 #define ONE DATA "/parquet/one.parquet"
 
-START_TEST(the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file)
+START_TEST(the_filter_of_a_row_group_and_column_is_imported)
 {
 	char *json = file_of(DATA "/parquet/two.json", NULL), name[32];
 	const char *at = json, *from;
@@ -312,7 +312,7 @@ START_TEST(the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file)
 }
 END_TEST
 
-START_TEST(the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_named)
+START_TEST(only_a_file_of_several_filters_needs_a_name)
 {
 	struct blm_filter *f;
 
@@ -338,7 +338,7 @@ static int64_t read_file(void *context, void *buffer, size_t bytes)
 	return (int64_t)fread(buffer, 1, bytes, context);
 }
 
-START_TEST(a_parquet_file_that_comes_through_a_pipe_is_refused_and_its_filter_is_not)
+START_TEST(a_pipe_may_carry_a_filter_but_no_parquet_file)
 {
 	FILE *file = fopen(ONE, "re");
 	struct blm_filter *f;
@@ -354,7 +354,7 @@ END_TEST
 
 /* ---- Made here ---- */
 
-START_TEST(a_folded_filter_is_the_smaller_one_of_the_same_keys)
+START_TEST(a_folded_filter_is_the_smaller_one_of_its_keys)
 {
 	struct blm_filter *f, *folded, *small;
 	size_t bytes;
@@ -373,7 +373,7 @@ START_TEST(a_folded_filter_is_the_smaller_one_of_the_same_keys)
 }
 END_TEST
 
-START_TEST(a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rate)
+START_TEST(a_filter_for_parquet_has_2_to_the_n_blocks)
 {
 	for (uint64_t n = 1; n < 1 << 20; n = n * 3 + 1) {
 		struct blm_params p = BLM_PARAMS(.format = "parquet", .capacity = n, .rate = 0.01);
@@ -390,7 +390,7 @@ START_TEST(a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rat
 }
 END_TEST
 
-START_TEST(what_some_readers_do_not_take_is_refused_when_that_is_asked)
+START_TEST(a_filter_that_some_readers_refuse_is_refused_on_request)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "parquet", .power_of_two = true);
 	struct blm_filter *f, *folded;
@@ -427,7 +427,7 @@ static int taken(const void *bytes, size_t count)
 #define HEAD(text) { text, sizeof(text) - 1 }
 #define REST "\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"
 
-START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
+START_TEST(a_header_with_unknown_fields_is_exported_unchanged)
 {
 	static const struct { const char *bytes; size_t count;
 	} heads[] = {
@@ -466,7 +466,7 @@ START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
 }
 END_TEST
 
-START_TEST(a_header_that_says_something_else_is_refused)
+START_TEST(a_header_of_another_algorithm_is_refused)
 {
 	static const struct { const char *bytes; size_t count; int err;
 	} heads[] = {
@@ -509,7 +509,7 @@ START_TEST(a_header_that_says_something_else_is_refused)
 }
 END_TEST
 
-START_TEST(a_parquet_file_that_is_cut_or_damaged_anywhere_is_refused_in_words_or_has_a_filter)
+START_TEST(a_damaged_parquet_file_is_refused_or_has_a_filter)
 {
 	size_t bytes, taken_count = 0;
 	char *file = file_of(ONE, &bytes);
@@ -545,7 +545,7 @@ static int with_footer(const void *footer, size_t count, uint32_t said)
 	return r;
 }
 
-START_TEST(metadata_that_promise_more_than_there_is_are_refused_before_anything_is_taken)
+START_TEST(metadata_that_promises_too_much_allocates_nothing)
 {
 	/*
 	 * a field 4, a list of row groups; its field 1, a list of column chunks; its field 3; its
@@ -679,7 +679,7 @@ static void put_columns(const char *const *names)
 	end_file("PAR1", footer);
 }
 
-START_TEST(a_column_is_the_one_whose_whole_name_is_asked_for)
+START_TEST(a_column_is_selected_by_its_full_name)
 {
 	put_columns((const char *[]){ "ab", "cd", "abc", NULL });
 	made_is_taken("ab");
@@ -695,7 +695,7 @@ START_TEST(a_column_is_the_one_whose_whole_name_is_asked_for)
 }
 END_TEST
 
-START_TEST(names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out)
+START_TEST(a_message_omits_unprintable_and_excess_column_names)
 {
 	static const char *const bad[] = { "line\nbreak", "end\x7f", "a,comma" };
 	char long_name[256], other[256];
@@ -720,7 +720,7 @@ START_TEST(names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out)
 }
 END_TEST
 
-START_TEST(a_name_of_up_to_512_bytes_can_be_asked_for)
+START_TEST(a_column_name_may_have_512_bytes)
 {
 	char name[600];
 	size_t footer;
@@ -794,7 +794,7 @@ static const struct { const char *bytes; size_t count; int err; const char *word
 	{ FOOTER("\x05\xfe\xff\x03\x02\x15\x02\0"), -EBADMSG, "a field of no known type" },
 };
 
-START_TEST(metadata_that_are_broken_are_refused_in_words_that_say_how)
+START_TEST(broken_metadata_is_refused_with_an_explanation)
 {
 	size_t footer;
 
@@ -806,7 +806,7 @@ START_TEST(metadata_that_are_broken_are_refused_in_words_that_say_how)
 }
 END_TEST
 
-START_TEST(a_filter_that_goes_on_past_the_end_of_the_file_is_refused)
+START_TEST(a_filter_past_the_end_of_the_file_is_refused)
 {
 	static const char chunk[] = "\x49\x1c\x19\x1c\x3c\xe6\x08\0\0\0\0";	/* at 4 */
 
@@ -831,7 +831,7 @@ START_TEST(a_filter_that_goes_on_past_the_end_of_the_file_is_refused)
 }
 END_TEST
 
-START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
+START_TEST(an_unreadable_or_truncated_file_is_reported_as_such)
 {
 	static const char padding[3900];
 	char name[301];
@@ -857,7 +857,7 @@ START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 }
 END_TEST
 
-START_TEST(lacking_memory_is_told_and_nothing_is_found)
+START_TEST(a_lack_of_memory_is_reported)
 {
 	struct lookup l = { .locate = blm_parquet_locate };
 
@@ -872,7 +872,7 @@ END_TEST
  * As a filter of 2 GiB, or one that came with another header than it would have now, would be
  * written.
  */
-START_TEST(a_header_is_written_anew_where_the_one_that_came_is_another_filters)
+START_TEST(a_header_of_another_filter_is_written_anew)
 {
 	/* 32 bytes, written in another way */
 	static const char came[] = "\x05\x02\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0";
@@ -920,36 +920,36 @@ int main(void)
 	TCase *tc = tcase_create("parquet");
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_test(tc, the_filters_of_duckdb_answer_as_there_and_go_out_unchanged);
+	tcase_add_test(tc, duckdbs_filters_answer_the_same_and_are_exported_unchanged);
 	tcase_add_test(tc,
-		       a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_where);
-	tcase_add_test(tc, the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there);
-	tcase_add_test(tc, the_filter_of_parquet_mr_answers_as_there_and_is_made_here_as_there);
-	tcase_add_test(tc, the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file);
+		       a_header_without_its_number_of_bits_is_reported_damaged);
+	tcase_add_test(tc, hyparquets_filters_of_any_size_answer_the_same);
+	tcase_add_test(tc, parquet_mrs_filter_answers_the_same_and_is_built_alike);
+	tcase_add_test(tc, the_filter_of_a_row_group_and_column_is_imported);
 	tcase_add_test(tc,
-		       the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_named);
+		       only_a_file_of_several_filters_needs_a_name);
 	tcase_add_test(tc,
-		       a_parquet_file_that_comes_through_a_pipe_is_refused_and_its_filter_is_not);
-	tcase_add_test(tc, a_folded_filter_is_the_smaller_one_of_the_same_keys);
-	tcase_add_test(tc, a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rate);
-	tcase_add_test(tc, what_some_readers_do_not_take_is_refused_when_that_is_asked);
-	tcase_add_test(tc, a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came);
-	tcase_add_test(tc, a_header_that_says_something_else_is_refused);
+		       a_pipe_may_carry_a_filter_but_no_parquet_file);
+	tcase_add_test(tc, a_folded_filter_is_the_smaller_one_of_its_keys);
+	tcase_add_test(tc, a_filter_for_parquet_has_2_to_the_n_blocks);
+	tcase_add_test(tc, a_filter_that_some_readers_refuse_is_refused_on_request);
+	tcase_add_test(tc, a_header_with_unknown_fields_is_exported_unchanged);
+	tcase_add_test(tc, a_header_of_another_algorithm_is_refused);
 	tcase_add_test(
 		tc,
-		a_parquet_file_that_is_cut_or_damaged_anywhere_is_refused_in_words_or_has_a_filter);
+		a_damaged_parquet_file_is_refused_or_has_a_filter);
 	tcase_add_test(
-		tc, metadata_that_promise_more_than_there_is_are_refused_before_anything_is_taken);
-	tcase_add_test(tc, a_column_is_the_one_whose_whole_name_is_asked_for);
-	tcase_add_test(tc, names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out);
-	tcase_add_test(tc, a_name_of_up_to_512_bytes_can_be_asked_for);
+		tc, metadata_that_promises_too_much_allocates_nothing);
+	tcase_add_test(tc, a_column_is_selected_by_its_full_name);
+	tcase_add_test(tc, a_message_omits_unprintable_and_excess_column_names);
+	tcase_add_test(tc, a_column_name_may_have_512_bytes);
 	tcase_add_test(tc, a_file_whose_metadata_are_encrypted_is_refused_as_that);
-	tcase_add_loop_test(tc, metadata_that_are_broken_are_refused_in_words_that_say_how, 0,
+	tcase_add_loop_test(tc, broken_metadata_is_refused_with_an_explanation, 0,
 			    sizeof(footers) / sizeof(*footers));
-	tcase_add_test(tc, a_filter_that_goes_on_past_the_end_of_the_file_is_refused);
-	tcase_add_test(tc, a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
-	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
-	tcase_add_test(tc, a_header_is_written_anew_where_the_one_that_came_is_another_filters);
+	tcase_add_test(tc, a_filter_past_the_end_of_the_file_is_refused);
+	tcase_add_test(tc, an_unreadable_or_truncated_file_is_reported_as_such);
+	tcase_add_test(tc, a_lack_of_memory_is_reported);
+	tcase_add_test(tc, a_header_of_another_filter_is_written_anew);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -78,7 +78,7 @@ static void goes_out_as_it_came(const struct blm_filter *f)
 	blm_free(out);
 }
 
-START_TEST(the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_they_came)
+START_TEST(pybloom_lives_scalable_filters_answer_the_same_and_export_unchanged)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.hash = made_by[_i].hash),
 			    text = BLM_EXCHANGE(.format = "pybloom-live-scalable",
@@ -118,7 +118,7 @@ START_TEST(the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_th
 }
 END_TEST
 
-START_TEST(which_version_made_it_is_asked_for_or_told_by_keys_that_are_in_it)
+START_TEST(its_version_is_asked_for_or_found_by_known_keys)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable");
 	struct blm_filter *f;
@@ -155,7 +155,7 @@ static void would_be_loaded(const uint8_t *from, size_t count, uint64_t keys)
 	ck_assert_uint_eq(all, keys);
 }
 
-START_TEST(it_goes_on_growing_here_and_comes_back_as_the_same)
+START_TEST(a_filter_that_grew_here_is_exported_and_imported_unchanged)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable",
 					       .hash = made_by[_i].hash);
@@ -203,7 +203,7 @@ static const struct {
 	{ 40000, 0.01, 8, "sha256-digest" },
 };
 
-START_TEST(a_stage_has_the_digest_that_is_wide_enough_for_it)
+START_TEST(each_stage_has_a_digest_of_enough_bits)
 {
 	static uint8_t got[1 << 17], want[1 << 17];
 	struct blm_filter *f, *alone;
@@ -229,7 +229,7 @@ START_TEST(a_stage_has_the_digest_that_is_wide_enough_for_it)
 }
 END_TEST
 
-START_TEST(its_scheme_takes_any_m_and_k_and_exports_only_what_the_other_can_have)
+START_TEST(the_scheme_allows_any_size_and_export_checks_it)
 {
 	struct blm_filter *f;
 	size_t count;
@@ -255,7 +255,7 @@ START_TEST(its_scheme_takes_any_m_and_k_and_exports_only_what_the_other_can_have
 }
 END_TEST
 
-START_TEST(keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_filter)
+START_TEST(keys_are_claimed_and_counted_over_all_its_stages)
 {
 	enum { N = 1000 };
 	uint32_t keys[N];
@@ -307,7 +307,7 @@ static const struct { size_t at; uint64_t to; int err; const char *words;
 	{ 88, UINT64_MAX, 0, NULL },
 };
 
-START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
+START_TEST(an_impossible_header_is_refused_with_an_explanation)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
@@ -334,7 +334,7 @@ START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 }
 END_TEST
 
-START_TEST(cut_anywhere_or_with_a_byte_too_many_it_is_refused)
+START_TEST(a_truncated_or_longer_file_is_refused)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
@@ -346,7 +346,7 @@ START_TEST(cut_anywhere_or_with_a_byte_too_many_it_is_refused)
 }
 END_TEST
 
-START_TEST(a_growth_that_our_kind_has_not_is_kept_for_the_other_program)
+START_TEST(a_growth_unknown_to_our_kind_is_kept_for_export)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	static const struct {
@@ -375,7 +375,7 @@ START_TEST(a_growth_that_our_kind_has_not_is_kept_for_the_other_program)
 END_TEST
 
 /* There is no magic, so each of its numbers must be one that such a file has. */
-START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
+START_TEST(a_file_with_an_impossible_number_is_not_recognised)
 {
 	static const struct { size_t at; uint64_t value; unsigned width;
 	} others[] = {
@@ -434,7 +434,7 @@ static void make_file(uint32_t stages, uint64_t capacity)
 /*
  * One of our files has space for 43 heads; the 45th would be for 2^44 keys, too large for us.
  */
-START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
+START_TEST(a_file_with_the_most_filters_is_imported_and_exported)
 {
 	enum { MOST = 44 };
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
@@ -464,7 +464,7 @@ START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 END_TEST
 
 /* By its growth the next one would be for 2^43 keys. */
-START_TEST(whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there)
+START_TEST(the_next_filter_is_in_proportion_whatever_its_header_says)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
@@ -484,7 +484,7 @@ END_TEST
  * Two of three say that they are for a million million keys, and have three times as many: else it
  * would grow until it is for them all.
  */
-START_TEST(whatever_its_filters_say_it_grows_by_one_that_is_in_proportion)
+START_TEST(the_next_filter_is_in_proportion_whatever_its_filters_say)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
@@ -504,7 +504,7 @@ START_TEST(whatever_its_filters_say_it_grows_by_one_that_is_in_proportion)
 }
 END_TEST
 
-START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
+START_TEST(a_first_filter_for_too_many_keys_is_refused)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
@@ -523,7 +523,7 @@ END_TEST
  * Only the heads of a file of hundreds of MiB are read: the data between them takes no memory. Its
  * digests have 8 bytes a probe.
  */
-START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
+START_TEST(slices_above_2_to_the_31_bits_take_wider_words)
 {
 	static const struct { uint64_t probes, range; unsigned candidates;
 	} wide[] = {
@@ -593,7 +593,7 @@ static const uint8_t *write_two(struct written *w, const struct blm_outline *o)
 	return w->bytes + WRITTEN_HEADS;
 }
 
-START_TEST(what_came_is_written_again_where_it_is_still_true)
+START_TEST(the_imported_header_is_exported_while_it_is_true)
 {
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	const uint8_t *heads;
@@ -631,7 +631,7 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 }
 END_TEST
 
-START_TEST(lacking_memory_is_told_and_nothing_is_written)
+START_TEST(a_lack_of_memory_is_reported_and_nothing_written)
 {
 	uint8_t bits = 1;
 	struct blm_part part = { .kind = blm_kind_by_name("classic"),
@@ -654,31 +654,31 @@ int main(void)
 
 	tcase_set_timeout(tc, 100);
 	tcase_add_loop_test(
-		tc, the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_they_came, 0,
+		tc, pybloom_lives_scalable_filters_answer_the_same_and_export_unchanged, 0,
 		ARRAY_LEN(made_by));
-	tcase_add_loop_test(tc, which_version_made_it_is_asked_for_or_told_by_keys_that_are_in_it,
+	tcase_add_loop_test(tc, its_version_is_asked_for_or_found_by_known_keys,
 			    0, ARRAY_LEN(made_by));
-	tcase_add_loop_test(tc, it_goes_on_growing_here_and_comes_back_as_the_same, 0,
+	tcase_add_loop_test(tc, a_filter_that_grew_here_is_exported_and_imported_unchanged, 0,
 			    ARRAY_LEN(made_by));
-	tcase_add_loop_test(tc, a_stage_has_the_digest_that_is_wide_enough_for_it, 0,
+	tcase_add_loop_test(tc, each_stage_has_a_digest_of_enough_bits, 0,
 			    ARRAY_LEN(digests));
-	tcase_add_test(tc, its_scheme_takes_any_m_and_k_and_exports_only_what_the_other_can_have);
+	tcase_add_test(tc, the_scheme_allows_any_size_and_export_checks_it);
 	tcase_add_test(tc,
-		       keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_filter);
-	tcase_add_loop_test(tc, a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0,
+		       keys_are_claimed_and_counted_over_all_its_stages);
+	tcase_add_loop_test(tc, an_impossible_header_is_refused_with_an_explanation, 0,
 			    ARRAY_LEN(changed));
-	tcase_add_test(tc, cut_anywhere_or_with_a_byte_too_many_it_is_refused);
-	tcase_add_test(tc, a_growth_that_our_kind_has_not_is_kept_for_the_other_program);
-	tcase_add_test(tc, a_file_with_a_number_that_none_has_is_not_told_by_its_beginning);
-	tcase_add_test(tc, it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be);
+	tcase_add_test(tc, a_truncated_or_longer_file_is_refused);
+	tcase_add_test(tc, a_growth_unknown_to_our_kind_is_kept_for_export);
+	tcase_add_test(tc, a_file_with_an_impossible_number_is_not_recognised);
+	tcase_add_test(tc, a_file_with_the_most_filters_is_imported_and_exported);
 	tcase_add_test(
 		tc,
-		whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there);
-	tcase_add_test(tc, whatever_its_filters_say_it_grows_by_one_that_is_in_proportion);
-	tcase_add_test(tc, a_first_filter_for_more_keys_than_its_bits_can_have_is_refused);
-	tcase_add_test(tc, slices_of_2_to_the_31_bits_and_more_take_wider_words);
-	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_written);
-	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
+		the_next_filter_is_in_proportion_whatever_its_header_says);
+	tcase_add_test(tc, the_next_filter_is_in_proportion_whatever_its_filters_say);
+	tcase_add_test(tc, a_first_filter_for_too_many_keys_is_refused);
+	tcase_add_test(tc, slices_above_2_to_the_31_bits_take_wider_words);
+	tcase_add_test(tc, a_lack_of_memory_is_reported_and_nothing_written);
+	tcase_add_test(tc, the_imported_header_is_exported_while_it_is_true);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

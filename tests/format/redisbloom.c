@@ -33,7 +33,7 @@ static void goes_out_as(const struct blm_filter *f, const void *file, size_t byt
 	goes_out_to(f, plain.format, file, bytes);
 }
 
-START_TEST(the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came)
+START_TEST(redisblooms_filters_answer_the_same_and_are_exported_unchanged)
 {
 	struct blm_filter *f, *copy;
 	struct blm_info info = BLM_INFO;
@@ -63,7 +63,7 @@ START_TEST(the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came)
 }
 END_TEST
 
-START_TEST(a_filter_that_is_made_for_it_is_the_one_that_it_makes)
+START_TEST(a_filter_made_here_equals_the_servers)
 {
 	struct { const char *name; uint64_t capacity; double rate; const char *kind; } made[] = {
 		{ "p1", 100, 0.01, "scalable" }, { "p2", 1000, 0.01, "scalable" },
@@ -111,7 +111,7 @@ static void would_be_loaded(const uint8_t *file, size_t bytes, uint64_t keys)
 	ck_assert_uint_eq(bytes, HEAD + links * LINK + all);
 }
 
-START_TEST(a_chain_goes_on_growing_here_and_comes_back_as_the_same)
+START_TEST(a_chain_that_grew_here_is_exported_and_imported_unchanged)
 {
 	struct blm_filter *f, *again;
 	struct blm_info info = BLM_INFO;
@@ -139,7 +139,7 @@ START_TEST(a_chain_goes_on_growing_here_and_comes_back_as_the_same)
 }
 END_TEST
 
-START_TEST(a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow)
+START_TEST(a_classic_filter_of_its_scheme_is_exported_without_growth)
 {
 	struct blm_filter *f, *again;
 	size_t bytes;
@@ -168,7 +168,7 @@ START_TEST(a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow)
 }
 END_TEST
 
-START_TEST(the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them)
+START_TEST(the_loading_commands_have_its_chunks_and_their_numbers)
 {
 	struct blm_filter *f;
 	struct one c;
@@ -210,7 +210,7 @@ static size_t load_dump(uint8_t *dump, uint8_t *chunks, size_t *ret_chunks)
 	return bytes;
 }
 
-START_TEST(a_dump_is_read_and_is_the_filter_of_its_chunks)
+START_TEST(a_dump_holds_the_filter_of_its_chunks)
 {
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST];
 	size_t bytes, chunk_bytes;
@@ -230,7 +230,7 @@ START_TEST(a_dump_is_read_and_is_the_filter_of_its_chunks)
 END_TEST
 
 /* 0.0001, 5000; the first 20 keys. */
-START_TEST(a_dump_that_redis_packed_comes_out)
+START_TEST(a_dump_that_redis_packed_is_unpacked)
 {
 	struct blm_filter *f, *made;
 	size_t bytes;
@@ -273,7 +273,7 @@ static size_t pack(uint8_t *to, const uint8_t *dump, const uint8_t *packed, size
 	return at;
 }
 
-START_TEST(a_dump_that_is_packed_by_lzf_comes_out)
+START_TEST(a_dump_packed_by_lzf_is_unpacked)
 {
 	/* 5a 00, 140 times what is 1 back, 00 a5 */
 	static const uint8_t packed[] = { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0, 0xa5 };
@@ -292,7 +292,7 @@ START_TEST(a_dump_that_is_packed_by_lzf_comes_out)
 }
 END_TEST
 
-START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
+START_TEST(a_dump_with_a_wrong_unpacked_size_is_refused)
 {
 	static const struct { uint8_t packed[9]; size_t bytes; unsigned whole;
 	} bad[] = {
@@ -401,7 +401,7 @@ static const struct {
 	  "it goes on behind its filter" },
 };
 
-START_TEST(a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which)
+START_TEST(a_dump_of_unrelated_pieces_is_refused_with_their_names)
 {
 	uint8_t dump[FILE_MOST];
 	struct blm_filter *f;
@@ -420,7 +420,7 @@ START_TEST(a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_w
 END_TEST
 
 /* 8000 bytes of it come out of 95: a zero, and runs of what is one back. */
-START_TEST(a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed)
+START_TEST(a_dump_is_limited_packed_and_unpacked)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom");
 	uint8_t dump[FILE_MOST], string[200] = { 0xc3, 0, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0 };
@@ -455,7 +455,7 @@ START_TEST(a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed)
 }
 END_TEST
 
-START_TEST(a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that)
+START_TEST(an_unreadable_or_too_large_dump_is_reported_as_such)
 {
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST];
 	size_t chunk_bytes, bytes = load_dump(dump, chunks, &chunk_bytes);
@@ -491,7 +491,7 @@ static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o,
 	memcpy(ret, w.words, HEAD + links * LINK);
 }
 
-START_TEST(an_error_that_does_not_explain_the_number_of_hash_functions_gives_way)
+START_TEST(an_error_rate_that_contradicts_the_hash_count_is_ignored)
 {
 	const struct { double rate; uint32_t probes; bool stays;
 	} cases[] = {
@@ -528,7 +528,7 @@ static uint64_t keys_of(const uint8_t *head, unsigned link)
 }
 
 /* How a chain of 10 and 20 keys came with other numbers of them than it would have here. */
-START_TEST(what_came_is_written_again_where_it_is_still_true)
+START_TEST(the_imported_header_is_exported_while_it_is_true)
 {
 	struct blm_shape shapes[] = {
 		{ .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 },
@@ -569,7 +569,7 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 END_TEST
 
 /* 40 filters of 8 bytes: of those only 33 links have room in one of our files. */
-START_TEST(a_chain_with_too_many_links_is_exported_as_it_came_but_for_the_last_one)
+START_TEST(a_chain_with_too_many_links_loses_only_the_last)
 {
 	enum { LINKS = 40, KEPT = 33, BYTES = HEAD + LINKS * (LINK + 8) };
 	const double bpe = -log(0.01) / 0.480453013918201, other = 9.6;
@@ -606,7 +606,7 @@ START_TEST(a_chain_with_too_many_links_is_exported_as_it_came_but_for_the_last_o
 END_TEST
 
 /* The dump, the header, the bits; and what is written, its header. */
-START_TEST(lacking_memory_is_told_and_nothing_is_found_or_written)
+START_TEST(a_lack_of_memory_is_reported_and_nothing_written)
 {
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST], bits[8] = { 0 };
 	size_t chunk_bytes, bytes = load_dump(dump, chunks, &chunk_bytes);
@@ -628,7 +628,7 @@ START_TEST(lacking_memory_is_told_and_nothing_is_found_or_written)
 END_TEST
 
 /* The bits themselves are never looked at. */
-START_TEST(bits_that_are_more_than_a_chunk_go_out_in_several)
+START_TEST(more_bits_than_a_chunk_holds_are_exported_in_several)
 {
 	static const uint64_t bytes = (16 << 20) + 1000;
 	struct blm_part part = {
@@ -658,7 +658,7 @@ END_TEST
 
 /* ---- Whatever comes ---- */
 
-START_TEST(what_is_cut_or_goes_on_is_refused)
+START_TEST(truncated_or_longer_data_is_refused)
 {
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST];
 	size_t bytes, chunk_bytes;
@@ -681,7 +681,7 @@ START_TEST(what_is_cut_or_goes_on_is_refused)
 }
 END_TEST
 
-START_TEST(any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words)
+START_TEST(random_headers_and_dumps_are_accepted_or_refused_with_words)
 {
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST];
 	size_t bytes, chunk_bytes, count = 0;
@@ -746,7 +746,7 @@ START_TEST(a_header_that_its_own_loader_would_refuse_is_refused)
 }
 END_TEST
 
-START_TEST(sizes_are_refused_before_anything_is_taken)
+START_TEST(sizes_are_refused_before_any_allocation)
 {
 	uint64_t bytes = htole64(UINT64_C(1) << 43), bits = htole64(UINT64_C(1) << 46);
 	struct blm_filter *f;
@@ -763,7 +763,7 @@ START_TEST(sizes_are_refused_before_anything_is_taken)
 }
 END_TEST
 
-START_TEST(a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header)
+START_TEST(a_first_filter_that_cannot_grow_is_reported)
 {
 	const double rare = 1e-305;
 	uint64_t error;
@@ -788,34 +788,34 @@ int main(void)
 
 	json = file_of(DATA "/redisbloom/bf.json", NULL);
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came,
+	tcase_add_loop_test(tc, redisblooms_filters_answer_the_same_and_are_exported_unchanged,
 			    0, 5);
-	tcase_add_test(tc, a_filter_that_is_made_for_it_is_the_one_that_it_makes);
-	tcase_add_test(tc, a_chain_goes_on_growing_here_and_comes_back_as_the_same);
-	tcase_add_test(tc, a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow);
-	tcase_add_test(tc, a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header);
+	tcase_add_test(tc, a_filter_made_here_equals_the_servers);
+	tcase_add_test(tc, a_chain_that_grew_here_is_exported_and_imported_unchanged);
+	tcase_add_test(tc, a_classic_filter_of_its_scheme_is_exported_without_growth);
+	tcase_add_test(tc, a_first_filter_that_cannot_grow_is_reported);
 	tcase_add_loop_test(
 		tc,
-		the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them,
+		the_loading_commands_have_its_chunks_and_their_numbers,
 		0, 5);
-	tcase_add_test(tc, a_dump_is_read_and_is_the_filter_of_its_chunks);
-	tcase_add_test(tc, a_dump_that_redis_packed_comes_out);
-	tcase_add_test(tc, a_dump_that_is_packed_by_lzf_comes_out);
-	tcase_add_test(tc, a_dump_whose_string_comes_out_otherwise_is_refused);
-	tcase_add_loop_test(tc, what_is_cut_or_goes_on_is_refused, 0, 5);
-	tcase_add_test(tc, any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words);
+	tcase_add_test(tc, a_dump_holds_the_filter_of_its_chunks);
+	tcase_add_test(tc, a_dump_that_redis_packed_is_unpacked);
+	tcase_add_test(tc, a_dump_packed_by_lzf_is_unpacked);
+	tcase_add_test(tc, a_dump_with_a_wrong_unpacked_size_is_refused);
+	tcase_add_loop_test(tc, truncated_or_longer_data_is_refused, 0, 5);
+	tcase_add_test(tc, random_headers_and_dumps_are_accepted_or_refused_with_words);
 	tcase_add_test(tc, a_header_that_its_own_loader_would_refuse_is_refused);
-	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
+	tcase_add_test(tc, sizes_are_refused_before_any_allocation);
 	tcase_add_loop_test(
-		tc, a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which, 0,
+		tc, a_dump_of_unrelated_pieces_is_refused_with_their_names, 0,
 		sizeof(dumps) / sizeof(*dumps));
-	tcase_add_test(tc, a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed);
-	tcase_add_test(tc, a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that);
-	tcase_add_test(tc, an_error_that_does_not_explain_the_number_of_hash_functions_gives_way);
-	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
-	tcase_add_test(tc, a_chain_with_too_many_links_is_exported_as_it_came_but_for_the_last_one);
-	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found_or_written);
-	tcase_add_test(tc, bits_that_are_more_than_a_chunk_go_out_in_several);
+	tcase_add_test(tc, a_dump_is_limited_packed_and_unpacked);
+	tcase_add_test(tc, an_unreadable_or_too_large_dump_is_reported_as_such);
+	tcase_add_test(tc, an_error_rate_that_contradicts_the_hash_count_is_ignored);
+	tcase_add_test(tc, the_imported_header_is_exported_while_it_is_true);
+	tcase_add_test(tc, a_chain_with_too_many_links_loses_only_the_last);
+	tcase_add_test(tc, a_lack_of_memory_is_reported_and_nothing_written);
+	tcase_add_test(tc, more_bits_than_a_chunk_holds_are_exported_in_several);
 	suite_add_tcase(s, tc);
 	code = run_suite(s);
 	free(json);

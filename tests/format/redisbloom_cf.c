@@ -62,7 +62,7 @@ static double fact(const struct blm_filter *f, const char *name)
 	ck_abort_msg("no fact %s", name);
 }
 
-START_TEST(cuckoo_filters_of_redisbloom_answer_and_count_as_there_and_go_out_unchanged)
+START_TEST(redisblooms_cuckoo_filters_answer_count_and_export_unchanged)
 {
 	struct blm_filter *f, *copy;
 	struct blm_info info = BLM_INFO;
@@ -96,7 +96,7 @@ static uint64_t told(const struct one *c, const char *what)
 	return strtoull(at + strlen(what) + strspn(at + strlen(what), "\", \n"), NULL, 10);
 }
 
-START_TEST(what_is_told_of_one_is_what_the_server_told)
+START_TEST(the_facts_equal_the_servers)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -122,7 +122,7 @@ START_TEST(what_is_told_of_one_is_what_the_server_told)
 END_TEST
 
 /* Nothing moved in it there, as the load tells. */
-START_TEST(a_filter_that_is_made_here_of_the_same_keys_is_the_servers_byte_for_byte)
+START_TEST(a_filter_of_the_same_keys_equals_the_servers)
 {
 	struct blm_filter *f;
 	struct one c;
@@ -139,7 +139,7 @@ END_TEST
  * 900 keys, 30 of them twice, 10 of those once again out; here other fingerprints moved than there,
  * each to its own other bucket.
  */
-START_TEST(one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_numbers_and_answers)
+START_TEST(a_nearly_full_filter_after_removes_matches_the_server)
 {
 	struct blm_filter *f;
 	struct one c;
@@ -164,7 +164,7 @@ START_TEST(one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_number
 }
 END_TEST
 
-START_TEST(a_chain_takes_keys_where_there_is_room_and_out_goes_the_newest_copy)
+START_TEST(a_chain_adds_where_space_is_and_removes_newest_copies)
 {
 	struct blm_filter *f;
 	struct blm_info before = BLM_INFO, after = BLM_INFO;
@@ -194,7 +194,7 @@ START_TEST(a_chain_takes_keys_where_there_is_room_and_out_goes_the_newest_copy)
 }
 END_TEST
 
-START_TEST(a_chain_without_room_refuses_a_key_and_stays_as_it_is)
+START_TEST(a_full_chain_refuses_a_key_and_stays_unchanged)
 {
 	struct blm_filter *f;
 	struct one c;
@@ -228,7 +228,7 @@ static int add_all(struct blm_filter *new, void *context)
 	return (int)blm_add_many(new, in.key, in.count, NULL);
 }
 
-START_TEST(one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_server_goes_by)
+START_TEST(a_filter_made_again_keeps_its_buckets_and_server_numbers)
 {
 	const char *path = a_path();
 	struct blm_info before = BLM_INFO, after = BLM_INFO;
@@ -269,7 +269,7 @@ START_TEST(a_filter_of_another_hash_or_kind_is_not_exported)
 }
 END_TEST
 
-START_TEST(the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them)
+START_TEST(the_loading_commands_have_its_chunks_and_their_numbers)
 {
 	struct blm_filter *f;
 	struct one c;
@@ -328,7 +328,7 @@ static int taken(const void *bytes, size_t count)
 	return r;
 }
 
-START_TEST(a_dump_is_read_and_is_the_filter_of_its_chunks)
+START_TEST(a_dump_holds_the_filter_of_its_chunks)
 {
 	uint8_t dump[FILE_MOST];
 	struct blm_filter *f;
@@ -354,7 +354,7 @@ START_TEST(a_dump_is_read_and_is_the_filter_of_its_chunks)
 }
 END_TEST
 
-START_TEST(any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words)
+START_TEST(random_headers_and_dumps_are_accepted_or_refused_with_words)
 {
 	uint8_t dump[FILE_MOST];
 	size_t bytes, count = 0;
@@ -384,7 +384,7 @@ END_TEST
  * Bytes that repeat what was never there; but that is found out when there is room for what they
  * say.
  */
-START_TEST(what_is_packed_in_a_dump_does_not_unpack_to_more_than_is_allowed)
+START_TEST(packed_data_unpacks_to_no_more_than_the_limit)
 {
 	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0x82, 0x14, 4 };
 	const uint64_t cells = 1 << 21, packed = cells / 80,
@@ -437,7 +437,7 @@ static void refuses_dump(const uint64_t head[7], const uint8_t *rest, size_t byt
  * Tables, buckets, keys, deletes, cells of a bucket, iterations, expansion; then a table of 4
  * cells.
  */
-START_TEST(a_dump_whose_numbers_do_not_go_together_or_that_goes_on_is_refused)
+START_TEST(a_dump_with_inconsistent_numbers_or_extra_bytes_is_refused)
 {
 	static const uint8_t table[] = { 2, 2, 5, 4, 1, 2, 3, 4 },
 			     other[] = { 2, 1, 5, 4, 1, 2, 3, 4 },
@@ -453,7 +453,7 @@ START_TEST(a_dump_whose_numbers_do_not_go_together_or_that_goes_on_is_refused)
 }
 END_TEST
 
-START_TEST(a_dump_that_cannot_be_read_is_told_as_that)
+START_TEST(an_unreadable_dump_is_reported_as_such)
 {
 	uint8_t dump[FILE_MOST];
 	struct one c;
@@ -465,7 +465,7 @@ START_TEST(a_dump_that_cannot_be_read_is_told_as_that)
 END_TEST
 
 /* The dump, the header, and the cells of each table. */
-START_TEST(lacking_memory_is_told_and_nothing_is_found)
+START_TEST(a_lack_of_memory_is_reported)
 {
 	struct lookup l = { .locate = blm_redis_dump_unpack_cf };
 	uint8_t dump[FILE_MOST];
@@ -478,7 +478,7 @@ START_TEST(lacking_memory_is_told_and_nothing_is_found)
 END_TEST
 
 /* Of 20 MiB and, twice the buckets, 40 MiB; the cells themselves are never looked at. */
-START_TEST(tables_larger_than_a_chunk_go_out_in_chunks_that_end_inside_one_table)
+START_TEST(tables_larger_than_a_chunk_are_exported_in_several_chunks)
 {
 	static const uint64_t first = UINT64_C(5) << 22, cells = 3 * first, chunk = 16 << 20;
 	const struct blm_format *format = blm_format_by_name("redisbloom-cf");
@@ -531,7 +531,7 @@ END_TEST
 
 /* ---- Whatever comes ---- */
 
-START_TEST(what_is_cut_or_goes_on_is_refused)
+START_TEST(truncated_or_longer_data_is_refused)
 {
 	struct one c;
 
@@ -588,7 +588,7 @@ START_TEST(numbers_that_do_not_go_together_are_refused)
 }
 END_TEST
 
-START_TEST(sizes_are_refused_before_anything_is_taken)
+START_TEST(sizes_are_refused_before_any_allocation)
 {
 	uint64_t buckets = htole64(UINT64_C(1) << 31), tables = htole64(128);
 	struct blm_filter *f;
@@ -614,34 +614,34 @@ int main(void)
 	json = file_of(DATA "/redisbloom/cf.json", NULL);
 	tcase_set_timeout(tc, 100);
 	tcase_add_loop_test(
-		tc, cuckoo_filters_of_redisbloom_answer_and_count_as_there_and_go_out_unchanged, 0,
+		tc, redisblooms_cuckoo_filters_answer_count_and_export_unchanged, 0,
 		4);
-	tcase_add_loop_test(tc, what_is_told_of_one_is_what_the_server_told, 0, 4);
+	tcase_add_loop_test(tc, the_facts_equal_the_servers, 0, 4);
 	tcase_add_test(tc,
-		       a_filter_that_is_made_here_of_the_same_keys_is_the_servers_byte_for_byte);
+		       a_filter_of_the_same_keys_equals_the_servers);
 	tcase_add_test(
 		tc,
-		one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_numbers_and_answers);
-	tcase_add_test(tc, a_chain_takes_keys_where_there_is_room_and_out_goes_the_newest_copy);
-	tcase_add_test(tc, a_chain_without_room_refuses_a_key_and_stays_as_it_is);
+		a_nearly_full_filter_after_removes_matches_the_server);
+	tcase_add_test(tc, a_chain_adds_where_space_is_and_removes_newest_copies);
+	tcase_add_test(tc, a_full_chain_refuses_a_key_and_stays_unchanged);
 	tcase_add_test(
 		tc,
-		one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_server_goes_by);
+		a_filter_made_again_keeps_its_buckets_and_server_numbers);
 	tcase_add_test(tc, a_filter_of_another_hash_or_kind_is_not_exported);
 	tcase_add_loop_test(
 		tc,
-		the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them,
+		the_loading_commands_have_its_chunks_and_their_numbers,
 		0, 4);
-	tcase_add_loop_test(tc, a_dump_is_read_and_is_the_filter_of_its_chunks, 0, 4);
-	tcase_add_test(tc, any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words);
-	tcase_add_test(tc, what_is_packed_in_a_dump_does_not_unpack_to_more_than_is_allowed);
-	tcase_add_loop_test(tc, what_is_cut_or_goes_on_is_refused, 0, 4);
+	tcase_add_loop_test(tc, a_dump_holds_the_filter_of_its_chunks, 0, 4);
+	tcase_add_test(tc, random_headers_and_dumps_are_accepted_or_refused_with_words);
+	tcase_add_test(tc, packed_data_unpacks_to_no_more_than_the_limit);
+	tcase_add_loop_test(tc, truncated_or_longer_data_is_refused, 0, 4);
 	tcase_add_test(tc, numbers_that_do_not_go_together_are_refused);
-	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
-	tcase_add_test(tc, a_dump_whose_numbers_do_not_go_together_or_that_goes_on_is_refused);
-	tcase_add_test(tc, a_dump_that_cannot_be_read_is_told_as_that);
-	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
-	tcase_add_test(tc, tables_larger_than_a_chunk_go_out_in_chunks_that_end_inside_one_table);
+	tcase_add_test(tc, sizes_are_refused_before_any_allocation);
+	tcase_add_test(tc, a_dump_with_inconsistent_numbers_or_extra_bytes_is_refused);
+	tcase_add_test(tc, an_unreadable_dump_is_reported_as_such);
+	tcase_add_test(tc, a_lack_of_memory_is_reported);
+	tcase_add_test(tc, tables_larger_than_a_chunk_are_exported_in_several_chunks);
 	suite_add_tcase(s, tc);
 	code = run_suite(s);
 	free(json);

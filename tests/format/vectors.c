@@ -502,7 +502,7 @@ static void prove_cuts(const struct one *c)
 
 static struct keys in, asked;
 
-START_TEST(the_filters_of_another_program_answer_as_there_and_go_out_unchanged)
+START_TEST(another_programs_filters_answer_the_same_and_export_unchanged)
 {
 	const struct list *list = &lists[_i];
 	unsigned count[2] = { 0 };
@@ -535,7 +535,7 @@ START_TEST(the_filters_of_another_program_answer_as_there_and_go_out_unchanged)
 }
 END_TEST
 
-START_TEST(a_cache_digest_that_squid_made_has_every_url_that_it_fetched)
+START_TEST(squids_cache_digest_has_every_url_that_squid_fetched)
 {
 	size_t bytes, count = 0;
 	char *json = file_of(DATA "/squid-digest/squid.json", NULL),
@@ -581,9 +581,9 @@ int main(void)
 	TCase *tc = tcase_create("vectors");
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, the_filters_of_another_program_answer_as_there_and_go_out_unchanged,
+	tcase_add_loop_test(tc, another_programs_filters_answer_the_same_and_export_unchanged,
 			    0, (int)ARRAY_LEN(lists));
-	tcase_add_test(tc, a_cache_digest_that_squid_made_has_every_url_that_it_fetched);
+	tcase_add_test(tc, squids_cache_digest_has_every_url_that_squid_fetched);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

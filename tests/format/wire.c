@@ -48,7 +48,7 @@ static void goes_out(uint64_t cells, uint32_t probes, const char *says)
 	blm_close(f);
 }
 
-START_TEST(only_what_their_nodes_take_goes_out)
+START_TEST(only_filters_that_their_nodes_accept_are_exported)
 {
 	goes_out(8, 1, NULL);
 	goes_out(8 * 252, 50, NULL);
@@ -116,7 +116,7 @@ START_TEST(a_filter_without_bits_or_functions_is_refused_unless_forced)
 }
 END_TEST
 
-START_TEST(force_takes_nothing_else_that_is_wrong)
+START_TEST(force_overrides_nothing_else)
 {
 	struct blm_filter *f;
 	struct blm_estimate e;
@@ -164,7 +164,7 @@ static char *read_list(const char *name)
 	return *VECTORS ? file_of(path, NULL) : NULL;
 }
 
-START_TEST(what_bitcoin_core_tests_comes_in_answers_and_is_made_here_as_the_same_bytes)
+START_TEST(bitcoin_cores_test_filters_are_built_bit_for_bit)
 {
 	char *json = read_list("bip37/core.json"), name[32];
 	const char *at = json, *from;
@@ -218,7 +218,7 @@ START_TEST(neos_own_unit_case_has_its_bits)
 END_TEST
 
 /* Those that Neo cannot send, too, since its filters are of bits and its messages of bytes. */
-START_TEST(neos_filters_of_any_number_of_bits_are_made_here_with_the_same_bits)
+START_TEST(neos_filters_of_any_size_are_built_bit_for_bit)
 {
 	size_t most = 1 << 16, count;
 	uint8_t *want = malloc(most), *have = malloc(most), key[2048];
@@ -259,13 +259,13 @@ int main(void)
 	TCase *tc = tcase_create("wire");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, only_what_their_nodes_take_goes_out);
+	tcase_add_test(tc, only_filters_that_their_nodes_accept_are_exported);
 	tcase_add_test(tc, a_filter_without_bits_or_functions_is_refused_unless_forced);
-	tcase_add_test(tc, force_takes_nothing_else_that_is_wrong);
+	tcase_add_test(tc, force_overrides_nothing_else);
 	tcase_add_test(tc,
-		       what_bitcoin_core_tests_comes_in_answers_and_is_made_here_as_the_same_bytes);
+		       bitcoin_cores_test_filters_are_built_bit_for_bit);
 	tcase_add_test(tc, neos_own_unit_case_has_its_bits);
-	tcase_add_test(tc, neos_filters_of_any_number_of_bits_are_made_here_with_the_same_bits);
+	tcase_add_test(tc, neos_filters_of_any_size_are_built_bit_for_bit);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

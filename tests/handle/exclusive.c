@@ -127,7 +127,7 @@ static void names_this_handle(int r, const char *path)
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "open the filter for writing"));
 }
 
-START_TEST(a_clear_through_it_says_that_it_is_exclusive)
+START_TEST(a_clear_through_it_reports_that_it_is_exclusive)
 {
 	const char *path = a_filter(kinds[_i]);
 	struct blm_filter *f = opened(path, BLM_OPEN_EXCLUSIVE);
@@ -144,7 +144,7 @@ START_TEST(a_clear_through_it_says_that_it_is_exclusive)
 }
 END_TEST
 
-START_TEST(a_grow_through_it_says_that_it_is_exclusive)
+START_TEST(a_grow_through_it_reports_that_it_is_exclusive)
 {
 	const char *path = a_filter("d-left");
 	struct blm_filter *f = opened(path, BLM_OPEN_EXCLUSIVE);
@@ -197,7 +197,7 @@ START_TEST(its_changes_are_those_of_every_handle)
 }
 END_TEST
 
-START_TEST(it_stays_the_only_one_when_the_filter_grows)
+START_TEST(it_stays_the_only_writer_when_the_filter_grows)
 {
 	const char *path = a_filter("scalable");
 	struct blm_filter *f = opened(path, BLM_OPEN_EXCLUSIVE), *reader = opened(path, 0);
@@ -243,7 +243,7 @@ static int add_and_die(void *path)
 	return 0;
 }
 
-START_TEST(a_killed_owner_keeps_nobody_out)
+START_TEST(a_killed_owner_excludes_no_process)
 {
 	const char *path = a_filter(kinds[_i]);
 	struct blm_filter *before = opened(path, BLM_OPEN_WRITE), *f;
@@ -346,7 +346,7 @@ START_TEST(no_thread_changes_before_the_handle_knows_of_an_owner)
 }
 END_TEST
 
-START_TEST(a_file_that_never_had_an_owner_is_changed_without_asking)
+START_TEST(a_file_that_never_had_an_owner_changes_without_asking)
 {
 	struct blm_filter *f = opened(a_filter(kinds[_i]), BLM_OPEN_WRITE);
 
@@ -360,7 +360,7 @@ START_TEST(a_file_that_never_had_an_owner_is_changed_without_asking)
 }
 END_TEST
 
-START_TEST(a_count_of_owners_that_is_full_does_not_become_zero)
+START_TEST(a_full_count_of_owners_does_not_become_zero)
 {
 	const char *path = a_filter("blocked");
 	struct blm_filter *before = opened(path, BLM_OPEN_WRITE), *f;
@@ -461,16 +461,16 @@ int main(void)
 
 	tcase_add_loop_test(tc, others_may_read_but_not_open_it_for_writing, 0, all);
 	tcase_add_loop_test(tc, a_handle_that_was_open_before_waits_for_the_end, 0, all);
-	tcase_add_loop_test(tc, a_clear_through_it_says_that_it_is_exclusive, 0, all);
-	tcase_add_test(tc, a_grow_through_it_says_that_it_is_exclusive);
+	tcase_add_loop_test(tc, a_clear_through_it_reports_that_it_is_exclusive, 0, all);
+	tcase_add_test(tc, a_grow_through_it_reports_that_it_is_exclusive);
 	tcase_add_loop_test(tc, its_changes_are_those_of_every_handle, 0, all);
-	tcase_add_test(tc, it_stays_the_only_one_when_the_filter_grows);
+	tcase_add_test(tc, it_stays_the_only_writer_when_the_filter_grows);
 	tcase_add_loop_test(tc, the_file_is_not_replaced_meanwhile, 0, all);
-	tcase_add_loop_test(tc, a_killed_owner_keeps_nobody_out, 0, all);
+	tcase_add_loop_test(tc, a_killed_owner_excludes_no_process, 0, all);
 	tcase_add_loop_test(tc, a_forked_child_is_no_owner, 0, all);
 	tcase_add_loop_test(tc, no_thread_changes_before_the_handle_knows_of_an_owner, 0, all);
-	tcase_add_loop_test(tc, a_file_that_never_had_an_owner_is_changed_without_asking, 0, all);
-	tcase_add_test(tc, a_count_of_owners_that_is_full_does_not_become_zero);
+	tcase_add_loop_test(tc, a_file_that_never_had_an_owner_changes_without_asking, 0, all);
+	tcase_add_test(tc, a_full_count_of_owners_does_not_become_zero);
 	tcase_add_loop_test(tc, a_change_is_made_again_if_an_owner_passed, 0, 2);
 	tcase_add_loop_test(tc, no_key_is_lost_by_taking_turns, 0, 2);
 	suite_add_tcase(s, tc);

@@ -70,7 +70,7 @@ static uint64_t ones_from(const struct blm_filter *f, uint64_t from)
 	return ones;
 }
 
-START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_bits_above_2_to_the_32)
+START_TEST(a_sparse_filter_of_2_to_the_36_bits_works)
 {
 	const uint64_t cells = UINT64_C(1) << 36, seed = 5;
 	struct blm_params p = BLM_PARAMS(.kind = _i ? "blocked" : "classic", .cells = cells,
@@ -124,7 +124,7 @@ END_TEST
 
 /* ---- Names that are taken, or no place for a file ---- */
 
-START_TEST(a_name_that_is_taken_stays_what_it_was)
+START_TEST(a_name_in_use_keeps_its_filter)
 {
 	struct blm_filter *f, *again = NULL;
 	const char *path = a_path(), *text = a_path();
@@ -165,7 +165,7 @@ static int open_or_create(struct blm_params params)
 	return r;
 }
 
-START_TEST(a_filter_that_exists_keeps_its_parameters_and_says_what_differs)
+START_TEST(an_existing_filter_keeps_its_parameters_and_reports_differences)
 {
 	const char *message = "shared.blm: exists with capacity 1000, rate 0.01, kind blocked; "
 		"blm_params.capacity, blm_params.rate, blm_params.kind were not used";
@@ -191,7 +191,7 @@ START_TEST(a_filter_that_exists_keeps_its_parameters_and_says_what_differs)
 }
 END_TEST
 
-START_TEST(a_dangling_link_is_taken_and_what_it_names_is_not_made)
+START_TEST(a_dangling_links_target_is_not_created)
 {
 	struct blm_filter *f = NULL;
 	const char *link = a_path(), *target = a_path();
@@ -204,7 +204,7 @@ START_TEST(a_dangling_link_is_taken_and_what_it_names_is_not_made)
 }
 END_TEST
 
-START_TEST(of_twenty_who_race_to_create_one_file_one_makes_it)
+START_TEST(one_of_twenty_racing_creators_makes_the_file)
 {
 	const char *path = a_path();
 	int made = 0, status;
@@ -225,7 +225,7 @@ START_TEST(of_twenty_who_race_to_create_one_file_one_makes_it)
 }
 END_TEST
 
-START_TEST(what_is_no_plain_file_is_refused_at_once)
+START_TEST(a_special_file_is_refused_at_once)
 {
 	const char *fifo = a_path();
 	const char *const others[] = { test_dir, "/dev/null",	   "/dev/zero",
@@ -289,7 +289,7 @@ START_TEST(flags_that_are_unknown_are_refused)
 }
 END_TEST
 
-START_TEST(a_mode_is_kept_exactly_and_without_one_the_umask_rules)
+START_TEST(a_given_mode_is_exact_and_otherwise_the_umask_rules)
 {
 	static const unsigned masks[] = { 0, 022, 027, 077, 0777 },
 			      modes[] = { 0, 0600, 0640, 0644, 0660, 0666, 0400, 0444 };
@@ -333,7 +333,7 @@ START_TEST(an_intersection_in_place_keeps_the_mode)
 }
 END_TEST
 
-START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
+START_TEST(a_secret_is_readable_by_its_owner_only)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes .";
 	char key[700];
@@ -362,7 +362,7 @@ START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
 END_TEST
 
 /* Made while another of the same secret got the name, and lost the file of that secret. */
-START_TEST(a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it)
+START_TEST(an_unneeded_secret_of_a_path_stays_in_place)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes .";
 	const struct blm_params params = BLM_PARAMS(.capacity = 1000, .hash = "siphash",
@@ -421,7 +421,7 @@ static void create_too_large(void)
 		_exit(3);
 }
 
-START_TEST(past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing)
+START_TEST(creation_past_the_file_size_limit_fails_and_leaves_nothing)
 {
 	snprintf(folder, sizeof(folder), "%s", a_path());
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
@@ -464,7 +464,7 @@ static int claim_while_there_is_space(struct blm_part *part, const struct blm_ha
 	return claims_left-- > 0 ? 1 : -EXFULL;
 }
 
-START_TEST(of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed)
+START_TEST(a_failed_batch_of_claims_says_which_were_won)
 {
 	struct blm_filter *f = create(NULL, &small);
 	struct blm_view *view = atomic_load(&f->view);
@@ -501,26 +501,26 @@ int main(void)
 	TCase *tc = tcase_create("large"), *names = tcase_create("names"),
 	      *modes = tcase_create("modes"), *full_disk = tcase_create("full disk");
 
-	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_bits_above_2_to_the_32, 0,
+	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_works, 0,
 			    2);
-	tcase_add_test(names, a_name_that_is_taken_stays_what_it_was);
-	tcase_add_test(names, a_filter_that_exists_keeps_its_parameters_and_says_what_differs);
-	tcase_add_test(names, a_dangling_link_is_taken_and_what_it_names_is_not_made);
-	tcase_add_test(names, of_twenty_who_race_to_create_one_file_one_makes_it);
-	tcase_add_test(names, what_is_no_plain_file_is_refused_at_once);
+	tcase_add_test(names, a_name_in_use_keeps_its_filter);
+	tcase_add_test(names, an_existing_filter_keeps_its_parameters_and_reports_differences);
+	tcase_add_test(names, a_dangling_links_target_is_not_created);
+	tcase_add_test(names, one_of_twenty_racing_creators_makes_the_file);
+	tcase_add_test(names, a_special_file_is_refused_at_once);
 	tcase_add_test(names, empty_short_and_foreign_files_do_not_open);
 	tcase_add_test(names, flags_that_are_unknown_are_refused);
-	tcase_add_test(modes, a_mode_is_kept_exactly_and_without_one_the_umask_rules);
+	tcase_add_test(modes, a_given_mode_is_exact_and_otherwise_the_umask_rules);
 	tcase_add_test(modes, an_intersection_in_place_keeps_the_mode);
-	tcase_add_test(modes, a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file);
+	tcase_add_test(modes, a_secret_is_readable_by_its_owner_only);
 	tcase_add_test(modes,
-		       a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it);
+		       an_unneeded_secret_of_a_path_stays_in_place);
 	tcase_add_test(
 		full_disk,
-		past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing);
+		creation_past_the_file_size_limit_fails_and_leaves_nothing);
 	tcase_add_test(full_disk, on_a_full_disk_creating_fails_and_leaves_nothing);
 	tcase_add_loop_test(names,
-			    of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed, 0,
+			    a_failed_batch_of_claims_says_which_were_won, 0,
 			    300);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, names);

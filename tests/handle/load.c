@@ -86,7 +86,7 @@ static struct blm_filter *make(const char *path, uint64_t bytes, bool sparse)
 
 /* ---- Pages ---- */
 
-START_TEST(parts_over_2_MiB_lie_at_multiples_of_it_in_the_file_and_in_memory)
+START_TEST(parts_over_2_MiB_are_aligned_to_it)
 {
 	static const uint64_t sizes[] = { HUGE_PAGE + 64, 8 << 20, (20 << 20) + 64 };
 	const char *path = a_path();
@@ -128,7 +128,7 @@ static bool huge_pages_here(void)
 	return map.huge > 0;
 }
 
-START_TEST(a_filter_that_is_filled_lies_in_huge_pages_or_in_small_ones_as_was_asked)
+START_TEST(a_filter_is_in_huge_or_small_pages_as_requested)
 {
 	struct blm_filter *f = make(a_path(), 16 << 20, false);
 
@@ -145,7 +145,7 @@ START_TEST(a_filter_that_is_filled_lies_in_huge_pages_or_in_small_ones_as_was_as
 }
 END_TEST
 
-START_TEST(the_choice_of_pages_reaches_the_map_and_can_be_made_again)
+START_TEST(the_choice_of_pages_reaches_the_map_and_can_change)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make(path, 8 << 20, false);
@@ -171,7 +171,7 @@ START_TEST(the_choice_of_pages_reaches_the_map_and_can_be_made_again)
 }
 END_TEST
 
-START_TEST(sparse_and_very_large_filters_get_huge_pages_only_on_request)
+START_TEST(sparse_and_very_large_filters_get_huge_pages_on_request)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
 		 most = UINT64_C(1) << 44;
@@ -207,7 +207,7 @@ START_TEST(a_filter_that_is_prefaulted_is_in_memory_whole)
 }
 END_TEST
 
-START_TEST(answers_are_the_same_however_a_filter_lies_in_memory)
+START_TEST(answers_do_not_depend_on_the_pages_in_memory)
 {
 	static const unsigned flags[] = { 0,
 					  BLM_PREFAULT,
@@ -235,7 +235,7 @@ START_TEST(answers_are_the_same_however_a_filter_lies_in_memory)
 }
 END_TEST
 
-START_TEST(a_locked_filter_stays_in_memory_until_it_is_let_go)
+START_TEST(a_locked_filter_stays_in_memory_until_it_is_unlocked)
 {
 	struct blm_filter *f = make(a_path(), 4 << 20, false);
 	struct map map;
@@ -287,7 +287,7 @@ static int body_of_limited(void *context)
 	return 0;
 }
 
-START_TEST(where_so_much_may_not_be_locked_the_error_says_how_much_may_and_the_filter_goes_on)
+START_TEST(a_refused_memory_lock_names_the_limit_and_changes_nothing)
 {
 	struct blm_filter *f = make(a_path(), 4 << 20, false);
 	int r;
@@ -304,7 +304,7 @@ START_TEST(where_so_much_may_not_be_locked_the_error_says_how_much_may_and_the_f
 }
 END_TEST
 
-START_TEST(what_comes_in_the_place_of_a_filter_is_loaded_as_that_was)
+START_TEST(a_replacement_is_loaded_as_its_predecessor_was)
 {
 	const char *path = a_path();
 	struct blm_filter *writer = make(path, 4 << 20, false), *f;
@@ -329,7 +329,7 @@ START_TEST(what_comes_in_the_place_of_a_filter_is_loaded_as_that_was)
 }
 END_TEST
 
-START_TEST(a_file_that_was_cut_is_not_prefaulted)
+START_TEST(a_truncated_file_is_not_prefaulted)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make(path, 4 << 20, false);
@@ -380,7 +380,7 @@ static long faults_of_a_question(const char *path, bool write)
 	return least;
 }
 
-START_TEST(opening_asking_and_closing_touches_the_same_few_pages_at_1_MiB_1_GiB_and_1_TiB)
+START_TEST(opening_and_asking_touches_few_pages_at_any_size)
 {
 	static const uint64_t sizes[] = { 1 << 20, 1 << 30, UINT64_C(1) << 40 };
 	long count[ARRAY_LEN(sizes)];
@@ -404,30 +404,30 @@ int main(void)
 	      *opening = tcase_create("opening");
 
 	tcase_add_loop_test(
-		pages, parts_over_2_MiB_lie_at_multiples_of_it_in_the_file_and_in_memory, 0, 3);
+		pages, parts_over_2_MiB_are_aligned_to_it, 0, 3);
 	tcase_add_loop_test(
-		pages, a_filter_that_is_filled_lies_in_huge_pages_or_in_small_ones_as_was_asked, 0,
+		pages, a_filter_is_in_huge_or_small_pages_as_requested, 0,
 		2);
-	tcase_add_test(pages, the_choice_of_pages_reaches_the_map_and_can_be_made_again);
-	tcase_add_loop_test(pages, sparse_and_very_large_filters_get_huge_pages_only_on_request, 0,
+	tcase_add_test(pages, the_choice_of_pages_reaches_the_map_and_can_change);
+	tcase_add_loop_test(pages, sparse_and_very_large_filters_get_huge_pages_on_request, 0,
 			    2);
 	suite_add_tcase(s, pages);
 
 	tcase_add_loop_test(memory, a_filter_that_is_prefaulted_is_in_memory_whole, 0, 2);
-	tcase_add_test(memory, answers_are_the_same_however_a_filter_lies_in_memory);
-	tcase_add_test(memory, a_locked_filter_stays_in_memory_until_it_is_let_go);
+	tcase_add_test(memory, answers_do_not_depend_on_the_pages_in_memory);
+	tcase_add_test(memory, a_locked_filter_stays_in_memory_until_it_is_unlocked);
 	tcase_add_test(
 		memory,
-		where_so_much_may_not_be_locked_the_error_says_how_much_may_and_the_filter_goes_on);
-	tcase_add_loop_test(memory, what_comes_in_the_place_of_a_filter_is_loaded_as_that_was, 0,
+		a_refused_memory_lock_names_the_limit_and_changes_nothing);
+	tcase_add_loop_test(memory, a_replacement_is_loaded_as_its_predecessor_was, 0,
 			    2);
-	tcase_add_test(memory, a_file_that_was_cut_is_not_prefaulted);
+	tcase_add_test(memory, a_truncated_file_is_not_prefaulted);
 	tcase_add_test(memory, flags_that_exclude_each_other_or_mean_nothing_are_refused);
 	suite_add_tcase(s, memory);
 
 	tcase_add_loop_test(
 		opening,
-		opening_asking_and_closing_touches_the_same_few_pages_at_1_MiB_1_GiB_and_1_TiB, 0,
+		opening_and_asking_touches_few_pages_at_any_size, 0,
 		2);
 	suite_add_tcase(s, opening);
 	return run_suite(s);

@@ -110,7 +110,7 @@ START_TEST(a_copy_put_over_an_open_file_makes_it_stale)
 }
 END_TEST
 
-START_TEST(adds_that_sync_by_themselves_tell_of_a_deleted_file)
+START_TEST(automatic_syncs_report_a_deleted_file)
 {
 	struct blm_store *store = a_store(_i);
 	struct blm_filter *f[2];
@@ -125,7 +125,7 @@ START_TEST(adds_that_sync_by_themselves_tell_of_a_deleted_file)
 END_TEST
 
 /* Its other link keeps what is synced. */
-START_TEST(a_moved_file_is_synced_and_status_says_it_moved)
+START_TEST(a_moved_file_is_synced_and_reported_as_moved)
 {
 	struct blm_store *store = a_store(_i);
 	struct blm_filter *f[2];
@@ -178,7 +178,7 @@ START_TEST(a_relative_path_is_good_from_every_working_directory)
 }
 END_TEST
 
-START_TEST(what_has_no_path_of_its_own_is_not_lost)
+START_TEST(a_filter_without_a_path_is_not_lost)
 {
 	struct blm_filter *f, *other;
 	char path[40];
@@ -254,7 +254,7 @@ static int replace_until_stopped(int in_store)
 	return 0;
 }
 
-START_TEST(no_sync_beside_replacements_takes_the_file_for_lost)
+START_TEST(a_sync_during_replacements_calls_no_file_lost)
 {
 	struct blm_store *store = a_store(_i);
 	struct blm_filter *f[2];
@@ -283,7 +283,7 @@ static int status_in_child(int unused)
 	return -blm_status(parents);
 }
 
-START_TEST(a_forked_child_sees_that_the_path_leads_elsewhere)
+START_TEST(a_forked_child_notices_a_replaced_path)
 {
 	struct blm_store *store = a_store(_i);
 	struct blm_filter *f[2];
@@ -348,7 +348,7 @@ static int sync_replaced_in_child(int unused)
 	return 0;
 }
 
-START_TEST(a_forked_child_goes_over_to_what_the_library_put_there)
+START_TEST(a_forked_child_moves_to_the_librarys_replacement)
 {
 	struct blm_store *store = a_store(_i);
 	struct blm_filter *f[2], *other;
@@ -373,7 +373,7 @@ static int sync_without_descriptors(int unused)
 	return 0;
 }
 
-START_TEST(a_forked_childs_sync_that_cannot_open_says_why)
+START_TEST(a_forked_childs_failed_sync_states_the_cause)
 {
 	struct blm_filter *f[2];
 
@@ -410,18 +410,18 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(tc, a_deleted_file_is_stale_after_its_data_is_written, 0, 2);
 	tcase_add_loop_test(tc, a_copy_put_over_an_open_file_makes_it_stale, 0, 2);
-	tcase_add_loop_test(tc, adds_that_sync_by_themselves_tell_of_a_deleted_file, 0, 2);
-	tcase_add_loop_test(tc, a_moved_file_is_synced_and_status_says_it_moved, 0, 2);
+	tcase_add_loop_test(tc, automatic_syncs_report_a_deleted_file, 0, 2);
+	tcase_add_loop_test(tc, a_moved_file_is_synced_and_reported_as_moved, 0, 2);
 	tcase_add_loop_test(tc, a_moved_folder_loses_nothing_until_another_takes_its_place, 0, 2);
 	tcase_add_loop_test(tc, a_relative_path_is_good_from_every_working_directory, 0, 2);
-	tcase_add_test(tc, what_has_no_path_of_its_own_is_not_lost);
+	tcase_add_test(tc, a_filter_without_a_path_is_not_lost);
 	tcase_add_loop_test(tc, a_filter_that_the_library_replaces_is_not_lost, 0, 2);
-	tcase_add_loop_test(tc, no_sync_beside_replacements_takes_the_file_for_lost, 0, 2);
-	tcase_add_loop_test(tc, a_forked_child_sees_that_the_path_leads_elsewhere, 0, 2);
+	tcase_add_loop_test(tc, a_sync_during_replacements_calls_no_file_lost, 0, 2);
+	tcase_add_loop_test(tc, a_forked_child_notices_a_replaced_path, 0, 2);
 	tcase_add_loop_test(tc, a_forked_childs_sync_of_a_lost_file_is_stale, 0, 2);
 	tcase_add_test(tc, a_forked_childs_sync_of_a_dropped_filter_is_stale);
-	tcase_add_loop_test(tc, a_forked_child_goes_over_to_what_the_library_put_there, 0, 2);
-	tcase_add_test(tc, a_forked_childs_sync_that_cannot_open_says_why);
+	tcase_add_loop_test(tc, a_forked_child_moves_to_the_librarys_replacement, 0, 2);
+	tcase_add_test(tc, a_forked_childs_failed_sync_states_the_cause);
 	tcase_add_loop_test(tc, a_forked_childs_change_of_a_displaced_file_is_stale, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -75,7 +75,7 @@ static int deleted_maps(void)
 	return count;
 }
 
-START_TEST(a_handle_keeps_only_the_last_of_the_files_that_were_replaced)
+START_TEST(a_handle_keeps_only_the_last_replaced_file)
 {
 	const char *path = filled();
 	struct blm_filter *f = opened(path, _i);
@@ -212,7 +212,7 @@ static void *export_it(void *context)
 	return blm_export(h->f, &BLM_EXCHANGE(.format = "bloomery"), hold, h) < 0 ? context : NULL;
 }
 
-START_TEST(the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over)
+START_TEST(a_replaced_file_stays_until_its_last_call_ends)
 {
 	const char *path = filled();
 	struct held h = { .f = opened(path, false) };
@@ -259,7 +259,7 @@ static int in_a_child(void *context)
 	return 0;
 }
 
-START_TEST(a_forked_child_keeps_no_more_than_its_own_threads_need)
+START_TEST(a_forked_child_keeps_only_its_own_threads_state)
 {
 	const char *path = filled();
 	struct held h = { .f = opened(path, false) };
@@ -788,7 +788,7 @@ int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t
 }
 
 /* Each is the first that sees it. */
-START_TEST(every_call_goes_over_to_the_file_that_took_the_place)
+START_TEST(every_call_moves_to_the_replacement_file)
 {
 	const char *path = filled();
 	struct blm_filter *f = opened(path, true);
@@ -808,7 +808,7 @@ END_TEST
  * A source that is replaced during the call: by one of another template, so that the two are never
  * mixed, and of ten times the size.
  */
-START_TEST(a_merge_is_of_the_files_that_its_sources_were_when_it_began)
+START_TEST(a_merge_reads_its_sources_as_they_were_at_start)
 {
 	const char *path[2] = { a_path(), a_path() };
 	struct blm_filter *from[2], *merged;
@@ -842,17 +842,17 @@ int main(void)
 	s = begin_suite("reclaim");
 	tc = tcase_create("reclaim");
 	threads = tcase_create("threads");
-	tcase_add_loop_test(tc, a_handle_keeps_only_the_last_of_the_files_that_were_replaced, 0, 2);
+	tcase_add_loop_test(tc, a_handle_keeps_only_the_last_replaced_file, 0, 2);
 	tcase_add_loop_test(tc, data_that_are_mapped_outlive_the_replacement_of_their_file, 0, 2);
 	tcase_add_test(threads, threads_in_the_middle_of_a_call_are_not_disturbed);
 	tcase_add_test(threads,
-		       the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);
-	tcase_add_test(threads, a_forked_child_keeps_no_more_than_its_own_threads_need);
+		       a_replaced_file_stays_until_its_last_call_ends);
+	tcase_add_test(threads, a_forked_child_keeps_only_its_own_threads_state);
 	tcase_add_test(threads, so_does_the_child_of_a_thread_that_never_called);
 	tcase_add_test(threads, threads_that_ended_hold_nothing);
-	tcase_add_loop_test(tc, every_call_goes_over_to_the_file_that_took_the_place, 0,
+	tcase_add_loop_test(tc, every_call_moves_to_the_replacement_file, 0,
 			    sizeof(calls) / sizeof(calls[0]));
-	tcase_add_loop_test(tc, a_merge_is_of_the_files_that_its_sources_were_when_it_began, 0, 2);
+	tcase_add_loop_test(tc, a_merge_reads_its_sources_as_they_were_at_start, 0, 2);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

@@ -128,7 +128,7 @@ static void delete_a(void)
 	ck_assert_int_eq(unlink(a->place.name), 0);
 }
 
-START_TEST(a_filter_that_is_dropped_after_it_was_replaced_is_stale)
+START_TEST(a_filter_dropped_after_a_replacement_is_stale)
 {
 	struct blm_view *view;
 
@@ -168,7 +168,7 @@ static void clear_b_and_put_new_in_both(void)
 	put(a, "new");
 }
 
-START_TEST(an_and_in_place_keeps_keys_of_a_source_replaced_meanwhile)
+START_TEST(an_and_in_place_keeps_a_replaced_sources_keys)
 {
 	make_three(&small);
 	put(a, "old");
@@ -204,7 +204,7 @@ static void clear_b_put_new_and_clear_a(void)
 	clear_by_other(a);
 }
 
-START_TEST(a_repeated_union_in_place_has_the_present_keys_of_its_source)
+START_TEST(a_repeated_union_in_place_has_its_sources_present_keys)
 {
 	make_three(&small);
 	put(b, "old");
@@ -229,7 +229,7 @@ static void clear_a_three_times(void)
 		before_end = clear_a_three_times;
 }
 
-START_TEST(a_union_in_place_ends_beside_one_who_clears)
+START_TEST(a_union_in_place_ends_despite_a_clear)
 {
 	make_three(&small);
 	put(b, "key");
@@ -305,7 +305,7 @@ static const struct blm_params keyed = BLM_PARAMS(.capacity = 1000, .rate = 1e-9
 						  .replace = true);
 
 /* What took its place has keys that the old file lacks. */
-START_TEST(a_source_whose_new_file_does_not_open_combines_with_nothing)
+START_TEST(a_source_whose_new_file_does_not_open_is_refused)
 {
 	struct blm_filter *f = NULL;
 	char secret[700];
@@ -374,7 +374,7 @@ static void *add_to_both(void *context)
 	return NULL;
 }
 
-START_TEST(no_key_of_both_is_lost_by_ands_beside_clears)
+START_TEST(ands_and_clears_lose_no_key_of_both)
 {
 	const struct blm_params large = BLM_PARAMS(.capacity = (uint64_t)ADDERS * ANDS * KEYS,
 						   .rate = 1e-9);
@@ -408,7 +408,7 @@ static void *and_b_with_a(void *nothing)
 	return nothing;
 }
 
-START_TEST(two_filters_that_take_from_each_other_do_not_wait_forever)
+START_TEST(two_filters_that_combine_crosswise_do_not_deadlock)
 {
 	pthread_t thread;
 
@@ -433,17 +433,17 @@ int main(void)
 
 	prefer_memory();
 	s = begin_suite("views_at_once");
-	tcase_add_test(t, a_filter_that_is_dropped_after_it_was_replaced_is_stale);
+	tcase_add_test(t, a_filter_dropped_after_a_replacement_is_stale);
 	tcase_add_test(t, a_filter_that_is_replaced_twice_is_the_last_one);
-	tcase_add_test(t, an_and_in_place_keeps_keys_of_a_source_replaced_meanwhile);
+	tcase_add_test(t, an_and_in_place_keeps_a_replaced_sources_keys);
 	tcase_add_test(t, a_published_filter_has_keys_of_a_source_replaced_meanwhile);
-	tcase_add_test(t, a_repeated_union_in_place_has_the_present_keys_of_its_source);
-	tcase_add_test(t, a_union_in_place_ends_beside_one_who_clears);
+	tcase_add_test(t, a_repeated_union_in_place_has_its_sources_present_keys);
+	tcase_add_test(t, a_union_in_place_ends_despite_a_clear);
 	tcase_add_loop_test(t, a_union_has_a_key_that_moves_between_its_sources, 0, 2);
 	tcase_add_test(t, several_views_are_current_at_one_moment);
-	tcase_add_test(t, a_source_whose_new_file_does_not_open_combines_with_nothing);
-	tcase_add_test(t, no_key_of_both_is_lost_by_ands_beside_clears);
-	tcase_add_test(t, two_filters_that_take_from_each_other_do_not_wait_forever);
+	tcase_add_test(t, a_source_whose_new_file_does_not_open_is_refused);
+	tcase_add_test(t, ands_and_clears_lose_no_key_of_both);
+	tcase_add_test(t, two_filters_that_combine_crosswise_do_not_deadlock);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -38,7 +38,7 @@ static void digest_of(const char *family, const struct blm_key *pieces, unsigned
 	by.family->digest(&by, pieces, count, ret);
 }
 
-START_TEST(digests_are_the_published_ones)
+START_TEST(digests_equal_the_published_ones)
 {
 	for (size_t i = 0; i < ARRAY_LEN(digests); i++) {
 		uint8_t want[BLM_DIGEST_MAX], got[BLM_DIGEST_MAX];
@@ -53,7 +53,7 @@ START_TEST(digests_are_the_published_ones)
 }
 END_TEST
 
-START_TEST(a_digest_of_pieces_is_that_of_what_they_are_together)
+START_TEST(a_digest_of_pieces_equals_the_digest_of_the_whole)
 {
 	uint8_t bytes[400], whole[BLM_DIGEST_MAX], parts[BLM_DIGEST_MAX];
 
@@ -110,7 +110,7 @@ static struct blm_filter *make(const char *hash, const char *scheme, uint64_t m,
 	return f;
 }
 
-START_TEST(slices_of_md5_are_the_bits_of_the_book_on_web_caching)
+START_TEST(slices_of_md5_are_the_published_bits)
 {
 	static const uint64_t bits[] = { 3389683, 3996727, 736161, 389216 };
 	static const char key[] = "\001http://www.squid-cache.org/";
@@ -142,7 +142,7 @@ static const char *hash_for(const struct blm_scheme_info *s, uint32_t *ret_k)
 }
 
 /* Both loops of adding, and those of building, claiming and asking. */
-START_TEST(with_every_scheme_all_ways_set_and_find_the_same_bits)
+START_TEST(with_every_scheme_all_paths_set_and_find_equal_bits)
 {
 	enum { N = 2000 };
 	static uint64_t bits[N / 64 + 1];
@@ -193,7 +193,7 @@ START_TEST(with_every_scheme_all_ways_set_and_find_the_same_bits)
 }
 END_TEST
 
-START_TEST(hashes_can_be_made_beforehand_where_a_scheme_needs_no_more_than_them)
+START_TEST(a_scheme_that_needs_only_hashes_takes_them_beforehand)
 {
 	struct blm_scheme_info s;
 	uint32_t k;
@@ -215,7 +215,7 @@ START_TEST(hashes_can_be_made_beforehand_where_a_scheme_needs_no_more_than_them)
 }
 END_TEST
 
-START_TEST(filters_of_other_schemes_do_not_combine_and_are_told_which_field_it_is)
+START_TEST(filters_of_different_schemes_do_not_combine_and_name_it)
 {
 	struct blm_filter *a = make("siphash13", "double", 7000, 7),
 			  *b = make("siphash13", "enhanced", 7000, 7), *guava, *same;
@@ -264,7 +264,7 @@ static const struct { struct blm_params params; int error; const char *words;
 	  "says itself" },
 };
 
-START_TEST(what_does_not_go_together_is_refused_and_why)
+START_TEST(combinations_that_do_not_fit_are_refused_with_reasons)
 {
 	for (size_t i = 0; i < ARRAY_LEN(misfits); i++) {
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &misfits[i].params), misfits[i].error);
@@ -274,7 +274,7 @@ START_TEST(what_does_not_go_together_is_refused_and_why)
 }
 END_TEST
 
-START_TEST(a_filter_in_ranges_is_rounded_up_to_a_multiple_of_its_probes)
+START_TEST(a_filter_in_ranges_is_a_multiple_of_its_probes)
 {
 	struct blm_plan plan;
 
@@ -298,7 +298,7 @@ static unsigned found_of(const char *scheme)
 }
 
 /* 66 of a million are expected. The keys and seeds are always the same, so the numbers are. */
-START_TEST(double_hashing_is_wrong_far_more_often_in_a_small_filter_and_our_own_is_not)
+START_TEST(double_hashing_fails_in_small_filters_and_ours_does_not)
 {
 	unsigned own = found_of("own"), twice = found_of("double");
 
@@ -313,17 +313,17 @@ int main(void)
 	Suite *s = begin_suite("schemes");
 	TCase *tc = tcase_create("schemes");
 
-	tcase_add_test(tc, digests_are_the_published_ones);
-	tcase_add_test(tc, a_digest_of_pieces_is_that_of_what_they_are_together);
+	tcase_add_test(tc, digests_equal_the_published_ones);
+	tcase_add_test(tc, a_digest_of_pieces_equals_the_digest_of_the_whole);
 	tcase_add_test(tc, fnv_gives_the_known_answers_in_both_halves);
-	tcase_add_test(tc, slices_of_md5_are_the_bits_of_the_book_on_web_caching);
-	tcase_add_test(tc, with_every_scheme_all_ways_set_and_find_the_same_bits);
-	tcase_add_test(tc, hashes_can_be_made_beforehand_where_a_scheme_needs_no_more_than_them);
-	tcase_add_test(tc, filters_of_other_schemes_do_not_combine_and_are_told_which_field_it_is);
-	tcase_add_test(tc, what_does_not_go_together_is_refused_and_why);
-	tcase_add_test(tc, a_filter_in_ranges_is_rounded_up_to_a_multiple_of_its_probes);
+	tcase_add_test(tc, slices_of_md5_are_the_published_bits);
+	tcase_add_test(tc, with_every_scheme_all_paths_set_and_find_equal_bits);
+	tcase_add_test(tc, a_scheme_that_needs_only_hashes_takes_them_beforehand);
+	tcase_add_test(tc, filters_of_different_schemes_do_not_combine_and_name_it);
+	tcase_add_test(tc, combinations_that_do_not_fit_are_refused_with_reasons);
+	tcase_add_test(tc, a_filter_in_ranges_is_a_multiple_of_its_probes);
 	tcase_add_test(tc,
-		       double_hashing_is_wrong_far_more_often_in_a_small_filter_and_our_own_is_not);
+		       double_hashing_fails_in_small_filters_and_ours_does_not);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

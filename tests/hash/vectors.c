@@ -83,7 +83,7 @@ START_TEST(xxh3_of_128_bits_gives_the_known_answers)
 }
 END_TEST
 
-START_TEST(xxh3_of_64_bits_is_that_of_xxhash_in_both_halves)
+START_TEST(xxh3_64_equals_xxhash_in_both_halves)
 {
 	static const uint64_t seeds[] = { 0, SEED, UINT64_MAX };
 	uint8_t *bytes = pattern(1100);
@@ -416,7 +416,7 @@ static const struct {
 	  0xc2f203f799238af2 },
 };
 
-START_TEST(the_families_of_pybloomfiltermmap_give_the_known_answers_with_each_probes_seed)
+START_TEST(pybloomfiltermmaps_families_give_known_answers_with_each_seed)
 {
 	for (size_t i = 0; i < ARRAY_LEN(by_probe); i++) {
 		const uint64_t seeds[] = { ~by_probe[i].seed, by_probe[i].seed };
@@ -464,7 +464,7 @@ static bool data_is(const struct blm_filter *f, const char *hex)
 	    && !memcmp(current_view(f)->part[0].bytes, expected, len);
 }
 
-START_TEST(bip37s_published_examples_come_out_byte_for_byte)
+START_TEST(bip37s_published_examples_are_built_byte_for_byte)
 {
 	static const struct {
 		uint32_t tweak;
@@ -484,7 +484,7 @@ START_TEST(bip37s_published_examples_come_out_byte_for_byte)
 }
 END_TEST
 
-START_TEST(neos_published_example_comes_out_byte_for_byte)
+START_TEST(neos_published_example_is_built_byte_for_byte)
 {
 	struct blm_filter *f = make(7, 10, 123456);
 
@@ -495,7 +495,7 @@ START_TEST(neos_published_example_comes_out_byte_for_byte)
 }
 END_TEST
 
-START_TEST(a_filter_of_pybloomfiltermmap3_comes_out_byte_for_byte)
+START_TEST(pybloomfiltermmap3s_filter_is_built_byte_for_byte)
 {
 	static const char *const fruit[] = { "apple",	   "banana", "cherry", "damson",
 					     "elderberry", "fig",    "grape",  "hazelnut" };
@@ -586,7 +586,7 @@ static void probe_lines(const struct blm_filter *f, struct lines lines, const ch
 	free(lines.text);
 }
 
-START_TEST(the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte)
+START_TEST(bip37_filters_of_other_programs_are_built_byte_for_byte)
 {
 	char *json = read_file("bip37/generated.json"), name[32];
 	const char *at = json, *here;
@@ -615,7 +615,7 @@ START_TEST(the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte)
 }
 END_TEST
 
-START_TEST(the_filters_of_neo_come_out_byte_for_byte)
+START_TEST(neos_filters_are_built_byte_for_byte)
 {
 	char *json = read_file("neo/neo.json"), name[32];
 	const char *at = json, *here;
@@ -746,7 +746,7 @@ static unsigned prove_cases(const char *folder, const char *list)
 	return cases;
 }
 
-START_TEST(the_filters_of_every_pybloomfiltermmap_come_out_byte_for_byte)
+START_TEST(every_pybloomfiltermmaps_filters_are_built_byte_for_byte)
 {
 	ck_assert_uint_ge(prove_cases("pybloomfiltermmap", "pybloomfiltermmap/manifest.json"), 20);
 	ck_assert_uint_ge(prove_cases("pybloomfiltermmap/legacy", "pybloomfiltermmap/legacy.json"),
@@ -760,7 +760,7 @@ int main(void)
 	TCase *tc = tcase_create("hashes"), *filters = tcase_create("filters");
 
 	tcase_add_test(tc, xxh3_of_128_bits_gives_the_known_answers);
-	tcase_add_test(tc, xxh3_of_64_bits_is_that_of_xxhash_in_both_halves);
+	tcase_add_test(tc, xxh3_64_equals_xxhash_in_both_halves);
 	tcase_add_loop_test(tc, many_keys_hash_as_each_of_them_does, 0, (int)ARRAY_LEN(of_many));
 	tcase_add_test(tc, xxh64_gives_the_known_answers_in_both_halves);
 	tcase_add_test(tc, siphash_of_128_bits_gives_its_authors_vectors);
@@ -769,17 +769,17 @@ int main(void)
 	tcase_add_test(tc, murmurhash3_gives_its_authors_verification_value);
 	tcase_add_test(tc, murmurhash3_of_128_bits_gives_its_authors_verification_value);
 	tcase_add_test(
-		tc, the_families_of_pybloomfiltermmap_give_the_known_answers_with_each_probes_seed);
-	tcase_add_test(filters, bip37s_published_examples_come_out_byte_for_byte);
-	tcase_add_test(filters, neos_published_example_comes_out_byte_for_byte);
-	tcase_add_test(filters, a_filter_of_pybloomfiltermmap3_comes_out_byte_for_byte);
+		tc, pybloomfiltermmaps_families_give_known_answers_with_each_seed);
+	tcase_add_test(filters, bip37s_published_examples_are_built_byte_for_byte);
+	tcase_add_test(filters, neos_published_example_is_built_byte_for_byte);
+	tcase_add_test(filters, pybloomfiltermmap3s_filter_is_built_byte_for_byte);
 	if (*VECTORS) {
 		tcase_add_test(
 			filters,
-			the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte);
-		tcase_add_test(filters, the_filters_of_neo_come_out_byte_for_byte);
+			bip37_filters_of_other_programs_are_built_byte_for_byte);
+		tcase_add_test(filters, neos_filters_are_built_byte_for_byte);
 		tcase_add_test(filters,
-			       the_filters_of_every_pybloomfiltermmap_come_out_byte_for_byte);
+			       every_pybloomfiltermmaps_filters_are_built_byte_for_byte);
 	}
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, filters);

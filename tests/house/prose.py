@@ -22,7 +22,8 @@ MARKERS = {
 }
 
 # How often each may stand in 10,000 words.
-LIMITS = {"documents": 1, "specification": 1, "header": 1, "library": 1, "program": 1}
+LIMITS = {"documents": 1, "specification": 1, "header": 1, "library": 1, "program": 1, "tests": 1,
+          "names of tests": 1}
 
 
 def comments(file):
@@ -35,6 +36,18 @@ def strings(file):
     text = re.sub(r"(?s:/\*.*?\*/)|^\s*#.*", "", file.read_text(), flags=re.M)
     for run in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):
         yield " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', run)).replace("\\n", "\n")
+
+
+def hash_comments(file):
+    """The comments of shell and Python, as sentences."""
+    for block in re.findall(r"(?m)(?:^[ \t]*#[^!\n].*\n)+", file.read_text()):
+        yield re.sub(r"(?m)^[ \t]*#", " ", block)
+
+
+def names(file):
+    """The names of tests, as sentences."""
+    for name in re.findall(r"(?m)START_TEST\((\w+)\)|^(\w+)\(\)|^ *def test_(\w+)\(", file.read_text()):
+        yield "".join(name).replace("_", " ")
 
 
 def mdoc(file):
@@ -54,6 +67,7 @@ def c_files(folder):
 
 def areas(source):
     pages = sorted([*(source / "tools/man").glob("*.[0-9]"), *(source / "tools/man/commands").glob("*.mdoc")])
+    scripts = sorted(f for end in ("sh", "py") for f in (source / "tests").rglob("*." + end))
     documents = [source / "README.md", *sorted((source / ".github").glob("*.md"))]
     return {
         "documents": [(f, mdoc) for f in pages] + [(f, markdown) for f in documents],
@@ -61,6 +75,8 @@ def areas(source):
         "header": [(source / "lib/bloomery.h", comments)],
         "library": [(f, read) for f in c_files(source / "lib") for read in (comments, strings)],
         "program": [(f, read) for f in c_files(source / "tools") for read in (comments, strings)],
+        "tests": [(f, comments) for f in c_files(source / "tests")] + [(f, hash_comments) for f in scripts],
+        "names of tests": [(f, names) for f in [*c_files(source / "tests"), *scripts]],
     }
 
 

@@ -89,7 +89,7 @@ the_program_runs_from_where_it_is_installed() {
 # The program that is installed; libraries of the folder `damaged`, where there is one, come first.
 installed() { LD_LIBRARY_PATH=damaged${under_usr:+:$lib} "$tree$PREFIX/bin/bloomery" "$@"; }
 
-libraries_that_few_runs_need_are_loaded_when_they_are_needed() {
+rarely_used_libraries_are_loaded_on_first_use() {
 	objdump -p "$lib/libbloomery.so" "$tree$PREFIX/bin/bloomery" | awk '$1 == "NEEDED"' > needed
 	grep -q lmdb needed
 	not grep -E 'libz|libmd' needed
@@ -102,7 +102,7 @@ libraries_that_few_runs_need_are_loaded_when_they_are_needed() {
 	same "$(echo key | installed claim ./md5.blm --create -n 100 --hash md5)" key
 }
 
-without_them_what_needs_them_fails_and_says_so_and_all_else_goes_on() {
+a_missing_library_fails_only_the_functions_using_it() {
 	seq 1000 | gzip > keys.gz
 	seq 1000 | installed claim ./few.blm --create -n 1k > claimed
 	echo key | installed claim ./md5.blm --create -n 100 --hash md5 > claimed
@@ -115,7 +115,7 @@ without_them_what_needs_them_fails_and_says_so_and_all_else_goes_on() {
 	exits 2 installed test ./md5.blm < /dev/null; says 'the hash md5: damaged/libmd.so.0'
 }
 
-pkg_config_names_what_a_user_of_the_shared_library_needs() {
+pkg_config_names_what_the_shared_library_needs() {
 	pkg-config --libs bloomery | grep -q -- '-lbloomery'
 	pkg-config --libs bloomery > libs
 	for private in lmdb sodium z zstd md; do
@@ -149,7 +149,7 @@ block()
 		"$ROOT/README.md"
 }
 
-the_example_of_readme_links_in_each_way_that_readme_says() {
+the_readmes_example_links_in_each_documented_way() {
 	block 'From C' c > example.c
 	block 'From C' sh > ways
 	same "$(grep -c . ways)" 5; same "$(grep -c '^c++ ' ways)" 2

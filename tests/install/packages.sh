@@ -126,7 +126,7 @@ contained()
 		bash "$top/volume" "$top/container" "$store" "$user" "$program" "$@"
 }
 
-the_image_of_a_container_is_small_and_the_same_each_time()
+the_container_image_is_small_and_reproducible()
 {
 	"$root/tools/packaging/container" "$top/one.tar" "$debs/first" && "$root/tools/packaging/container" "$top/two.tar" "$debs/first" &&
 		cmp "$top/one.tar" "$top/two.tar" || return 1
@@ -152,7 +152,7 @@ two_containers_share_the_filter_in_a_volume()
 for name in the_packages_are_built_and_the_tree_does_not_change lintian_has_nothing_to_say the_symbols_of_the_package_are_those_of_the_map \
 	what_is_loaded_on_use_is_recommended apt_installs_the_program the_first_ten_commands_of_a_new_user_work \
 	programs_are_compiled_with_the_packages_and_run the_module_of_python_works the_extension_of_sqlite_works the_extension_of_postgresql_works each_test_of_the_packages_is_run_here \
-	an_upgrade_keeps_the_filters a_purge_leaves_nothing the_image_of_a_container_is_small_and_the_same_each_time \
+	an_upgrade_keeps_the_filters a_purge_leaves_nothing the_container_image_is_small_and_reproducible \
 	two_containers_share_the_filter_in_a_volume; do
 	prove "${name//_/ }" $name
 done

@@ -115,7 +115,7 @@ static int stop(void *context, const struct blm_key *key)
 	return -ECANCELED;
 }
 
-START_TEST(what_gives_no_key_leaves_the_list_as_it_is)
+START_TEST(an_operation_without_keys_leaves_the_allowlist)
 {
 	struct blacklist *b = begin("counting");
 	struct blm_key others[GIVEN];
@@ -137,7 +137,7 @@ END_TEST
 static const char *const kinds[] = { "classic", "blocked", "counting", "cuckoo", "scalable" };
 
 /* In a cuckoo filter a listed key has the fingerprint of another, so there is room for few. */
-START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
+START_TEST(a_listed_key_given_later_is_found_and_was_new)
 {
 	struct blacklist *b = begin_with(&BLM_PARAMS(.kind = kinds[_i], .capacity = 4000,
 						     .rate = 0.3, .seed_count = 1,
@@ -196,7 +196,7 @@ static int given(const struct blm_filter *f)
 	return found;
 }
 
-START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
+START_TEST(one_of_all_claimers_of_a_listed_key_wins_it)
 {
 	struct blacklist *b = begin(claiming[_i]);
 	_Atomic int *new = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -227,7 +227,7 @@ START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 }
 END_TEST
 
-START_TEST(a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell)
+START_TEST(a_listed_key_is_claimed_once_by_per_probe_hashes)
 {
 	struct blacklist *b = begin_with(&BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37",
 						     .capacity = 400, .rate = 0.3));
@@ -245,7 +245,7 @@ END_TEST
  * All keys that came into the filter are removed, so it takes these for removed as it took them for
  * its own.
  */
-START_TEST(a_listed_key_that_can_come_in_no_more_is_new_to_nobody)
+START_TEST(no_claimer_wins_a_listed_key_that_cannot_enter)
 {
 	struct blacklist *b = begin("removable");
 	uint64_t bits[(LISTED + 63) / 64];
@@ -264,7 +264,7 @@ END_TEST
 
 static const char *const removing[] = { "counting", "cuckoo", "d-left", "redis-cuckoo" };
 
-START_TEST(a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes)
+START_TEST(a_claimed_listed_key_can_be_removed_alone)
 {
 	struct blacklist *b = begin(removing[_i]);
 	struct blm_key keys[CLAIMED + 2];
@@ -287,7 +287,7 @@ START_TEST(a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes)
 }
 END_TEST
 
-START_TEST(a_listed_key_is_not_taken_out)
+START_TEST(a_listed_key_is_not_removed)
 {
 	struct blacklist *b = begin(removing[_i]);
 	const int own = 7;
@@ -324,7 +324,7 @@ static void says_how_many_it_has(const struct blm_filter *f)
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), words));
 }
 
-START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
+START_TEST(a_listed_key_without_space_in_the_filter_stays_listed)
 {
 	struct blacklist *b = begin("cuckoo");
 	struct blm_key keys[GIVEN];
@@ -394,7 +394,7 @@ START_TEST(a_listed_key_without_room_does_not_hide_other_claims)
 END_TEST
 
 /* One lists, over and over, while others give: whatever was given after it was listed is found. */
-START_TEST(what_is_given_while_others_list_is_not_hidden)
+START_TEST(a_key_given_during_a_listing_is_not_hidden)
 {
 	struct blacklist *b = begin("classic");
 	pid_t lister = fork();
@@ -422,7 +422,7 @@ START_TEST(what_is_given_while_others_list_is_not_hidden)
 }
 END_TEST
 
-START_TEST(a_union_takes_all_keys_off)
+START_TEST(a_union_unlists_its_keys)
 {
 	struct blacklist *b = begin("classic");
 	struct blm_filter *more;
@@ -467,7 +467,7 @@ START_TEST(a_rename_keeps_the_list)
 }
 END_TEST
 
-START_TEST(who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told)
+START_TEST(listing_keys_under_another_filters_new_name_is_an_error)
 {
 	struct blacklist *b = begin("classic");
 	struct blm_filter *other;
@@ -500,7 +500,7 @@ static void and_itself(struct blacklist *b)
 
 static void (*const same_keys[])(struct blacklist *b) = { seal, and_itself };
 
-START_TEST(what_has_the_same_keys_has_the_list)
+START_TEST(a_copy_with_the_same_keys_has_the_allowlist)
 {
 	struct blacklist *b = begin("classic");
 
@@ -515,7 +515,7 @@ START_TEST(what_has_the_same_keys_has_the_list)
 }
 END_TEST
 
-START_TEST(a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then)
+START_TEST(a_cleared_filter_keeps_its_allowlist_and_hides_nothing_new)
 {
 	struct blacklist *b = begin("classic");
 
@@ -546,7 +546,7 @@ static int fill_again(struct blm_filter *new, void *context)
 	return 0;
 }
 
-START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
+START_TEST(a_rebuilt_filter_keeps_listed_keys_that_it_lacks)
 {
 	struct blacklist *b = begin("classic");
 	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1,
@@ -562,7 +562,7 @@ START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
 }
 END_TEST
 
-START_TEST(a_listed_key_that_is_put_with_a_value_is_found_from_then_on)
+START_TEST(a_listed_key_put_with_a_value_is_found_afterwards)
 {
 	struct blacklist *b = begin("attenuated");
 	uint64_t value = 0, bits;
@@ -610,7 +610,7 @@ static int fill_with_packed_numbers(struct blm_filter *new, void *context)
 }
 
 /* _i: packed, or of one width. */
-START_TEST(numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
+START_TEST(a_rebuild_unlists_the_numbers_that_it_gives)
 {
 	struct blacklist *b = begin("classic");
 	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1,
@@ -657,7 +657,7 @@ static int fill_with_hashes(struct blm_filter *new, void *context)
 static int (*const unnamed[])(struct blm_filter *new, void *context) = { fill_with_a_union,
 									 fill_with_hashes };
 
-START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
+START_TEST(a_filter_rebuilt_from_hashes_hides_none_of_its_keys)
 {
 	struct blacklist *b = begin("classic");
 
@@ -676,7 +676,7 @@ static const struct {
 	const char *kind, *hash;
 } published[] = { { NULL, NULL }, { "classic", "mm3_64" } };
 
-START_TEST(a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list)
+START_TEST(a_published_filter_keeps_denied_keys_on_the_allowlist)
 {
 	struct blacklist *b = begin("classic");
 	struct blm_filter *more;
@@ -699,7 +699,7 @@ END_TEST
 
 static const char *const built[] = { "fuse", "ribbon", "golomb", "classic" };
 
-START_TEST(a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given)
+START_TEST(a_replacement_keeps_listed_keys_that_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
 	const struct blm_params params = BLM_PARAMS(.kind = built[_i], .capacity = 400, .rate = 0.3,
@@ -717,7 +717,7 @@ START_TEST(a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given)
 }
 END_TEST
 
-START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
+START_TEST(an_updated_filter_keeps_listed_keys_that_it_lacks)
 {
 	struct blacklist *b = begin("classic");
 	const struct blm_params params = BLM_PARAMS(.kind = "golomb", .rate = 0.3, .seed_count = 1,
@@ -749,7 +749,7 @@ END_TEST
  * Another process replaces the file by one with the same keys, over and over: a caller that adds
  * keys finds them on the new file's allowlist.
  */
-START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
+START_TEST(a_key_given_during_a_replacement_is_not_hidden)
 {
 	struct blacklist *b = begin("classic");
 	pid_t other = fork();
@@ -797,7 +797,7 @@ static void *add_in_turn(void *context)
 	return NULL;
 }
 
-START_TEST(an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since)
+START_TEST(an_answer_older_than_the_allowlist_is_stale)
 {
 	struct blacklist *b = begin("classic");
 	struct blm_asked mine, theirs;
@@ -841,7 +841,7 @@ static void list_and_hash(const struct blm_hasher *by, const struct blm_key *key
 	view->hasher.family->hash(by, key, ret);
 }
 
-START_TEST(a_key_that_is_listed_while_a_call_hashes_it_is_not_taken_out)
+START_TEST(a_key_listed_during_a_call_is_not_removed)
 {
 	struct blacklist *b = begin(removing[_i]);
 	const struct blm_key *key = &b->wrong[0];
@@ -916,7 +916,7 @@ static void damage_list(void)
 	mdb_env_close(env);
 }
 
-START_TEST(a_damaged_list_hides_nothing_and_is_found_and_taken_off)
+START_TEST(a_damaged_allowlist_hides_nothing_and_can_be_removed)
 {
 	struct blacklist *b = begin("classic");
 
@@ -980,7 +980,7 @@ static int fill_as_before(struct blm_filter *new, void *context)
 	return 0;
 }
 
-START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
+START_TEST(a_keyless_allowlist_record_is_skipped_or_removed)
 {
 	static uint8_t value[BLM_ALLOW_KEY_MAX + 1];
 	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1,
@@ -1042,7 +1042,7 @@ START_TEST(a_listed_key_that_lost_its_end_is_not_listed)
 }
 END_TEST
 
-START_TEST(a_lister_that_is_killed_holds_nobody_and_hides_nothing)
+START_TEST(a_killed_lister_blocks_and_hides_nothing)
 {
 	struct blacklist *b = begin("classic");
 
@@ -1104,53 +1104,53 @@ int main(void)
 	tcase_add_checked_fixture(threads, own_folder, NULL);
 	tcase_add_test(tc, listed_keys_are_spared_and_the_filters_own_are_not);
 	tcase_add_test(tc, a_key_that_the_filter_denies_is_not_listed);
-	tcase_add_test(tc, what_gives_no_key_leaves_the_list_as_it_is);
-	tcase_add_loop_test(tc, a_listed_key_that_is_given_later_is_found_and_was_new, 0,
+	tcase_add_test(tc, an_operation_without_keys_leaves_the_allowlist);
+	tcase_add_loop_test(tc, a_listed_key_given_later_is_found_and_was_new, 0,
 			    sizeof(kinds) / sizeof(*kinds));
 	tcase_add_test(tc, listed_keys_far_behind_in_a_call_are_given_too);
-	tcase_add_loop_test(tc, of_all_that_claim_a_listed_key_one_is_told_new, 0,
+	tcase_add_loop_test(tc, one_of_all_claimers_of_a_listed_key_wins_it, 0,
 			    sizeof(claiming) / sizeof(*claiming));
-	tcase_add_test(tc, a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell);
-	tcase_add_test(tc, a_listed_key_that_can_come_in_no_more_is_new_to_nobody);
-	tcase_add_loop_test(tc, a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes,
+	tcase_add_test(tc, a_listed_key_is_claimed_once_by_per_probe_hashes);
+	tcase_add_test(tc, no_claimer_wins_a_listed_key_that_cannot_enter);
+	tcase_add_loop_test(tc, a_claimed_listed_key_can_be_removed_alone,
 			    0, sizeof(removing) / sizeof(*removing));
-	tcase_add_loop_test(tc, a_listed_key_is_not_taken_out, 0,
+	tcase_add_loop_test(tc, a_listed_key_is_not_removed, 0,
 			    sizeof(removing) / sizeof(*removing));
-	tcase_add_test(tc, a_listed_key_for_which_there_is_no_room_stays_listed);
+	tcase_add_test(tc, a_listed_key_without_space_in_the_filter_stays_listed);
 	tcase_add_test(tc, a_listed_key_without_room_does_not_hide_other_claims);
-	tcase_add_test(tc, what_is_given_while_others_list_is_not_hidden);
-	tcase_add_test(tc, a_union_takes_all_keys_off);
+	tcase_add_test(tc, a_key_given_during_a_listing_is_not_hidden);
+	tcase_add_test(tc, a_union_unlists_its_keys);
 	tcase_add_test(tc, hashes_are_refused_where_there_is_a_list);
 	tcase_add_test(tc, a_rename_keeps_the_list);
-	tcase_add_test(tc, who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told);
-	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0,
+	tcase_add_test(tc, listing_keys_under_another_filters_new_name_is_an_error);
+	tcase_add_loop_test(tc, a_copy_with_the_same_keys_has_the_allowlist, 0,
 			    sizeof(same_keys) / sizeof(*same_keys));
-	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
-	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
-	tcase_add_test(tc, a_listed_key_that_is_put_with_a_value_is_found_from_then_on);
-	tcase_add_loop_test(tc, numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay,
+	tcase_add_test(tc, a_cleared_filter_keeps_its_allowlist_and_hides_nothing_new);
+	tcase_add_test(tc, a_rebuilt_filter_keeps_listed_keys_that_it_lacks);
+	tcase_add_test(tc, a_listed_key_put_with_a_value_is_found_afterwards);
+	tcase_add_loop_test(tc, a_rebuild_unlists_the_numbers_that_it_gives,
 			    0, 2);
-	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0,
+	tcase_add_loop_test(tc, a_filter_rebuilt_from_hashes_hides_none_of_its_keys, 0,
 			    sizeof(unnamed) / sizeof(*unnamed));
 	tcase_add_loop_test(tc,
-			    a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list,
+			    a_published_filter_keeps_denied_keys_on_the_allowlist,
 			    0, (int)ARRAY_LEN(published));
-	tcase_add_loop_test(tc, a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given,
+	tcase_add_loop_test(tc, a_replacement_keeps_listed_keys_that_it_was_not_given,
 			    0, sizeof(built) / sizeof(*built));
-	tcase_add_test(tc, an_updated_filter_keeps_on_its_list_what_it_was_not_given);
-	tcase_add_test(tc, what_is_given_while_the_file_is_replaced_is_not_hidden);
+	tcase_add_test(tc, an_updated_filter_keeps_listed_keys_that_it_lacks);
+	tcase_add_test(tc, a_key_given_during_a_replacement_is_not_hidden);
 	tcase_add_test(
 		tc,
-		an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
-	tcase_add_loop_test(tc, a_key_that_is_listed_while_a_call_hashes_it_is_not_taken_out, 0,
+		an_answer_older_than_the_allowlist_is_stale);
+	tcase_add_loop_test(tc, a_key_listed_during_a_call_is_not_removed, 0,
 			    sizeof(removing) / sizeof(*removing));
 	tcase_add_test(threads, threads_that_share_a_handle_hide_nothing_while_others_list);
 	tcase_add_test(tc, a_list_is_refused_outside_a_store_and_to_readers);
-	tcase_add_loop_test(tc, a_record_that_no_key_has_is_passed_over_or_told_and_taken_off, 0,
+	tcase_add_loop_test(tc, a_keyless_allowlist_record_is_skipped_or_removed, 0,
 			    (int)ARRAY_LEN(records));
 	tcase_add_test(tc, a_listed_key_that_lost_its_end_is_not_listed);
-	tcase_add_test(tc, a_damaged_list_hides_nothing_and_is_found_and_taken_off);
-	tcase_add_test(tc, a_lister_that_is_killed_holds_nobody_and_hides_nothing);
+	tcase_add_test(tc, a_damaged_allowlist_hides_nothing_and_can_be_removed);
+	tcase_add_test(tc, a_killed_lister_blocks_and_hides_nothing);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

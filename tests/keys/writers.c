@@ -474,7 +474,7 @@ static void lock_and_wait(unsigned claims)
 			blm_sync(the_handle);
 }
 
-START_TEST(a_child_that_is_killed_with_its_parents_handle_holds_nobody_up)
+START_TEST(a_child_killed_with_its_parents_handle_delays_no_writer)
 {
 	team = (struct team){ 0 };
 	create(blm_kind_at(0), 1000, 0.001);
@@ -625,13 +625,13 @@ static void replacement_under_load(const struct blm_kind *kind, bool in_store, b
 }
 
 /* _i: bit 0 the kind, bit 1 in a store */
-START_TEST(nothing_acknowledged_is_lost_and_nothing_won_twice_while_the_file_is_replaced)
+START_TEST(writers_lose_and_double_nothing_while_the_file_is_replaced)
 {
 	replacement_under_load(blm_kind_at(_i & 1), _i & 2, false);
 }
 END_TEST
 
-START_TEST(nothing_acknowledged_is_lost_and_nothing_won_twice_while_replacers_are_killed)
+START_TEST(writers_lose_and_double_nothing_despite_killed_replacers)
 {
 	replacement_under_load(blm_kind_at(_i & 1), _i & 2, true);
 }
@@ -709,12 +709,12 @@ int main(void)
 	}
 	tcase_add_loop_test(tc, children_go_on_with_their_parents_handle, grows, grows + 1);
 	tcase_add_loop_test(tc, children_go_on_with_their_parents_handle, 0, 2);
-	tcase_add_test(tc, a_child_that_is_killed_with_its_parents_handle_holds_nobody_up);
+	tcase_add_test(tc, a_child_killed_with_its_parents_handle_delays_no_writer);
 	tcase_add_loop_test(
-		tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_the_file_is_replaced,
+		tc, writers_lose_and_double_nothing_while_the_file_is_replaced,
 		0, 4);
 	tcase_add_loop_test(
-		tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_replacers_are_killed,
+		tc, writers_lose_and_double_nothing_despite_killed_replacers,
 		0, 4);
 	tcase_add_test(tc, a_reader_opened_before_follows_every_publication);
 	suite_add_tcase(s, tc);

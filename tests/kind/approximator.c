@@ -49,7 +49,7 @@ static bool get_number(const struct blm_filter *f, uint64_t i, uint64_t *ret)
 /*
  * Boldi and Vigna's structure with 10 cells a key and values 1 to 255, as measured by others too.
  */
-START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
+START_TEST(predicted_many_values_are_exact_and_none_is_too_low)
 {
 	static const struct {
 		uint32_t probes;
@@ -83,7 +83,7 @@ START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
 }
 END_TEST
 
-START_TEST(what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another)
+START_TEST(the_prediction_says_on_which_side_a_wrong_value_is)
 {
 	static const struct {
 		const char *options, *word;
@@ -180,7 +180,7 @@ START_TEST(values_of_every_width_and_lattice_join)
 }
 END_TEST
 
-START_TEST(what_is_no_value_is_refused_and_nothing_changes)
+START_TEST(an_invalid_value_is_refused_without_a_change)
 {
 	struct blm_filter *max = make("approximator", "bits=3", 1000, 3),
 			  *min = make("approximator", "bits=3,lattice=min", 1000, 3);
@@ -206,7 +206,7 @@ START_TEST(what_is_no_value_is_refused_and_nothing_changes)
 }
 END_TEST
 
-START_TEST(a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys)
+START_TEST(a_union_of_values_has_the_classic_filters_bits)
 {
 	char text[64];
 	struct blm_filter *a, *b, *both, *made, *classic = make("classic", NULL, 20011, 5),
@@ -273,7 +273,7 @@ static int put_until_killed(void *context)
 	return 0;
 }
 
-START_TEST(what_many_put_at_the_same_time_is_all_there_byte_for_byte)
+START_TEST(all_values_put_at_once_are_there_byte_for_byte)
 {
 	struct blm_filter *alone = make("approximator", "bits=10", 20 * N, 5);
 	pthread_t thread[WORKERS];
@@ -299,7 +299,7 @@ START_TEST(what_many_put_at_the_same_time_is_all_there_byte_for_byte)
 }
 END_TEST
 
-START_TEST(who_is_killed_while_it_puts_harms_nobody)
+START_TEST(a_process_killed_in_a_put_does_no_harm)
 {
 	uint64_t random = 9, got;
 
@@ -327,18 +327,18 @@ int main(void)
 	Suite *s = begin_suite("approximator");
 	TCase *tc = tcase_create("approximator"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, as_many_values_are_exact_as_predicted_and_none_is_below_the_truth,
+	tcase_add_loop_test(tc, predicted_many_values_are_exact_and_none_is_too_low,
 			    0, 3);
 	tcase_add_loop_test(tc, values_of_every_width_and_lattice_join, 0, 3 * 64);
-	tcase_add_test(tc, what_is_no_value_is_refused_and_nothing_changes);
-	tcase_add_test(tc, what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another);
+	tcase_add_test(tc, an_invalid_value_is_refused_without_a_change);
+	tcase_add_test(tc, the_prediction_says_on_which_side_a_wrong_value_is);
 	tcase_add_test(tc, cells_of_more_than_half_a_word_are_counted_too);
-	tcase_add_loop_test(tc, a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys, 0,
+	tcase_add_loop_test(tc, a_union_of_values_has_the_classic_filters_bits, 0,
 			    6);
-	tcase_add_loop_test(tc, what_many_put_at_the_same_time_is_all_there_byte_for_byte, 0, 1);
-	tcase_add_loop_test(threads, what_many_put_at_the_same_time_is_all_there_byte_for_byte, 1,
+	tcase_add_loop_test(tc, all_values_put_at_once_are_there_byte_for_byte, 0, 1);
+	tcase_add_loop_test(threads, all_values_put_at_once_are_there_byte_for_byte, 1,
 			    2);
-	tcase_add_test(tc, who_is_killed_while_it_puts_harms_nobody);
+	tcase_add_test(tc, a_process_killed_in_a_put_does_no_harm);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

@@ -43,7 +43,7 @@ static uint64_t exactly(const struct blm_filter *f)
 	return keys;
 }
 
-START_TEST(each_of_65536_numbers_has_a_bit_in_8192_bytes_and_no_false_positive)
+START_TEST(numbers_up_to_65535_take_8192_bytes_exactly)
 {
 	struct blm_filter *f = make(65536);
 	struct blm_info info = BLM_INFO;
@@ -69,7 +69,7 @@ START_TEST(each_of_65536_numbers_has_a_bit_in_8192_bytes_and_no_false_positive)
 }
 END_TEST
 
-START_TEST(a_full_one_is_not_saturated_and_every_size_ends_where_it_says)
+START_TEST(a_full_bitmap_is_not_saturated_at_any_size)
 {
 	for (uint64_t universe = 1; universe < 2000; universe = universe * 3 + 1) {
 		struct blm_filter *f = make(universe);
@@ -84,7 +84,7 @@ START_TEST(a_full_one_is_not_saturated_and_every_size_ends_where_it_says)
 }
 END_TEST
 
-START_TEST(what_is_no_number_is_in_no_bitmap_and_cannot_be_added)
+START_TEST(a_key_that_is_no_number_is_absent_and_refused)
 {
 	static const struct { const char *text; int err;
 	} keys[] = {
@@ -121,7 +121,7 @@ START_TEST(what_is_no_number_is_in_no_bitmap_and_cannot_be_added)
 END_TEST
 
 /* In one call: those before it are in, and counted. */
-START_TEST(a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted)
+START_TEST(a_bad_number_ends_the_call_after_counting_earlier_ones)
 {
 	static char text[600][8];
 	struct blm_filter *f = make(1000);
@@ -170,7 +170,7 @@ START_TEST(unions_and_intersections_are_exact)
 }
 END_TEST
 
-START_TEST(it_takes_no_hash_but_its_own_and_no_other_kind_takes_that)
+START_TEST(a_bitmap_and_its_hash_exclude_all_others)
 {
 	struct blm_plan plan;
 
@@ -193,7 +193,7 @@ START_TEST(it_takes_no_hash_but_its_own_and_no_other_kind_takes_that)
 END_TEST
 
 /* Bytes that go with the cells: none for none. */
-START_TEST(of_no_numbers_there_is_no_bitmap)
+START_TEST(an_empty_set_of_numbers_makes_no_bitmap)
 {
 	const struct blm_kind *kind = blm_kind_by_name("bitmap");
 	struct blm_filter *f = make(1), *again;
@@ -221,7 +221,7 @@ START_TEST(of_no_numbers_there_is_no_bitmap)
 END_TEST
 
 /* A key that is given by its hash cannot be shown. */
-START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
+START_TEST(a_refused_key_is_shown_up_to_its_40th_character)
 {
 	static const char nines[] = "999999999999999999999999999999999999999999999999";
 	struct blm_filter *f = make(100);
@@ -254,7 +254,7 @@ static void hear(void *context, const struct blm_finding *found)
 	snprintf(context, 200, "%s", found->what);	/* the last one */
 }
 
-START_TEST(in_damaged_blocks_that_are_full_now_are_numbers_that_nobody_added)
+START_TEST(full_damaged_blocks_hold_numbers_that_were_never_added)
 {
 	static const char *const words[] = {
 		"1 damaged block is full of ones: numbers that were never added are in it now",
@@ -287,16 +287,16 @@ int main(void)
 	Suite *s = begin_suite("kind/bitmap");
 	TCase *tc = tcase_create("bitmap");
 
-	tcase_add_test(tc, each_of_65536_numbers_has_a_bit_in_8192_bytes_and_no_false_positive);
-	tcase_add_test(tc, a_full_one_is_not_saturated_and_every_size_ends_where_it_says);
-	tcase_add_test(tc, what_is_no_number_is_in_no_bitmap_and_cannot_be_added);
+	tcase_add_test(tc, numbers_up_to_65535_take_8192_bytes_exactly);
+	tcase_add_test(tc, a_full_bitmap_is_not_saturated_at_any_size);
+	tcase_add_test(tc, a_key_that_is_no_number_is_absent_and_refused);
 	tcase_add_test(tc,
-		       a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted);
+		       a_bad_number_ends_the_call_after_counting_earlier_ones);
 	tcase_add_test(tc, unions_and_intersections_are_exact);
-	tcase_add_test(tc, it_takes_no_hash_but_its_own_and_no_other_kind_takes_that);
-	tcase_add_test(tc, of_no_numbers_there_is_no_bitmap);
-	tcase_add_test(tc, what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there);
-	tcase_add_test(tc, in_damaged_blocks_that_are_full_now_are_numbers_that_nobody_added);
+	tcase_add_test(tc, a_bitmap_and_its_hash_exclude_all_others);
+	tcase_add_test(tc, an_empty_set_of_numbers_makes_no_bitmap);
+	tcase_add_test(tc, a_refused_key_is_shown_up_to_its_40th_character);
+	tcase_add_test(tc, full_damaged_blocks_hold_numbers_that_were_never_added);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

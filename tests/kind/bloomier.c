@@ -57,7 +57,7 @@ START_TEST(every_key_has_its_value_at_every_width)
 }
 END_TEST
 
-START_TEST(strangers_have_a_value_as_often_as_the_check_bits_say)
+START_TEST(absent_keys_have_values_at_the_rate_of_check_bits)
 {
 	const uint64_t asked = 400000 * test_scale();
 
@@ -85,7 +85,7 @@ START_TEST(strangers_have_a_value_as_often_as_the_check_bits_say)
 }
 END_TEST
 
-START_TEST(a_million_keys_take_1_14_times_check_and_value_and_1_08_with_4_cells)
+START_TEST(a_million_keys_take_1_14_times_check_and_value)
 {
 	static const unsigned some[][2] = { { 8, 8 }, { 1, 1 }, { 20, 44 }, { 64, 64 } };
 
@@ -154,7 +154,7 @@ START_TEST(a_value_that_is_too_wide_is_refused)
 }
 END_TEST
 
-START_TEST(what_it_cannot_be_is_refused)
+START_TEST(impossible_parameters_are_refused)
 {
 	static const struct { struct blm_params params; int err;
 	} none[] = {
@@ -178,7 +178,7 @@ START_TEST(what_it_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(a_file_gives_the_values_to_one_question_and_to_many)
+START_TEST(single_and_batched_questions_return_the_same_values)
 {
 	enum { N = 5000 };
 	const struct blm_params params = BLM_PARAMS(.kind = "bloomier",
@@ -222,13 +222,13 @@ int main(void)
 	TCase *tc = tcase_create("bloomier");
 
 	tcase_add_test(tc, every_key_has_its_value_at_every_width);
-	tcase_add_test(tc, strangers_have_a_value_as_often_as_the_check_bits_say);
-	tcase_add_test(tc, a_million_keys_take_1_14_times_check_and_value_and_1_08_with_4_cells);
+	tcase_add_test(tc, absent_keys_have_values_at_the_rate_of_check_bits);
+	tcase_add_test(tc, a_million_keys_take_1_14_times_check_and_value);
 	tcase_add_test(tc, sets_of_every_size_are_built);
 	tcase_add_test(tc, shards_have_all_values_with_any_number_of_threads);
 	tcase_add_test(tc, a_value_that_is_too_wide_is_refused);
-	tcase_add_test(tc, what_it_cannot_be_is_refused);
-	tcase_add_test(tc, a_file_gives_the_values_to_one_question_and_to_many);
+	tcase_add_test(tc, impossible_parameters_are_refused);
+	tcase_add_test(tc, single_and_batched_questions_return_the_same_values);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -280,7 +280,7 @@ static struct model explored(int i, bool deaths, bool stranger)
 	});
 }
 
-START_TEST(exactly_one_of_all_who_claim_a_key_is_told_new)
+START_TEST(one_of_all_claimers_of_a_key_wins_it)
 {
 	struct model m;
 
@@ -293,7 +293,7 @@ START_TEST(exactly_one_of_all_who_claim_a_key_is_told_new)
 }
 END_TEST
 
-START_TEST(with_deaths_at_any_step_at_most_one_is_told_new)
+START_TEST(deaths_at_any_step_allow_at_most_one_winner)
 {
 	struct model m;
 
@@ -305,14 +305,14 @@ START_TEST(with_deaths_at_any_step_at_most_one_is_told_new)
 }
 END_TEST
 
-START_TEST(with_bits_that_other_keys_set_at_any_step_at_most_one_is_told_new)
+START_TEST(other_keys_bits_at_any_step_allow_one_winner)
 {
 	if (!is_left_out_here(_i / 2))
 		ck_assert_uint_eq(explored(_i, false, true).most_new, 1);
 }
 END_TEST
 
-START_TEST(with_deaths_and_other_keys_at_most_one_is_told_new)
+START_TEST(deaths_and_other_keys_allow_at_most_one_winner)
 {
 	if (!is_left_out_here(_i / 2))
 		ck_assert_uint_eq(explored(_i, true, true).most_new, 1);
@@ -358,7 +358,7 @@ static bool last_word_decides(const struct blm_bits *bits, bool *lacks, size_t n
 	return won;
 }
 
-START_TEST(a_process_that_trusts_any_change_of_its_own_is_found_out)
+START_TEST(a_process_that_trusts_any_own_change_is_detected)
 {
 	struct model m = { .claim = changed_any, .processes = 2, .words = 2, .mask = 1 };
 
@@ -406,7 +406,7 @@ static void *claim_all_rounds(void *context)
 	return NULL;
 }
 
-START_TEST(of_two_threads_that_race_for_a_million_keys_one_wins_each)
+START_TEST(one_of_two_racing_threads_wins_each_of_many_keys)
 {
 	pthread_t thread[THREADS];
 
@@ -428,14 +428,14 @@ int main(void)
 	Suite *s = begin_suite("claim");
 	TCase *tc = tcase_create("interleavings"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, exactly_one_of_all_who_claim_a_key_is_told_new, 0, 2 * SIZES);
-	tcase_add_loop_test(tc, with_deaths_at_any_step_at_most_one_is_told_new, 0, 2 * SIZES);
-	tcase_add_loop_test(tc, with_bits_that_other_keys_set_at_any_step_at_most_one_is_told_new,
+	tcase_add_loop_test(tc, one_of_all_claimers_of_a_key_wins_it, 0, 2 * SIZES);
+	tcase_add_loop_test(tc, deaths_at_any_step_allow_at_most_one_winner, 0, 2 * SIZES);
+	tcase_add_loop_test(tc, other_keys_bits_at_any_step_allow_one_winner,
 			    0, 2 * SIZES_FOR_STRANGERS);
-	tcase_add_loop_test(tc, with_deaths_and_other_keys_at_most_one_is_told_new, 0,
+	tcase_add_loop_test(tc, deaths_and_other_keys_allow_at_most_one_winner, 0,
 			    2 * SIZES_FOR_ALL);
-	tcase_add_test(tc, a_process_that_trusts_any_change_of_its_own_is_found_out);
-	tcase_add_test(threads, of_two_threads_that_race_for_a_million_keys_one_wins_each);
+	tcase_add_test(tc, a_process_that_trusts_any_own_change_is_detected);
+	tcase_add_test(threads, one_of_two_racing_threads_wins_each_of_many_keys);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

@@ -114,7 +114,7 @@ START_TEST(no_answer_is_wrong_where_the_shares_of_columns_differ)
 }
 END_TEST
 
-START_TEST(where_shares_differ_parts_save_what_info_says)
+START_TEST(different_shares_save_what_info_reports)
 {
 	const struct shares s = { .rows = 2000 };
 	struct blm_filter *f = build(&s, "xxh3-column"), *g = build(&s, "xxh3");
@@ -145,7 +145,7 @@ START_TEST(where_shares_differ_parts_save_what_info_says)
 }
 END_TEST
 
-START_TEST(where_shares_are_alike_the_data_have_no_parts)
+START_TEST(equal_shares_need_no_parts)
 {
 	const struct shares s = { .rows = 1000, .alike = true };
 	struct blm_filter *f = build(&s, "xxh3-column"), *g = build(&s, "xxh3");
@@ -187,7 +187,7 @@ START_TEST(more_columns_than_are_counted_make_no_parts)
 }
 END_TEST
 
-START_TEST(strangers_are_wrong_at_most_at_the_rate_that_was_asked_for_or_is_said)
+START_TEST(strangers_are_wrong_at_most_at_the_given_rate)
 {
 	static const double rates[] = { 0, 0.3, 0.03 };
 
@@ -216,7 +216,7 @@ START_TEST(strangers_are_wrong_at_most_at_the_rate_that_was_asked_for_or_is_said
 }
 END_TEST
 
-START_TEST(a_question_without_a_column_is_an_error_and_no_answer)
+START_TEST(a_question_without_a_column_is_an_error)
 {
 	const struct shares s = { .rows = 1000 };
 	struct blm_filter *f = build(&s, "xxh3-column");
@@ -240,7 +240,7 @@ START_TEST(a_question_without_a_column_is_an_error_and_no_answer)
 }
 END_TEST
 
-START_TEST(a_key_without_a_column_is_not_taken_and_no_other_kind_takes_the_hash)
+START_TEST(a_key_without_a_column_is_refused)
 {
 	struct blm_params p = BLM_PARAMS(.kind = "exact", .hash = "xxh3-column");
 	const struct blm_key key = { "none", 4 };
@@ -273,7 +273,7 @@ START_TEST(the_data_do_not_depend_on_threads_or_memory)
 }
 END_TEST
 
-START_TEST(an_update_of_a_divided_filter_is_right_about_the_new_lists)
+START_TEST(an_updated_divided_filter_is_right_about_the_new_lists)
 {
 	const struct shares s = { .rows = 500 }, then = { .rows = 500, .alike = true };
 	struct blm_filter *f = build(&s, "xxh3-column");
@@ -302,7 +302,7 @@ START_TEST(an_update_of_a_divided_filter_is_right_about_the_new_lists)
 END_TEST
 
 /* The bytes stand before and after pages that cannot be read. */
-START_TEST(whatever_the_data_of_parts_say_nothing_outside_of_them_is_read)
+START_TEST(damaged_parts_never_cause_reads_outside_their_data)
 {
 	const struct shares s = { .rows = 300 };
 	struct blm_filter *f = build(&s, "xxh3-column");
@@ -349,16 +349,16 @@ int main(void)
 
 	tcase_set_timeout(tc, 200);
 	tcase_add_test(tc, no_answer_is_wrong_where_the_shares_of_columns_differ);
-	tcase_add_test(tc, where_shares_differ_parts_save_what_info_says);
-	tcase_add_test(tc, where_shares_are_alike_the_data_have_no_parts);
+	tcase_add_test(tc, different_shares_save_what_info_reports);
+	tcase_add_test(tc, equal_shares_need_no_parts);
 	if (test_full())
 		tcase_add_test(tc, more_columns_than_are_counted_make_no_parts);
-	tcase_add_test(tc, strangers_are_wrong_at_most_at_the_rate_that_was_asked_for_or_is_said);
-	tcase_add_test(tc, a_question_without_a_column_is_an_error_and_no_answer);
-	tcase_add_test(tc, a_key_without_a_column_is_not_taken_and_no_other_kind_takes_the_hash);
+	tcase_add_test(tc, strangers_are_wrong_at_most_at_the_given_rate);
+	tcase_add_test(tc, a_question_without_a_column_is_an_error);
+	tcase_add_test(tc, a_key_without_a_column_is_refused);
 	tcase_add_test(tc, the_data_do_not_depend_on_threads_or_memory);
-	tcase_add_test(tc, an_update_of_a_divided_filter_is_right_about_the_new_lists);
-	tcase_add_test(tc, whatever_the_data_of_parts_say_nothing_outside_of_them_is_read);
+	tcase_add_test(tc, an_updated_divided_filter_is_right_about_the_new_lists);
+	tcase_add_test(tc, damaged_parts_never_cause_reads_outside_their_data);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -58,7 +58,7 @@ static double fact(const struct blm_filter *f, const char *name)
 
 /* ---- Counting ---- */
 
-START_TEST(a_key_added_and_removed_twenty_times_is_still_there_and_no_other_is_lost)
+START_TEST(a_key_added_and_removed_twenty_times_is_still_there)
 {
 	struct blm_filter *f =
 		create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
@@ -136,7 +136,7 @@ START_TEST(a_key_counts_as_often_as_it_was_added)
 END_TEST
 
 /* With 256 probes in few cells, many of a key's fall together. */
-START_TEST(a_cell_counts_a_key_once_however_many_of_its_probes_fall_on_it)
+START_TEST(a_cell_counts_a_key_once_for_all_its_probes)
 {
 	struct blm_filter *f = make("counting", widths[_i], 50, 256);
 
@@ -150,7 +150,7 @@ START_TEST(a_cell_counts_a_key_once_however_many_of_its_probes_fall_on_it)
 }
 END_TEST
 
-START_TEST(counters_overflow_as_seldom_as_the_literature_says)
+START_TEST(counters_overflow_as_rarely_as_published)
 {
 	static const struct {
 		const char *options;
@@ -174,7 +174,7 @@ START_TEST(counters_overflow_as_seldom_as_the_literature_says)
 }
 END_TEST
 
-START_TEST(so_many_counters_of_three_bits_are_full_as_their_load_says)
+START_TEST(the_load_predicts_the_number_of_full_counters)
 {
 	const uint64_t cells = 3000000, keys = 300000;
 	struct blm_filter *f = make("counting", "bits=3", cells, 10);
@@ -245,7 +245,7 @@ START_TEST(raw_data_adds_up_too_a_word_at_a_time)
 }
 END_TEST
 
-START_TEST(converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_bit)
+START_TEST(a_converted_filter_is_the_classic_filter_of_remaining_keys)
 {
 	static const uint64_t sizes[] = { 1, 63, 64, 65, 20011, 70000, 1200000 };
 
@@ -272,7 +272,7 @@ START_TEST(converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_
 }
 END_TEST
 
-START_TEST(what_cannot_become_another_kind_is_refused_with_what_can)
+START_TEST(an_impossible_conversion_is_refused_with_the_possible_ones)
 {
 	struct blm_filter *f = make("blocked", NULL, 5120, 5), *g = make("counting", NULL, 5000, 5),
 			  *made;
@@ -360,7 +360,7 @@ static void all_race(bool threads)
  * Of 30 cells a key some are another's too, which a key that is taken out twice would take along;
  * and none is a false positive. _i: bit 0 the width, bit 1 threads instead of processes.
  */
-START_TEST(each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even)
+START_TEST(racing_removers_take_each_key_once_and_counters_agree)
 {
 	struct blm_filter *kept = make("counting", widths[_i & 1], 1000003, 30);
 
@@ -395,7 +395,7 @@ static int churn_for_ever(void *context)
 	return 0;
 }
 
-START_TEST(killed_removers_and_adders_lose_no_key_and_hold_nobody_up)
+START_TEST(killed_removers_and_adders_lose_no_key_and_block_none)
 {
 	uint64_t random = 3;
 
@@ -435,7 +435,7 @@ static int keep_two(struct blm_filter *fresh, void *context)
 	return (int)blm_add_many(fresh, (struct blm_key[]){ { "a", 1 }, { "b", 1 } }, 2, NULL);
 }
 
-START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_is_rebuilt)
+START_TEST(after_a_power_cut_removes_wait_for_a_rebuild)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *copy, *both,
 			  *twin;
@@ -471,7 +471,7 @@ START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_
 }
 END_TEST
 
-START_TEST(that_it_was_cut_goes_with_it_to_another_program)
+START_TEST(a_torn_filter_stays_torn_in_an_export)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *back;
 	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery", .base64 = true);
@@ -489,7 +489,7 @@ START_TEST(that_it_was_cut_goes_with_it_to_another_program)
 }
 END_TEST
 
-START_TEST(before_a_change_can_be_on_the_disk_it_is_known_there)
+START_TEST(a_change_is_announced_on_disk_before_it_can_arrive)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
 	const struct blm_live *live = live_of(current_view(f));
@@ -540,7 +540,7 @@ static void all_made_of_it_refuse_to_remove(const struct blm_filter *f)
 	refuses_to_remove(made);
 }
 
-START_TEST(who_only_reads_it_after_a_power_cut_knows_of_that_too)
+START_TEST(a_reader_learns_of_a_power_cut_too)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
 	char *path = strdup(f->place.display);
@@ -557,7 +557,7 @@ START_TEST(who_only_reads_it_after_a_power_cut_knows_of_that_too)
 END_TEST
 
 /* _i: 0 by the handle that is read, 1 by another */
-START_TEST(what_is_made_of_it_while_it_is_changed_gives_no_key_up)
+START_TEST(copies_made_during_changes_lack_no_key)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *other, *copy;
 	struct blm_view *view;
@@ -581,7 +581,7 @@ static int change_meanwhile(void *context, const void *bytes, size_t count)
 	return 0;
 }
 
-START_TEST(who_takes_its_bytes_can_change_it_meanwhile)
+START_TEST(a_reader_of_its_bytes_allows_changes)
 {
 	struct blm_filter *f = create(
 				  BLM_PARAMS(.kind = _i ? "cuckoo" : "counting", .capacity = N)),
@@ -629,7 +629,7 @@ static int sync_it(void *context)
  * Pages that it has written back change again; then the power goes. _i: the sync is of 0: the same
  * handle, 1: another process.
  */
-START_TEST(a_sync_during_a_change_does_not_make_the_file_look_clean)
+START_TEST(a_sync_during_a_change_leaves_the_file_dirty)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
 	char *path = strdup(f->place.display);
@@ -667,7 +667,7 @@ static void *begin_a_change(void *context)
 }
 
 /* It waits, for a replacement say, and a sync comes first. */
-START_TEST(a_change_is_announced_in_the_epoch_in_which_it_is_made)
+START_TEST(a_change_is_announced_in_its_own_epoch)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *other;
 	struct blm_view *view;
@@ -693,35 +693,35 @@ int main(void)
 
 	tcase_add_loop_test(tc, two_filters_tell_within_a_hundredth_how_many_keys_differ, 0, 8);
 	tcase_add_loop_test(
-		tc, a_key_added_and_removed_twenty_times_is_still_there_and_no_other_is_lost, 0, 2);
+		tc, a_key_added_and_removed_twenty_times_is_still_there, 0, 2);
 	tcase_add_loop_test(tc, a_key_counts_as_often_as_it_was_added, 0, 2);
-	tcase_add_loop_test(tc, a_cell_counts_a_key_once_however_many_of_its_probes_fall_on_it, 0,
+	tcase_add_loop_test(tc, a_cell_counts_a_key_once_for_all_its_probes, 0,
 			    2);
-	tcase_add_test(tc, counters_overflow_as_seldom_as_the_literature_says);
-	tcase_add_test(tc, so_many_counters_of_three_bits_are_full_as_their_load_says);
+	tcase_add_test(tc, counters_overflow_as_rarely_as_published);
+	tcase_add_test(tc, the_load_predicts_the_number_of_full_counters);
 	tcase_add_loop_test(tc, a_union_counts_what_both_have, 0, 2);
 	tcase_add_loop_test(tc, raw_data_adds_up_too_a_word_at_a_time, 0, 2);
 	tcase_add_loop_test(
-		tc, converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_bit, 0, 2);
-	tcase_add_test(tc, what_cannot_become_another_kind_is_refused_with_what_can);
+		tc, a_converted_filter_is_the_classic_filter_of_remaining_keys, 0, 2);
+	tcase_add_test(tc, an_impossible_conversion_is_refused_with_the_possible_ones);
 	tcase_add_loop_test(
-		tc, each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even, 0,
+		tc, racing_removers_take_each_key_once_and_counters_agree, 0,
 		2);
 	tcase_add_loop_test(
-		threads, each_key_is_taken_out_once_by_all_who_race_and_the_counters_come_out_even,
+		threads, racing_removers_take_each_key_once_and_counters_agree,
 		2, 4);
-	tcase_add_loop_test(tc, killed_removers_and_adders_lose_no_key_and_hold_nobody_up, 0, 2);
+	tcase_add_loop_test(tc, killed_removers_and_adders_lose_no_key_and_block_none, 0, 2);
 	tcase_add_test(
 		tc,
-		after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_is_rebuilt);
-	tcase_add_test(tc, that_it_was_cut_goes_with_it_to_another_program);
-	tcase_add_test(tc, before_a_change_can_be_on_the_disk_it_is_known_there);
-	tcase_add_test(tc, who_only_reads_it_after_a_power_cut_knows_of_that_too);
-	tcase_add_loop_test(tc, what_is_made_of_it_while_it_is_changed_gives_no_key_up, 0, 2);
-	tcase_add_loop_test(tc, who_takes_its_bytes_can_change_it_meanwhile, 0, 2);
+		after_a_power_cut_removes_wait_for_a_rebuild);
+	tcase_add_test(tc, a_torn_filter_stays_torn_in_an_export);
+	tcase_add_test(tc, a_change_is_announced_on_disk_before_it_can_arrive);
+	tcase_add_test(tc, a_reader_learns_of_a_power_cut_too);
+	tcase_add_loop_test(tc, copies_made_during_changes_lack_no_key, 0, 2);
+	tcase_add_loop_test(tc, a_reader_of_its_bytes_allows_changes, 0, 2);
 	tcase_add_test(tc, a_union_that_is_refused_changes_nothing);
-	tcase_add_loop_test(tc, a_sync_during_a_change_does_not_make_the_file_look_clean, 0, 2);
-	tcase_add_test(tc, a_change_is_announced_in_the_epoch_in_which_it_is_made);
+	tcase_add_loop_test(tc, a_sync_during_a_change_leaves_the_file_dirty, 0, 2);
+	tcase_add_test(tc, a_change_is_announced_in_its_own_epoch);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

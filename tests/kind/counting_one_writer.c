@@ -84,7 +84,7 @@ static int die_in_a_removal(void *path)
 }
 
 /* _i: the first event after it */
-START_TEST(a_remover_that_died_holds_up_nobody)
+START_TEST(a_dead_remover_blocks_no_writer)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(&path), *copy;
@@ -117,7 +117,7 @@ static int die_in_an_add(void *path)
 }
 
 /* _i: by a handle for reading, which looks at the slots as well */
-START_TEST(a_copy_gives_no_key_up_if_a_thread_was_adding)
+START_TEST(a_copy_made_during_an_add_lacks_no_key)
 {
 	const char *path;
 	struct blm_filter *f = a_filter(&path), *copy;
@@ -185,7 +185,7 @@ static const enum { TAKE_OUT, CLAIM, PUT_IN } changes[] = { TAKE_OUT, CLAIM, PUT
 enum { CHANGES = sizeof(changes) / sizeof(changes[0]) };
 
 /* Otherwise a file that a power cut tore would look unchanged since the sync. */
-START_TEST(a_change_before_which_a_sync_begins_an_epoch_announces_it)
+START_TEST(a_change_before_an_epochs_sync_announces_that_epoch)
 {
 	const char *path = a_path(), *kind = announcing[_i / CHANGES];
 	struct blm_filter *f, *other;
@@ -219,10 +219,10 @@ int main(void)
 	TCase *tc = tcase_create("counting_one_writer");
 
 	tcase_add_test(tc, removals_after_the_first_change_take_no_lock);
-	tcase_add_loop_test(tc, a_remover_that_died_holds_up_nobody, 0, 3);
-	tcase_add_loop_test(tc, a_copy_gives_no_key_up_if_a_thread_was_adding, 0, 2);
+	tcase_add_loop_test(tc, a_dead_remover_blocks_no_writer, 0, 3);
+	tcase_add_loop_test(tc, a_copy_made_during_an_add_lacks_no_key, 0, 2);
 	tcase_add_test(tc, a_sync_during_an_add_leaves_the_file_dirty);
-	tcase_add_loop_test(tc, a_change_before_which_a_sync_begins_an_epoch_announces_it, 0,
+	tcase_add_loop_test(tc, a_change_before_an_epochs_sync_announces_that_epoch, 0,
 			    (int)ARRAY_LEN(announcing) * CHANGES);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

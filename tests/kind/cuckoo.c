@@ -73,7 +73,7 @@ static uint64_t found(const struct blm_filter *f, uint64_t from, uint64_t to)
 }
 
 /* _i: the layout, here and below */
-START_TEST(it_is_as_full_as_planned_when_the_first_key_finds_no_room)
+START_TEST(the_first_key_without_space_comes_at_planned_load)
 {
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		struct blm_filter *f = make_as(&layouts[_i], 200000, 0.0019, seed);
@@ -101,7 +101,7 @@ START_TEST(windows_fill_with_cells_of_8_bits_too)
 END_TEST
 
 /* Four are in the cells of the two windows, and the fifth is refused. */
-START_TEST(five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size)
+START_TEST(five_keys_with_equal_fingerprints_and_windows_are_rare)
 {
 	for (uint64_t capacity = 1000; capacity <= 10000000000; capacity *= 10) {
 		struct blm_plan plan = { .kind = "cuckoo" };
@@ -119,7 +119,7 @@ START_TEST(five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size)
 }
 END_TEST
 
-START_TEST(a_number_of_cells_holds_the_capacity_that_follows_at_any_rate)
+START_TEST(a_number_of_cells_holds_its_capacity_at_any_rate)
 {
 	for (uint64_t cells = 1000; cells <= 100000; cells *= 10) {
 		struct blm_filter *f;
@@ -135,7 +135,7 @@ START_TEST(a_number_of_cells_holds_the_capacity_that_follows_at_any_rate)
 }
 END_TEST
 
-START_TEST(small_ones_take_their_capacity)
+START_TEST(small_filters_hold_their_capacity)
 {
 	for (uint64_t capacity = 1; capacity < 3000; capacity = capacity * 5 / 3 + 1)
 		for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -149,7 +149,7 @@ START_TEST(small_ones_take_their_capacity)
 END_TEST
 
 /* Of 8 cells of 12 bits, or of 4 cells of 11 bits whose fingerprints have 10. */
-START_TEST(as_full_as_planned_its_rate_is_the_formulas_within_3_sigma)
+START_TEST(at_the_planned_load_its_rate_meets_the_formula)
 {
 	const uint64_t asked = 2000000;
 	struct blm_filter *f = make_as(&layouts[_i], 200000, 0.0019, 1);
@@ -170,7 +170,7 @@ START_TEST(as_full_as_planned_its_rate_is_the_formulas_within_3_sigma)
 }
 END_TEST
 
-START_TEST(what_is_removed_is_gone_what_is_not_stays_and_room_is_made)
+START_TEST(removed_keys_are_gone_others_stay_and_space_is_free)
 {
 	struct blm_filter *f = make(20000, 1e-6, 1);
 	uint64_t keys = fill(f, 0), before = info(f).keys;
@@ -189,7 +189,7 @@ START_TEST(what_is_removed_is_gone_what_is_not_stays_and_room_is_made)
 }
 END_TEST
 
-START_TEST(a_key_can_be_in_it_in_every_cell_of_its_places_and_comes_out_as_often)
+START_TEST(a_key_can_fill_every_cell_of_its_buckets)
 {
 	struct blm_filter *f = make_as(&layouts[_i], 1000, 1e-6, 3);
 
@@ -209,7 +209,7 @@ START_TEST(a_key_can_be_in_it_in_every_cell_of_its_places_and_comes_out_as_often
 END_TEST
 
 /* The test looks at this many cells where there are more than 2^23. */
-START_TEST(a_large_one_in_memory_tells_its_load_and_is_synced)
+START_TEST(a_large_filter_in_memory_reports_its_load_and_syncs)
 {
 	struct blm_filter *f;
 	struct blm_fact load;
@@ -353,7 +353,7 @@ static pid_t start_writer(const char *path, unsigned writer, struct shared *s)
 	return pid;
 }
 
-START_TEST(killed_writers_lose_no_key_and_leave_no_more_than_one_each)
+START_TEST(killed_writers_lose_no_key_and_leave_one_at_most)
 {
 	struct blm_filter *f = make(20000, 1e-8, 5);
 	struct shared *s = share();
@@ -435,7 +435,7 @@ static void settle(struct blm_filter *f)
 	ck_assert_msg(r == 1 || r == -EXFULL, "%d: %s", r, blm_error_message());
 }
 
-START_TEST(what_is_copied_or_written_out_while_others_move_keys_has_them_all)
+START_TEST(copies_and_exports_during_moves_have_all_keys)
 {
 	struct blm_filter *f = make(100000, 1e-8, 6), *made;
 	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
@@ -530,7 +530,7 @@ static void *wander(void *arg)
 	return NULL;
 }
 
-START_TEST(a_key_is_found_while_it_goes_to_and_fro)
+START_TEST(a_key_is_found_while_it_moves)
 {
 	struct blm_filter *f = make_as(&layouts[0], 1000, 1.2e-4, 7);
 	struct blm_part *part = &current_view(f)->root;
@@ -588,7 +588,7 @@ static void cut(const char *path, const struct blm_filter *like)
 	close(fd);
 }
 
-START_TEST(after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers)
+START_TEST(after_a_power_cut_all_processes_see_the_last_sync)
 {
 	struct blm_filter *f = make(50000, 1e-6, 7), *reader, *writer;
 	const char *path = f->place.display;
@@ -725,7 +725,7 @@ static int go_to_a_lock(pid_t pid)
 }
 
 /* _i: with 1 the last thing that it did is to say that the data are good */
-START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add)
+START_TEST(a_death_in_recovery_hides_no_later_keys_from_readers)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *reader, *writer;
 	char *path = f->place.display;
@@ -787,7 +787,7 @@ bool __wrap_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16],
 	return found;
 }
 
-START_TEST(a_reader_finds_no_damage_while_a_writer_goes_back_to_the_image)
+START_TEST(a_reader_finds_no_damage_while_a_writer_recovers)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *reader;
 
@@ -827,7 +827,7 @@ static uint64_t image_epoch(const struct blm_filter *f)
  * Its record is in memory only. After a power cut the disk would have that of the sync before, and
  * must have its image.
  */
-START_TEST(the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_the_disk)
+START_TEST(the_image_waits_for_a_killed_syncs_record_on_disk)
 {
 	struct blm_filter *f = make(500, 1e-6, 7);
 	uint64_t epoch;
@@ -863,7 +863,7 @@ END_TEST
  * A process that died in a move left a word that names the cell that does not count; but for the
  * data, not for the image.
  */
-START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data)
+START_TEST(a_copy_of_the_image_has_all_synced_keys)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *reader, *made;
 	const char *path = f->place.display;
@@ -895,7 +895,7 @@ START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_
 }
 END_TEST
 
-START_TEST(a_new_filter_and_an_unsynced_copy_are_as_made_after_a_power_cut)
+START_TEST(after_a_power_cut_a_new_filter_is_empty)
 {
 	struct blm_filter *f = make(5000, 1e-6, 8), *copy, *reader;
 
@@ -938,7 +938,7 @@ static void die_in_sync(const char *path, bool recorded)
 	_exit(0);
 }
 
-START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
+START_TEST(a_killed_sync_takes_nothing_from_the_next_one)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12), *reader;
 	pid_t pid;
@@ -981,7 +981,7 @@ static int copy_in_a_child(void *f)
 }
 
 /* It opens the file for itself, for the lock under which it reads. */
-START_TEST(a_child_does_not_copy_a_file_that_has_no_name_any_more)
+START_TEST(a_child_does_not_copy_an_unlinked_file)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *copy;
 
@@ -1022,7 +1022,7 @@ static void is_refused_after_a_power_cut(const struct blm_filter *f)
 	FAILS(blm_open(&again, NULL, f->place.display, BLM_OPEN_WRITE), -EUCLEAN);
 }
 
-START_TEST(a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut)
+START_TEST(a_killed_syncs_damaged_journal_is_refused_after_a_restart)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12);
 
@@ -1036,7 +1036,7 @@ START_TEST(a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut)
 }
 END_TEST
 
-START_TEST(a_damaged_record_in_a_journal_is_forgotten_by_the_next_sync)
+START_TEST(the_next_sync_discards_a_damaged_journal_record)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12);
 
@@ -1052,7 +1052,7 @@ START_TEST(a_damaged_record_in_a_journal_is_forgotten_by_the_next_sync)
 }
 END_TEST
 
-START_TEST(a_damaged_block_of_a_journal_is_noted_again_by_the_next_sync)
+START_TEST(the_next_sync_logs_a_damaged_journal_block_again)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12), *again;
 
@@ -1079,7 +1079,7 @@ END_TEST
  * The power failed while a block was brought to the image, whose record was taken away for that,
  * and that of the journal is damaged.
  */
-START_TEST(a_block_of_the_image_without_a_record_is_believed_only_if_it_was_never_written)
+START_TEST(an_image_block_without_record_is_trusted_only_if_unwritten)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12);
 	struct blm_view *view = current_view(f);
@@ -1099,7 +1099,7 @@ START_TEST(a_block_of_the_image_without_a_record_is_believed_only_if_it_was_neve
 }
 END_TEST
 
-START_TEST(a_damaged_record_of_the_image_is_found_by_verify_and_refused_after_a_power_cut)
+START_TEST(verify_finds_a_damaged_image_record_and_a_restart_refuses)
 {
 	struct blm_filter *f = make(50000, 1e-6, 10);
 
@@ -1125,7 +1125,7 @@ static void damage_last_sync(struct blm_filter *f)
 }
 
 /* _i: of how many blocks, a few or more than one page has records for. */
-START_TEST(the_image_serves_after_a_power_cut_also_where_its_sync_record_is_damaged)
+START_TEST(the_image_serves_a_restart_despite_damaged_sync_records)
 {
 	struct blm_filter *f = make(_i ? 6000000 : 50000, 1e-6, 12), *again;
 
@@ -1167,7 +1167,7 @@ static void number_syncs(struct blm_filter *f, uint64_t sequence)
 }
 
 /* _i: how many steps of the sequence before 2^64 - 1, and in which slot the last record lies. */
-START_TEST(a_sync_whose_sequence_comes_round_to_1_keeps_its_keys)
+START_TEST(a_sync_whose_sequence_wraps_keeps_its_keys)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12), *again;
 	uint64_t keys = 0;
@@ -1196,7 +1196,7 @@ START_TEST(a_sync_whose_sequence_comes_round_to_1_keeps_its_keys)
 END_TEST
 
 /* A kill in the middle of the record leaves the one before it, wherever that lies. */
-START_TEST(a_torn_sync_record_leaves_the_one_before_it)
+START_TEST(a_torn_sync_record_leaves_the_previous_one)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12), *again;
 	struct blm_view *view = current_view(f);
@@ -1276,7 +1276,7 @@ static void tear_image(struct blm_view *view, const uint8_t *block,
 		*to = *record;
 }
 
-START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives_none_up)
+START_TEST(a_copy_with_a_mixed_image_has_its_datas_keys)
 {
 	struct blm_filter *f = make(50000, 1e-6, 12), *copy;
 	struct blm_view *view = current_view(f);
@@ -1352,7 +1352,7 @@ START_TEST(epochs_may_go_round_in_the_records_of_blocks)
 }
 END_TEST
 
-START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
+START_TEST(an_export_has_no_second_image_and_opens_as_is)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *out, *back;
 	const char *path = a_path();
@@ -1373,7 +1373,7 @@ START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
 }
 END_TEST
 
-START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut)
+START_TEST(without_a_second_image_it_is_half_as_large)
 {
 	struct blm_filter *f, *again, *with = make(50000, 1e-6, 9);
 	const char *path = a_path();
@@ -1399,7 +1399,7 @@ START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_
 }
 END_TEST
 
-START_TEST(a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut)
+START_TEST(verify_finds_a_damaged_image_and_a_restart_refuses_it)
 {
 	struct blm_filter *f = make(50000, 1e-6, 10), *again;
 	const char *path = f->place.display;
@@ -1421,7 +1421,7 @@ START_TEST(a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut)
 }
 END_TEST
 
-START_TEST(a_sealed_one_needs_no_second_image_and_its_copies_have_one_again)
+START_TEST(a_sealed_filter_has_no_image_and_its_copies_do)
 {
 	struct blm_filter *f = make(5000, 1e-6, 11), *copy;
 
@@ -1441,58 +1441,58 @@ int main(void)
 	Suite *s = begin_suite("cuckoo");
 	TCase *tc = tcase_create("cuckoo"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, it_is_as_full_as_planned_when_the_first_key_finds_no_room, 0, 2);
+	tcase_add_loop_test(tc, the_first_key_without_space_comes_at_planned_load, 0, 2);
 	tcase_add_test(tc, windows_fill_with_cells_of_8_bits_too);
-	tcase_add_test(tc, five_keys_with_the_same_fingerprint_and_windows_are_rare_at_any_size);
-	tcase_add_test(tc, a_number_of_cells_holds_the_capacity_that_follows_at_any_rate);
-	tcase_add_loop_test(tc, small_ones_take_their_capacity, 0, 2);
-	tcase_add_loop_test(tc, as_full_as_planned_its_rate_is_the_formulas_within_3_sigma, 0, 2);
-	tcase_add_test(tc, what_is_removed_is_gone_what_is_not_stays_and_room_is_made);
+	tcase_add_test(tc, five_keys_with_equal_fingerprints_and_windows_are_rare);
+	tcase_add_test(tc, a_number_of_cells_holds_its_capacity_at_any_rate);
+	tcase_add_loop_test(tc, small_filters_hold_their_capacity, 0, 2);
+	tcase_add_loop_test(tc, at_the_planned_load_its_rate_meets_the_formula, 0, 2);
+	tcase_add_test(tc, removed_keys_are_gone_others_stay_and_space_is_free);
 	tcase_add_loop_test(
-		tc, a_key_can_be_in_it_in_every_cell_of_its_places_and_comes_out_as_often, 0, 2);
+		tc, a_key_can_fill_every_cell_of_its_buckets, 0, 2);
 	tcase_add_test(tc, a_key_whose_windows_overlap_is_in_it_three_times);
 	tcase_add_loop_test(tc, cells_that_are_damaged_lead_to_no_place_outside, 0, 2);
-	tcase_add_test(tc, a_large_one_in_memory_tells_its_load_and_is_synced);
+	tcase_add_test(tc, a_large_filter_in_memory_reports_its_load_and_syncs);
 	tcase_add_test(tc, when_it_is_full_nothing_is_changed);
-	tcase_add_test(tc, killed_writers_lose_no_key_and_leave_no_more_than_one_each);
+	tcase_add_test(tc, killed_writers_lose_no_key_and_leave_one_at_most);
 	tcase_add_loop_test(tc, readers_miss_no_key_while_others_move_it, 0, 3);
-	tcase_add_test(tc, what_is_copied_or_written_out_while_others_move_keys_has_them_all);
-	tcase_add_test(threads, a_key_is_found_while_it_goes_to_and_fro);
+	tcase_add_test(tc, copies_and_exports_during_moves_have_all_keys);
+	tcase_add_test(threads, a_key_is_found_while_it_moves);
 	tcase_add_test(
-		tc, after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers);
-	tcase_add_test(tc, a_reader_finds_no_damage_while_a_writer_goes_back_to_the_image);
+		tc, after_a_power_cut_all_processes_see_the_last_sync);
+	tcase_add_test(tc, a_reader_finds_no_damage_while_a_writer_recovers);
 	tcase_add_test(tc,
-		       the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_the_disk);
+		       the_image_waits_for_a_killed_syncs_record_on_disk);
 	tcase_add_loop_test(
-		tc, who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add,
+		tc, a_death_in_recovery_hides_no_later_keys_from_readers,
 		0, 2);
 	tcase_add_test(
-		tc, what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data);
-	tcase_add_test(tc, a_new_filter_and_an_unsynced_copy_are_as_made_after_a_power_cut);
-	tcase_add_loop_test(tc, a_sync_that_is_killed_takes_nothing_from_the_next_one, 0, 2);
-	tcase_add_test(tc, a_child_does_not_copy_a_file_that_has_no_name_any_more);
-	tcase_add_test(tc, what_is_written_out_has_no_second_image_and_opens_as_it_is);
+		tc, a_copy_of_the_image_has_all_synced_keys);
+	tcase_add_test(tc, after_a_power_cut_a_new_filter_is_empty);
+	tcase_add_loop_test(tc, a_killed_sync_takes_nothing_from_the_next_one, 0, 2);
+	tcase_add_test(tc, a_child_does_not_copy_an_unlinked_file);
+	tcase_add_test(tc, an_export_has_no_second_image_and_opens_as_is);
 	tcase_add_loop_test(
-		tc, the_image_serves_after_a_power_cut_also_where_its_sync_record_is_damaged, 0, 2);
-	tcase_add_loop_test(tc, a_sync_whose_sequence_comes_round_to_1_keeps_its_keys, 0, 6);
-	tcase_add_test(tc, a_torn_sync_record_leaves_the_one_before_it);
+		tc, the_image_serves_a_restart_despite_damaged_sync_records, 0, 2);
+	tcase_add_loop_test(tc, a_sync_whose_sequence_wraps_keeps_its_keys, 0, 6);
+	tcase_add_test(tc, a_torn_sync_record_leaves_the_previous_one);
 	tcase_add_test(tc, a_word_announced_of_later_epochs_announces_nothing);
 	tcase_add_test(tc, a_damaged_sync_record_keeps_no_key_in_the_filter);
 	tcase_add_loop_test(
-		tc, a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives_none_up,
+		tc, a_copy_with_a_mixed_image_has_its_datas_keys,
 		0, 2 * TEARINGS - 1);
 	tcase_add_loop_test(tc, epochs_may_go_round_in_the_records_of_blocks, 0, 2);
 	tcase_add_test(tc,
-		       without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut);
-	tcase_add_test(tc, a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut);
-	tcase_add_test(tc, a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut);
-	tcase_add_test(tc, a_damaged_record_in_a_journal_is_forgotten_by_the_next_sync);
-	tcase_add_test(tc, a_damaged_block_of_a_journal_is_noted_again_by_the_next_sync);
+		       without_a_second_image_it_is_half_as_large);
+	tcase_add_test(tc, verify_finds_a_damaged_image_and_a_restart_refuses_it);
+	tcase_add_test(tc, a_killed_syncs_damaged_journal_is_refused_after_a_restart);
+	tcase_add_test(tc, the_next_sync_discards_a_damaged_journal_record);
+	tcase_add_test(tc, the_next_sync_logs_a_damaged_journal_block_again);
 	tcase_add_test(
-		tc, a_block_of_the_image_without_a_record_is_believed_only_if_it_was_never_written);
+		tc, an_image_block_without_record_is_trusted_only_if_unwritten);
 	tcase_add_test(
-		tc, a_damaged_record_of_the_image_is_found_by_verify_and_refused_after_a_power_cut);
-	tcase_add_test(tc, a_sealed_one_needs_no_second_image_and_its_copies_have_one_again);
+		tc, verify_finds_a_damaged_image_record_and_a_restart_refuses);
+	tcase_add_test(tc, a_sealed_filter_has_no_image_and_its_copies_do);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

@@ -60,7 +60,7 @@ static void rate_is(const struct blm_filter *f, uint64_t keys, double rate)
 		      "%g, not %g", measured, rate);
 }
 
-START_TEST(with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145)
+START_TEST(remainders_of_14_bits_take_21_3_bits_a_key)
 {
 	const uint64_t keys = 400000;
 	struct blm_filter *f = make(keys, 0.00147, NULL);
@@ -79,7 +79,7 @@ START_TEST(with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0
 }
 END_TEST
 
-START_TEST(small_ones_take_their_capacity)
+START_TEST(small_filters_hold_their_capacity)
 {
 	for (uint64_t capacity = 1; capacity < 5000; capacity = capacity * 5 / 3 + 1) {
 		struct blm_filter *f = make(capacity, 0.001, NULL);
@@ -91,7 +91,7 @@ START_TEST(small_ones_take_their_capacity)
 }
 END_TEST
 
-START_TEST(what_is_removed_is_gone_and_what_is_not_stays)
+START_TEST(removed_keys_are_gone_and_others_stay)
 {
 	struct blm_filter *f = make(20000, 1e-6, NULL);
 
@@ -107,7 +107,7 @@ START_TEST(what_is_removed_is_gone_and_what_is_not_stays)
 }
 END_TEST
 
-START_TEST(a_key_comes_out_as_often_as_it_was_added)
+START_TEST(a_key_is_removed_as_often_as_added)
 {
 	struct blm_filter *f = make(1000, 1e-6, NULL);
 
@@ -121,7 +121,7 @@ START_TEST(a_key_comes_out_as_often_as_it_was_added)
 }
 END_TEST
 
-START_TEST(a_key_that_has_all_of_its_cells_does_not_make_the_filter_full)
+START_TEST(one_keys_full_cells_do_not_fill_the_filter)
 {
 	struct blm_filter *f = make(1000, 1e-6, NULL);
 
@@ -141,7 +141,7 @@ START_TEST(a_key_that_has_all_of_its_cells_does_not_make_the_filter_full)
 }
 END_TEST
 
-START_TEST(it_doubles_without_its_keys_and_loses_none_of_them)
+START_TEST(it_doubles_without_its_keys_and_loses_none)
 {
 	struct blm_filter *f = make(30000, 0.001, "spare=3"), *reader;
 	uint64_t keys = 30000;
@@ -173,7 +173,7 @@ START_TEST(it_doubles_without_its_keys_and_loses_none_of_them)
 }
 END_TEST
 
-START_TEST(without_spare_bits_doubling_must_be_forced_and_doubles_the_rate)
+START_TEST(without_spare_bits_a_forced_doubling_doubles_the_rate)
 {
 	struct blm_filter *f = make(30000, 24 / 16384.0 + 1e-6, NULL);
 
@@ -193,7 +193,7 @@ START_TEST(without_spare_bits_doubling_must_be_forced_and_doubles_the_rate)
 }
 END_TEST
 
-START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
+START_TEST(the_shortest_remainders_do_not_double_even_if_forced)
 {
 	struct blm_filter *f = make(100, 0.9, NULL);
 
@@ -211,7 +211,7 @@ END_TEST
  * Twice that is more than the largest capacity. Our own filters are never that large, because they
  * would have too many buckets first.
  */
-START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
+START_TEST(a_file_with_the_largest_capacity_does_not_double)
 {
 	struct blm_filter *f;
 	char *path = strdup(a_path());
@@ -275,7 +275,7 @@ static void write_on(const char *path, unsigned writer, _Atomic uint64_t *added)
 	}
 }
 
-START_TEST(it_grows_under_writers_that_are_killed_and_no_key_is_lost)
+START_TEST(it_grows_under_killed_writers_without_losing_keys)
 {
 	struct blm_filter *f = make(20000, 1e-5, "spare=8");
 	_Atomic uint64_t *added = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -313,18 +313,18 @@ int main(void)
 	TCase *tc = tcase_create("d-left");
 
 	tcase_add_test(tc,
-		       with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145);
-	tcase_add_test(tc, small_ones_take_their_capacity);
-	tcase_add_test(tc, what_is_removed_is_gone_and_what_is_not_stays);
-	tcase_add_test(tc, a_key_comes_out_as_often_as_it_was_added);
-	tcase_add_test(tc, a_key_that_has_all_of_its_cells_does_not_make_the_filter_full);
-	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none_of_them);
-	tcase_add_test(tc, without_spare_bits_doubling_must_be_forced_and_doubles_the_rate);
-	tcase_add_test(tc, with_the_shortest_remainders_it_does_not_double_even_if_forced);
-	tcase_add_test(tc, a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double);
+		       remainders_of_14_bits_take_21_3_bits_a_key);
+	tcase_add_test(tc, small_filters_hold_their_capacity);
+	tcase_add_test(tc, removed_keys_are_gone_and_others_stay);
+	tcase_add_test(tc, a_key_is_removed_as_often_as_added);
+	tcase_add_test(tc, one_keys_full_cells_do_not_fill_the_filter);
+	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none);
+	tcase_add_test(tc, without_spare_bits_a_forced_doubling_doubles_the_rate);
+	tcase_add_test(tc, the_shortest_remainders_do_not_double_even_if_forced);
+	tcase_add_test(tc, a_file_with_the_largest_capacity_does_not_double);
 	tcase_add_test(tc, more_spare_bits_than_there_is_room_for_are_refused);
 	tcase_add_test(tc, other_kinds_do_not_grow);
-	tcase_add_test(tc, it_grows_under_writers_that_are_killed_and_no_key_is_lost);
+	tcase_add_test(tc, it_grows_under_killed_writers_without_losing_keys);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

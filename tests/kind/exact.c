@@ -139,7 +139,7 @@ START_TEST(lists_of_several_shards_are_right_too)
 }
 END_TEST
 
-START_TEST(a_key_on_both_lists_is_in_the_filter_and_counted)
+START_TEST(a_key_on_both_lists_is_in_the_filter)
 {
 	static const uint64_t both[] = { 1, 2, 64, 1000, 3000 };
 
@@ -163,7 +163,7 @@ START_TEST(a_key_on_both_lists_is_in_the_filter_and_counted)
 }
 END_TEST
 
-START_TEST(keys_on_neither_list_are_wrong_at_the_rate_that_it_says)
+START_TEST(keys_on_neither_list_are_wrong_at_the_stated_rate)
 {
 	static const struct lists all[] = {
 		{ .keys = 20000, .others = 200000 },
@@ -206,7 +206,7 @@ static double least_bytes(double n, double o)
 	return (lgamma(n + o + 1) - lgamma(n + 1) - lgamma(o + 1)) / M_LN2 / 8;
 }
 
-START_TEST(it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong)
+START_TEST(it_takes_1_1_times_the_bits_of_the_bound)
 {
 	static const struct lists all[] = {
 		{ .keys = 121570, .others = 1000000 }, { .keys = 200000, .others = 202000 },
@@ -240,7 +240,7 @@ START_TEST(it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong)
 END_TEST
 
 /* 99 million others that are to be right, where no filter of the keys alone is. */
-START_TEST(a_million_keys_of_a_hundred_million_are_right_at_the_size_on_paper)
+START_TEST(a_million_of_a_hundred_million_keys_meet_the_size)
 {
 	struct blm_params p = BLM_PARAMS(.kind = "exact");
 	struct lists l = { .keys = 1000000, .others = 99000000, .threads = 2 };
@@ -304,7 +304,7 @@ END_TEST
 
 /* ---- The same data ---- */
 
-START_TEST(the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory)
+START_TEST(the_same_lists_give_the_same_data_in_any_build)
 {
 	const struct lists first = { .keys = 30000, .others = 100000, .both = 700, .seed = 4 };
 	struct blm_filter *f = build(first);
@@ -341,7 +341,7 @@ static int read_row(const struct blm_sorted *s, uint64_t from, struct blm_hash *
 	return 0;
 }
 
-START_TEST(any_range_of_both_lists_is_read_in_order_without_either_twice)
+START_TEST(any_range_of_both_lists_is_read_in_order_once)
 {
 	for (uint64_t step = 1; step < 40; step += 6) {
 		struct blm_sorted keys = { .threads = 1, .read = read_row },
@@ -436,7 +436,7 @@ START_TEST(an_update_adds_at_most_an_eighth_to_the_rate)
 }
 END_TEST
 
-START_TEST(an_update_and_a_delta_need_layers_that_end_where_the_data_end)
+START_TEST(updates_and_deltas_need_layers_that_end_with_the_data)
 {
 	struct blm_filter *f = build((struct lists){ .keys = 500, .others = 3000 }),
 			  *old = build((struct lists){ .keys = 500, .others = 3000 });
@@ -528,7 +528,7 @@ START_TEST(an_updated_filter_is_right_about_the_new_lists)
 }
 END_TEST
 
-START_TEST(an_update_takes_what_an_exact_filter_of_the_changed_answers_takes)
+START_TEST(an_update_costs_an_exact_filter_of_the_changed_answers)
 {
 	struct lists l = { .keys = 100000, .others = 1000000, .seed = 5 };
 	struct blm_filter *f = build(l);
@@ -548,7 +548,7 @@ START_TEST(an_update_takes_what_an_exact_filter_of_the_changed_answers_takes)
 }
 END_TEST
 
-START_TEST(an_update_that_names_only_some_of_the_keys_is_refused)
+START_TEST(an_update_that_names_only_some_keys_is_refused)
 {
 	struct lists l = { .keys = 1000, .others = 3000 };
 	struct blm_filter *f = build(l), *one;
@@ -579,7 +579,7 @@ END_TEST
 
 /* ---- What is refused ---- */
 
-START_TEST(what_it_cannot_be_is_refused_with_words)
+START_TEST(impossible_parameters_are_refused_with_words)
 {
 	static const struct { struct blm_params p; int err;
 	} none[] = {
@@ -613,7 +613,7 @@ END_TEST
 
 /* ---- Damage ---- */
 
-START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
+START_TEST(damaged_levels_never_cause_reads_outside_their_data)
 {
 	static const struct lists all[] = { { .keys = 3000, .others = 30000 },
 					    { .keys = 100, .others = 100 },
@@ -671,21 +671,21 @@ int main(void)
 	tcase_set_timeout(tc, 200);
 	tcase_add_test(tc, no_answer_about_either_list_is_wrong);
 	tcase_add_test(tc, lists_of_several_shards_are_right_too);
-	tcase_add_test(tc, a_key_on_both_lists_is_in_the_filter_and_counted);
-	tcase_add_test(tc, keys_on_neither_list_are_wrong_at_the_rate_that_it_says);
-	tcase_add_test(tc, it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong);
-	tcase_add_test(tc, a_million_keys_of_a_hundred_million_are_right_at_the_size_on_paper);
+	tcase_add_test(tc, a_key_on_both_lists_is_in_the_filter);
+	tcase_add_test(tc, keys_on_neither_list_are_wrong_at_the_stated_rate);
+	tcase_add_test(tc, it_takes_1_1_times_the_bits_of_the_bound);
+	tcase_add_test(tc, a_million_of_a_hundred_million_keys_meet_the_size);
 	tcase_add_test(tc, large_lists_have_a_size_on_paper);
 	tcase_add_test(tc,
-		       the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
-	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_without_either_twice);
+		       the_same_lists_give_the_same_data_in_any_build);
+	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_once);
 	tcase_add_test(tc, an_update_adds_at_most_an_eighth_to_the_rate);
-	tcase_add_test(tc, an_update_and_a_delta_need_layers_that_end_where_the_data_end);
+	tcase_add_test(tc, updates_and_deltas_need_layers_that_end_with_the_data);
 	tcase_add_test(tc, an_updated_filter_is_right_about_the_new_lists);
-	tcase_add_test(tc, an_update_takes_what_an_exact_filter_of_the_changed_answers_takes);
-	tcase_add_test(tc, an_update_that_names_only_some_of_the_keys_is_refused);
-	tcase_add_test(tc, what_it_cannot_be_is_refused_with_words);
-	tcase_add_test(tc, whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read);
+	tcase_add_test(tc, an_update_costs_an_exact_filter_of_the_changed_answers);
+	tcase_add_test(tc, an_update_that_names_only_some_keys_is_refused);
+	tcase_add_test(tc, impossible_parameters_are_refused_with_words);
+	tcase_add_test(tc, damaged_levels_never_cause_reads_outside_their_data);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

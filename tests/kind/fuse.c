@@ -46,7 +46,7 @@ static double times_the_bound(const struct blm_shape *s, uint64_t keys)
 	return (double)s->bytes * 8 / ((double)keys * s->cell_bits);
 }
 
-START_TEST(a_million_keys_take_1_14_times_the_least_space_and_1_08_with_4_cells)
+START_TEST(a_million_keys_take_1_14_times_the_least_space)
 {
 	for (uint64_t keys = 1000000; keys < BLM_CAPACITY_MAX / 1000; keys += keys / 7)
 		for (unsigned each = 0; each < 2 * 29; each++) {
@@ -77,7 +77,7 @@ START_TEST(a_million_keys_take_1_14_times_the_least_space_and_1_08_with_4_cells)
 }
 END_TEST
 
-START_TEST(the_rate_asked_for_is_kept_by_whole_bits_and_info_says_which_results)
+START_TEST(whole_bits_keep_the_requested_rate_and_info_reports_it)
 {
 	static const struct { double rate; unsigned bits;
 	} some[] = {
@@ -100,7 +100,7 @@ START_TEST(the_rate_asked_for_is_kept_by_whole_bits_and_info_says_which_results)
 }
 END_TEST
 
-START_TEST(what_it_cannot_be_is_refused)
+START_TEST(impossible_parameters_are_refused)
 {
 	static const struct { struct blm_params params; int err;
 	} none[] = {
@@ -183,7 +183,7 @@ END_TEST
 
 enum { SHARDS = SANITIZED ? 2 : 3, MANY = SHARDS << 20 };
 
-START_TEST(shards_have_all_keys_and_are_the_same_for_any_threads_and_memory)
+START_TEST(shards_have_all_keys_whatever_the_threads_and_memory)
 {
 	struct built b, again;
 	const struct blm_shard_entry *e;
@@ -261,7 +261,7 @@ START_TEST(a_helper_that_cannot_be_had_is_done_without)
 END_TEST
 
 /* All in the first shard, or all in the last. */
-START_TEST(a_shard_that_has_all_keys_is_as_large_whichever_it_is)
+START_TEST(a_shard_with_all_keys_has_the_same_size_anywhere)
 {
 	struct built b;
 	uint64_t bytes[2];
@@ -331,7 +331,7 @@ static void ask_all_ways(const struct built *b)
 	}
 }
 
-START_TEST(whatever_the_index_says_nothing_outside_the_data_is_read)
+START_TEST(a_damaged_index_causes_no_read_outside_the_data)
 {
 	static const struct {
 		const char *kind;
@@ -404,7 +404,7 @@ START_TEST(whatever_the_index_says_nothing_outside_the_data_is_read)
 }
 END_TEST
 
-START_TEST(shapes_that_no_plan_makes_are_none)
+START_TEST(shapes_that_no_plan_makes_are_refused)
 {
 	struct blm_shape good = { .args = { 8 } };
 	const struct blm_kind *fuse = blm_kind_by_name("fuse");
@@ -439,17 +439,17 @@ int main(void)
 	TCase *tc = tcase_create("fuse");
 
 	tcase_add_test(tc, fingerprints_of_every_width_keep_their_rate);
-	tcase_add_test(tc, a_million_keys_take_1_14_times_the_least_space_and_1_08_with_4_cells);
-	tcase_add_test(tc, the_rate_asked_for_is_kept_by_whole_bits_and_info_says_which_results);
-	tcase_add_test(tc, what_it_cannot_be_is_refused);
+	tcase_add_test(tc, a_million_keys_take_1_14_times_the_least_space);
+	tcase_add_test(tc, whole_bits_keep_the_requested_rate_and_info_reports_it);
+	tcase_add_test(tc, impossible_parameters_are_refused);
 	tcase_add_test(tc, sets_of_every_size_are_built);
 	tcase_add_test(tc, sets_that_no_hash_makes_are_built_too);
-	tcase_add_test(tc, shards_have_all_keys_and_are_the_same_for_any_threads_and_memory);
+	tcase_add_test(tc, shards_have_all_keys_whatever_the_threads_and_memory);
 	tcase_add_loop_test(tc, a_helper_that_cannot_be_had_is_done_without, 0, 3);
-	tcase_add_test(tc, a_shard_that_has_all_keys_is_as_large_whichever_it_is);
+	tcase_add_test(tc, a_shard_with_all_keys_has_the_same_size_anywhere);
 	tcase_add_test(tc, keys_that_cannot_be_read_fail_it_with_their_words);
-	tcase_add_test(tc, whatever_the_index_says_nothing_outside_the_data_is_read);
-	tcase_add_test(tc, shapes_that_no_plan_makes_are_none);
+	tcase_add_test(tc, a_damaged_index_causes_no_read_outside_the_data);
+	tcase_add_test(tc, shapes_that_no_plan_makes_are_refused);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

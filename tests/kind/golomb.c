@@ -46,7 +46,7 @@ static double bits_of_codes(const struct blm_part *part, uint64_t count)
 	return (double)bits / (double)count;
 }
 
-START_TEST(at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it)
+START_TEST(at_1_in_1024_a_key_takes_11_60_bits)
 {
 	const uint64_t count = SANITIZED ? 200000 : 1000000;
 	struct blm_filter *f = build(count, 1.0 / 1024, NULL, 0);
@@ -59,7 +59,7 @@ START_TEST(at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_
 }
 END_TEST
 
-START_TEST(a_plan_foretells_the_bits_a_key_that_a_build_takes)
+START_TEST(a_plan_predicts_the_bits_a_key_of_a_build)
 {
 	static const double rates[] = { 0.9, 0.5, 0.3, 0.1, 0.02, 1.0 / 1024, 1e-5, 1e-9, 1e-12 };
 	const uint64_t count = 200000;
@@ -134,7 +134,7 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-START_TEST(numbers_come_out_as_they_went_in_however_they_lie)
+START_TEST(all_distributions_of_numbers_are_decoded_unchanged)
 {
 	static const uint64_t ranges[] = {
 		1, 2, 3, 100, 1000003, UINT64_C(1) << 40, UINT64_C(1) << 62
@@ -180,7 +180,7 @@ START_TEST(numbers_come_out_as_they_went_in_however_they_lie)
 }
 END_TEST
 
-START_TEST(the_range_is_capacity_over_rate_or_exactly_modulus_times_capacity)
+START_TEST(the_range_is_capacity_over_rate_or_the_exact_modulus)
 {
 	struct blm_filter *f = build(1000, 0.001, NULL, 0);
 	struct blm_info info = BLM_INFO;
@@ -202,7 +202,7 @@ START_TEST(the_range_is_capacity_over_rate_or_exactly_modulus_times_capacity)
 }
 END_TEST
 
-START_TEST(what_cannot_be_a_golomb_filter_is_refused)
+START_TEST(an_impossible_golomb_filter_is_refused)
 {
 	struct blm_build *b;
 
@@ -249,7 +249,7 @@ static void goes_in_and_comes_out(const uint64_t *number, size_t count, uint64_t
 	free(part.bytes);
 }
 
-START_TEST(a_number_so_far_from_the_last_that_no_block_has_room_for_its_code_begins_one)
+START_TEST(a_number_too_far_from_the_last_begins_a_block)
 {
 	enum { COUNT = 40000 };
 	static uint64_t number[COUNT];
@@ -302,7 +302,7 @@ static bool same_answers(const struct blm_filter *a, const struct blm_filter *b)
 	return true;
 }
 
-START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
+START_TEST(a_merge_answers_as_a_build_of_all_keys)
 {
 	for (int counted = 0; counted < 2; counted++) {
 		const char *options = counted ? "counted=1" : NULL;
@@ -330,7 +330,7 @@ START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
 }
 END_TEST
 
-START_TEST(what_is_of_another_range_or_kind_is_not_merged)
+START_TEST(filters_of_another_range_or_kind_are_not_merged)
 {
 	struct blm_filter *a = built(0, 100, NULL, 1000, 0), *b = built(0, 100, NULL, 1001, 0), *c,
 			  *made;
@@ -360,7 +360,7 @@ static void update(const struct blm_filter *f, uint64_t add_from, uint64_t add_t
 	OK(blm_update_finish(u));
 }
 
-START_TEST(keys_come_into_one_and_go_out_of_one_that_counts_them)
+START_TEST(a_counted_filter_takes_and_removes_keys)
 {
 	struct blm_filter *plain = built(0, 9000, NULL, 20000, 1),
 			  *counted = built(0, 9000, "counted=1", 20000, 1), *expected;
@@ -393,7 +393,7 @@ static const struct blm_params others_by_now[] = {
 		   .seeds = &(uint64_t){ 5 }, .seed_count = 1),
 };
 
-START_TEST(an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refused)
+START_TEST(an_update_with_another_hash_or_counted_keys_is_refused)
 {
 	struct blm_filter *f = built(0, 100, NULL, 0, 0);
 	struct blm_build *b;
@@ -491,7 +491,7 @@ static int reads_to_the_end(const struct blm_filter *f)
 	return r;
 }
 
-START_TEST(numbers_past_the_range_or_without_a_high_half_are_damage)
+START_TEST(numbers_past_the_range_are_damage)
 {
 	static const char words[] = "a golomb filter whose data do not add up";
 	struct blm_filter *f = build(20, 0.02, NULL, 0);
@@ -565,7 +565,7 @@ static struct even_keys even_keys(void)
 	};
 }
 
-START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
+START_TEST(a_failing_source_ends_the_merge_with_its_error)
 {
 	struct blm_filter *a = build(KEYS, 0.01, "counted=1", 0),
 			  *b = build(KEYS, 0.01, "counted=1", 0);
@@ -632,7 +632,7 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 END_TEST
 
 /* A progress callback is optional. */
-START_TEST(it_is_built_though_nobody_is_told_how_far_it_came)
+START_TEST(a_build_without_a_progress_callback_succeeds)
 {
 	struct blm_part part = { .kind = blm_kind_by_name("golomb") };
 	struct even_keys keys = even_keys();
@@ -668,7 +668,7 @@ static int changing_next(struct golomb_numbers *n, uint64_t *ret)
 	return c->at <= 1000;
 }
 
-START_TEST(numbers_that_change_while_they_are_read_are_not_written_past_the_end)
+START_TEST(numbers_that_change_during_a_read_stay_in_bounds)
 {
 	struct blm_filter *f = build(1000, 0.001, NULL, 0);
 	struct blm_part part = *part_of(f);
@@ -691,7 +691,7 @@ START_TEST(numbers_that_change_while_they_are_read_are_not_written_past_the_end)
 END_TEST
 
 /* The next numbers are within the range, but there is no space for them. */
-START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
+START_TEST(a_writer_of_too_many_numbers_stops_at_the_end)
 {
 	static uint64_t number[3000];
 	struct list list = { { list_begin, list_next }, number, 1000, 0 };
@@ -710,7 +710,7 @@ START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
 }
 END_TEST
 
-START_TEST(an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused)
+START_TEST(an_update_of_a_file_of_another_kind_is_refused)
 {
 	struct blm_filter *f = built(0, 100, NULL, 0, 0), *other;
 	const struct blm_params p = BLM_PARAMS(.capacity = 100, .replace = true);
@@ -763,7 +763,7 @@ END_TEST
  * The head of its data: {place, an impossible number}. Sealed files are not checked when they are
  * opened.
  */
-START_TEST(a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other)
+START_TEST(a_filter_with_inconsistent_data_denies_no_key)
 {
 	static const struct { size_t at; uint64_t word;
 	} heads[] = {
@@ -802,7 +802,7 @@ END_TEST
  * ... and with codes and a vector of any bits it may deny keys, as verify tells; but reading ends,
  * and so does merging.
  */
-START_TEST(whatever_its_codes_say_merging_it_ends)
+START_TEST(merging_damaged_codes_ends)
 {
 	struct blm_filter *f = built(0, 3000, NULL, 5000, 0), *made;
 	const struct blm_filter *from = f;
@@ -843,32 +843,32 @@ int main(void)
 
 	tcase_add_test(
 		tc,
-		at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it);
-	tcase_add_test(tc, a_plan_foretells_the_bits_a_key_that_a_build_takes);
+		at_1_in_1024_a_key_takes_11_60_bits);
+	tcase_add_test(tc, a_plan_predicts_the_bits_a_key_of_a_build);
 	tcase_add_test(tc, a_question_decodes_at_most_32_codes);
-	tcase_add_loop_test(tc, numbers_come_out_as_they_went_in_however_they_lie, 0, 4);
-	tcase_add_test(tc, the_range_is_capacity_over_rate_or_exactly_modulus_times_capacity);
-	tcase_add_test(tc, what_cannot_be_a_golomb_filter_is_refused);
-	tcase_add_test(tc, what_is_merged_answers_as_what_is_built_of_all_keys);
-	tcase_add_test(tc, what_is_of_another_range_or_kind_is_not_merged);
+	tcase_add_loop_test(tc, all_distributions_of_numbers_are_decoded_unchanged, 0, 4);
+	tcase_add_test(tc, the_range_is_capacity_over_rate_or_the_exact_modulus);
+	tcase_add_test(tc, an_impossible_golomb_filter_is_refused);
+	tcase_add_test(tc, a_merge_answers_as_a_build_of_all_keys);
+	tcase_add_test(tc, filters_of_another_range_or_kind_are_not_merged);
 	tcase_add_test(tc, nothing_is_made_of_what_is_damaged);
 	tcase_add_test(
-		tc, a_number_so_far_from_the_last_that_no_block_has_room_for_its_code_begins_one);
+		tc, a_number_too_far_from_the_last_begins_a_block);
 	tcase_add_test(tc, samples_end_where_the_high_halves_do);
-	tcase_add_test(tc, numbers_past_the_range_or_without_a_high_half_are_damage);
-	tcase_add_test(tc, a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does);
-	tcase_add_test(tc, it_is_built_though_nobody_is_told_how_far_it_came);
-	tcase_add_test(tc, more_numbers_than_were_counted_are_not_written_past_the_end);
+	tcase_add_test(tc, numbers_past_the_range_are_damage);
+	tcase_add_test(tc, a_failing_source_ends_the_merge_with_its_error);
+	tcase_add_test(tc, a_build_without_a_progress_callback_succeeds);
+	tcase_add_test(tc, a_writer_of_too_many_numbers_stops_at_the_end);
 	tcase_add_test(tc, numbers_that_do_not_ascend_are_damage);
-	tcase_add_test(tc, numbers_that_change_while_they_are_read_are_not_written_past_the_end);
-	tcase_add_test(tc, keys_come_into_one_and_go_out_of_one_that_counts_them);
+	tcase_add_test(tc, numbers_that_change_during_a_read_stay_in_bounds);
+	tcase_add_test(tc, a_counted_filter_takes_and_removes_keys);
 	tcase_add_loop_test(tc,
-			    an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refused,
+			    an_update_with_another_hash_or_counted_keys_is_refused,
 			    0, (int)ARRAY_LEN(others_by_now));
-	tcase_add_test(tc, an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused);
+	tcase_add_test(tc, an_update_of_a_file_of_another_kind_is_refused);
 	tcase_add_test(tc, a_keyed_filter_keeps_its_key_when_it_is_updated);
-	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other);
-	tcase_add_test(tc, whatever_its_codes_say_merging_it_ends);
+	tcase_add_test(tc, a_filter_with_inconsistent_data_denies_no_key);
+	tcase_add_test(tc, merging_damaged_codes_ends);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

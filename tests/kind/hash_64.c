@@ -110,7 +110,7 @@ static uint64_t found_of(const struct blm_filter *f, make_key *make, uint64_t fr
 	return found;
 }
 
-START_TEST(absent_keys_are_found_as_often_as_the_bits_say_by_3_standard_errors)
+START_TEST(absent_keys_are_found_at_the_predicted_rate)
 {
 	struct blm_params p = BLM_PARAMS(.kind = laws[_i].kind, .hash = "xxh3-64",
 					 .capacity = laws[_i].keys, .rate = laws[_i].rate,
@@ -165,7 +165,7 @@ static void has_hash(const struct blm_filter *f, const char *hash)
 	ck_assert_str_eq(info.hash, hash);
 }
 
-START_TEST(a_blocked_filter_has_64_bits_where_they_keep_its_rate)
+START_TEST(a_blocked_filter_has_64_bits_while_its_rate_holds)
 {
 	struct blm_filter *f;
 
@@ -176,7 +176,7 @@ START_TEST(a_blocked_filter_has_64_bits_where_they_keep_its_rate)
 END_TEST
 
 /* The keys are hashed before their number is known. */
-START_TEST(a_filter_of_an_unknown_number_of_keys_is_one_of_2_to_the_40)
+START_TEST(a_filter_of_unknown_size_counts_on_2_to_40)
 {
 	static const struct { double rate; const char *hash; } cases[] = {
 		{ 0, "xxh3-64" }, { 6e-6, "xxh3-64" }, { 5.9e-6, "xxh3" },
@@ -219,7 +219,7 @@ static void is_rebuilt(const char *made, uint64_t keys, const char *expected)
 	blm_close(f);
 }
 
-START_TEST(a_filter_that_is_rebuilt_keeps_its_hash_while_that_keeps_its_rate)
+START_TEST(a_rebuilt_filter_keeps_its_hash_while_its_rate_holds)
 {
 	is_rebuilt("xxh3-64", 184, "xxh3-64");
 	is_rebuilt("xxh3-64", 185, "xxh3");
@@ -254,12 +254,12 @@ int main(void)
 	TCase *tc = tcase_create("rates"), *choice = tcase_create("choice");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, absent_keys_are_found_as_often_as_the_bits_say_by_3_standard_errors,
+	tcase_add_loop_test(tc, absent_keys_are_found_at_the_predicted_rate,
 			    0, (int)ARRAY_LEN(laws));
-	tcase_add_loop_test(choice, a_blocked_filter_has_64_bits_where_they_keep_its_rate, 0,
+	tcase_add_loop_test(choice, a_blocked_filter_has_64_bits_while_its_rate_holds, 0,
 			    (int)ARRAY_LEN(usual));
-	tcase_add_test(choice, a_filter_of_an_unknown_number_of_keys_is_one_of_2_to_the_40);
-	tcase_add_test(choice, a_filter_that_is_rebuilt_keeps_its_hash_while_that_keeps_its_rate);
+	tcase_add_test(choice, a_filter_of_unknown_size_counts_on_2_to_40);
+	tcase_add_test(choice, a_rebuilt_filter_keeps_its_hash_while_its_rate_holds);
 	tcase_add_test(choice, a_default_filter_can_be_rebuilt_as_any_kind);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, choice);

@@ -29,7 +29,7 @@ static struct blm_info info(const struct blm_filter *f)
 
 /* ---- Sizes and rates ---- */
 
-START_TEST(it_keeps_every_rate_on_paper_at_a_load_of_at_most_nine_tenths)
+START_TEST(it_keeps_every_rate_up_to_nine_tenths_load)
 {
 	for (double rate = 0.3; rate > 1e-15; rate /= 7.7)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 36; keys = keys * 23 + 3) {
@@ -73,7 +73,7 @@ START_TEST(a_signature_of_any_width_keeps_its_rate_in_practice)
 }
 END_TEST
 
-START_TEST(options_that_are_none_are_refused)
+START_TEST(unknown_options_are_refused)
 {
 	static const struct blm_params none[] = {
 		BLM_PARAMS(.capacity = 100, .options = "signature-bits=7"),
@@ -101,7 +101,7 @@ END_TEST
 
 /* ---- Full ---- */
 
-START_TEST(a_full_table_refuses_keys_and_has_all_that_were_taken)
+START_TEST(a_full_table_refuses_keys_and_has_all_others)
 {
 	static const struct { uint64_t cells; const char *options;
 	} sizes[] = {
@@ -134,7 +134,7 @@ START_TEST(a_full_table_refuses_keys_and_has_all_that_were_taken)
 }
 END_TEST
 
-START_TEST(a_call_that_fills_the_table_counts_the_keys_that_it_took)
+START_TEST(a_call_that_fills_the_table_counts_accepted_keys)
 {
 	struct blm_filter *f = make(BLM_PARAMS(.cells = 700, .options = "signature-bits=32"));
 	uint64_t bits[20], keys;
@@ -154,7 +154,7 @@ START_TEST(a_call_that_fills_the_table_counts_the_keys_that_it_took)
 }
 END_TEST
 
-START_TEST(facts_tell_the_load_and_the_rate_that_goes_with_it)
+START_TEST(facts_report_the_load_and_its_rate)
 {
 	struct blm_filter *f = make(BLM_PARAMS(.cells = 10000, .options = "signature-bits=16"));
 	struct blm_fact load, rate;
@@ -201,7 +201,7 @@ static void *race(void *context)
 	return NULL;
 }
 
-START_TEST(one_of_all_who_claim_a_key_at_once_is_told_that_it_is_new)
+START_TEST(one_of_all_claimers_of_a_hash_wins_it)
 {
 	static const char *const widths[] = { "signature-bits=8", "signature-bits=12",
 					      "signature-bits=32", "signature-bits=64" };
@@ -239,13 +239,13 @@ int main(void)
 	Suite *s = begin_suite("kind/hash_compact");
 	TCase *tc = tcase_create("hash-compact"), *threads = tcase_create("threads");
 
-	tcase_add_test(tc, it_keeps_every_rate_on_paper_at_a_load_of_at_most_nine_tenths);
+	tcase_add_test(tc, it_keeps_every_rate_up_to_nine_tenths_load);
 	tcase_add_test(tc, a_signature_of_any_width_keeps_its_rate_in_practice);
-	tcase_add_test(tc, options_that_are_none_are_refused);
-	tcase_add_test(tc, a_full_table_refuses_keys_and_has_all_that_were_taken);
-	tcase_add_test(tc, a_call_that_fills_the_table_counts_the_keys_that_it_took);
-	tcase_add_test(tc, facts_tell_the_load_and_the_rate_that_goes_with_it);
-	tcase_add_test(threads, one_of_all_who_claim_a_key_at_once_is_told_that_it_is_new);
+	tcase_add_test(tc, unknown_options_are_refused);
+	tcase_add_test(tc, a_full_table_refuses_keys_and_has_all_others);
+	tcase_add_test(tc, a_call_that_fills_the_table_counts_accepted_keys);
+	tcase_add_test(tc, facts_report_the_load_and_its_rate);
+	tcase_add_test(threads, one_of_all_claimers_of_a_hash_wins_it);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

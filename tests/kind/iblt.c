@@ -78,7 +78,7 @@ static int note_text(void *context, const void *key, size_t len, bool in_b)
 
 /* ---- Sets ---- */
 
-START_TEST(sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed)
+START_TEST(sets_of_100000_keys_list_exactly_their_differences)
 {
 	static const uint32_t sizes[] = { 100, 1000 };
 	const uint32_t size = sizes[_i % 2], half = size / 2;
@@ -134,7 +134,7 @@ static bool lists_all(struct blm_part *a, struct blm_part *b, const struct blm_h
 	return r == 0;
 }
 
-START_TEST(of_1000_tables_at_capacity_one_at_most_fails_and_says_so)
+START_TEST(at_most_one_of_1000_full_tables_fails)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 5000 };
 	const uint32_t size = sizes[_i];
@@ -162,7 +162,7 @@ START_TEST(of_1000_tables_at_capacity_one_at_most_fails_and_says_so)
 }
 END_TEST
 
-START_TEST(where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said)
+START_TEST(too_many_differences_list_none_and_give_an_estimate)
 {
 	struct blm_filter *a = make(100, 3), *b = twin(a);
 	struct listed l = { .most = 5000 };
@@ -204,7 +204,7 @@ END_TEST
 
 /* ---- Keys ---- */
 
-START_TEST(keys_come_in_the_order_of_their_bytes_and_the_empty_one_is_a_key)
+START_TEST(keys_are_listed_in_byte_order_including_the_empty_one)
 {
 	struct blm_filter *a = make(20, 5), *b = twin(a);
 	struct listed l = { 0 };
@@ -234,7 +234,7 @@ static int stop(void *context, const void *key, size_t len, bool in_b)
 	return ++*(int *)context;
 }
 
-START_TEST(a_listing_ends_where_the_caller_says)
+START_TEST(a_listing_ends_when_the_caller_stops_it)
 {
 	struct blm_filter *a = make(20, 5), *b = twin(a);
 	int calls = 0;
@@ -246,7 +246,7 @@ START_TEST(a_listing_ends_where_the_caller_says)
 }
 END_TEST
 
-START_TEST(a_longer_key_and_a_hash_are_refused_and_nothing_changes)
+START_TEST(longer_keys_and_hashes_are_refused_without_a_change)
 {
 	struct blm_filter *a = make(20, 5), *b = twin(a);
 	char text[100] = "";
@@ -267,7 +267,7 @@ START_TEST(a_longer_key_and_a_hash_are_refused_and_nothing_changes)
 }
 END_TEST
 
-START_TEST(a_key_that_one_side_has_twice_is_not_listed_wrongly)
+START_TEST(a_key_twice_on_one_side_is_not_listed_wrongly)
 {
 	struct blm_filter *a = make(20, 5), *b = twin(a);
 	struct listed l = { 0 };
@@ -301,7 +301,7 @@ END_TEST
 
 /* ---- Bytes that no add made ---- */
 
-START_TEST(tables_of_any_bytes_come_to_an_end)
+START_TEST(listing_a_table_of_any_bytes_ends)
 {
 	struct blm_filter *a = make(50, 7), *b = twin(a);
 	struct blm_part *part = &current_view(a)->part[0];
@@ -327,7 +327,7 @@ START_TEST(tables_of_any_bytes_come_to_an_end)
 END_TEST
 
 /* The one cell that is not empty says so. */
-START_TEST(a_key_that_is_longer_than_keys_can_be_is_not_listed)
+START_TEST(a_key_above_the_maximum_length_is_not_listed)
 {
 	struct blm_filter *a = make(50, 7), *b = twin(a);
 	const struct blm_part *part = &current_view(a)->part[0];
@@ -341,7 +341,7 @@ START_TEST(a_key_that_is_longer_than_keys_can_be_is_not_listed)
 }
 END_TEST
 
-START_TEST(a_cell_that_counts_no_more_keys_takes_none)
+START_TEST(a_cell_with_a_full_count_refuses_keys)
 {
 	struct blm_filter *f = make(50, 7);
 	const struct blm_part *part = &current_view(f)->part[0];
@@ -359,7 +359,7 @@ START_TEST(a_cell_that_counts_no_more_keys_takes_none)
 }
 END_TEST
 
-START_TEST(a_table_has_two_cells_for_each_of_a_keys_at_least)
+START_TEST(a_table_has_two_cells_for_each_hash_at_least)
 {
 	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "iblt", .cells = IBLT_PROBES)),
 	      -EINVAL);
@@ -388,7 +388,7 @@ static int note_memory(void *context, const struct blm_key *key, bool in_b)
 	return 0;
 }
 
-START_TEST(a_file_of_holes_takes_no_memory_for_them)
+START_TEST(a_sparse_file_takes_no_memory_for_its_holes)
 {
 	struct blm_filter *a = make(1000000, 7), *b = twin(a);
 	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(b)->part[0];
@@ -438,7 +438,7 @@ static void half_add(struct blm_filter *f, const char *text, unsigned done)
 	}
 }
 
-START_TEST(a_key_whose_writer_was_killed_is_not_in_and_all_others_are)
+START_TEST(only_the_key_of_a_killed_writer_may_be_absent)
 {
 	struct blm_filter *a = make(20, 5), *b = twin(a), *same = twin(a);
 	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(same)->part[0];
@@ -623,7 +623,7 @@ static void kill_one(const char *path, volatile struct told *told, uint32_t last
 	ck_assert(WIFSIGNALED(status));
 }
 
-START_TEST(it_has_acknowledged_keys_after_a_kill_and_synced_keys_after_a_power_cut)
+START_TEST(acknowledged_keys_survive_kills_and_synced_keys_power_cuts)
 {
 	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -658,25 +658,25 @@ int main(void)
 
 	tcase_add_loop_test(
 		sets,
-		sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed,
+		sets_of_100000_keys_list_exactly_their_differences,
 		0, test_full() ? 200 : 20);
-	tcase_add_loop_test(sets, of_1000_tables_at_capacity_one_at_most_fails_and_says_so, 0, 12);
-	tcase_add_test(sets, where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said);
+	tcase_add_loop_test(sets, at_most_one_of_1000_full_tables_fails, 0, 12);
+	tcase_add_test(sets, too_many_differences_list_none_and_give_an_estimate);
 	tcase_add_test(sets, over_many_seeds_the_estimate_is_right_within_its_error);
-	tcase_add_test(keys, keys_come_in_the_order_of_their_bytes_and_the_empty_one_is_a_key);
-	tcase_add_test(keys, a_listing_ends_where_the_caller_says);
-	tcase_add_test(keys, a_longer_key_and_a_hash_are_refused_and_nothing_changes);
-	tcase_add_test(keys, a_key_that_is_longer_than_keys_can_be_is_not_listed);
-	tcase_add_test(keys, a_cell_that_counts_no_more_keys_takes_none);
-	tcase_add_test(keys, a_table_has_two_cells_for_each_of_a_keys_at_least);
-	tcase_add_test(keys, a_key_that_one_side_has_twice_is_not_listed_wrongly);
+	tcase_add_test(keys, keys_are_listed_in_byte_order_including_the_empty_one);
+	tcase_add_test(keys, a_listing_ends_when_the_caller_stops_it);
+	tcase_add_test(keys, longer_keys_and_hashes_are_refused_without_a_change);
+	tcase_add_test(keys, a_key_above_the_maximum_length_is_not_listed);
+	tcase_add_test(keys, a_cell_with_a_full_count_refuses_keys);
+	tcase_add_test(keys, a_table_has_two_cells_for_each_hash_at_least);
+	tcase_add_test(keys, a_key_twice_on_one_side_is_not_listed_wrongly);
 	tcase_add_test(keys, tables_of_other_templates_and_other_kinds_list_nothing);
-	tcase_add_test(keys, a_file_of_holes_takes_no_memory_for_them);
-	tcase_add_loop_test(keys, tables_of_any_bytes_come_to_an_end, 0, 50);
-	tcase_add_loop_test(keys, a_key_whose_writer_was_killed_is_not_in_and_all_others_are, 0,
+	tcase_add_test(keys, a_sparse_file_takes_no_memory_for_its_holes);
+	tcase_add_loop_test(keys, listing_a_table_of_any_bytes_ends, 0, 50);
+	tcase_add_loop_test(keys, only_the_key_of_a_killed_writer_may_be_absent, 0,
 			    IBLT_PROBES + 1);
 	tcase_add_loop_test(sets,
-			    it_has_acknowledged_keys_after_a_kill_and_synced_keys_after_a_power_cut,
+			    acknowledged_keys_survive_kills_and_synced_keys_power_cuts,
 			    0, 2);
 	tcase_set_timeout(sets, 100);
 	suite_add_tcase(suite, sets);

@@ -72,7 +72,7 @@ static bool keeps_its_rate(const struct blm_family *f)
 	    && strcmp(f->name, "js");
 }
 
-START_TEST(every_hash_family_that_a_kind_takes_serves_it)
+START_TEST(every_hash_family_that_a_kind_accepts_works)
 {
 	const struct blm_kind *kind = kind_of(_i);
 	unsigned served = 0;
@@ -101,7 +101,7 @@ START_TEST(every_hash_family_that_a_kind_takes_serves_it)
 }
 END_TEST
 
-START_TEST(beyond_capacity_a_filter_still_takes_keys_and_finds_them)
+START_TEST(beyond_capacity_a_filter_takes_and_finds_keys)
 {
 	struct blm_filter *f = make(kind_of(_i));
 
@@ -112,7 +112,7 @@ START_TEST(beyond_capacity_a_filter_still_takes_keys_and_finds_them)
 }
 END_TEST
 
-START_TEST(the_count_of_keys_is_how_many_adds_and_claims_changed_the_filter)
+START_TEST(the_count_of_keys_is_the_number_of_changing_calls)
 {
 	struct blm_filter *f = make(kind_of(_i));
 	uint64_t changed = 0;
@@ -169,7 +169,7 @@ START_TEST(once_all_keys_are_removed_nothing_is_found)
 }
 END_TEST
 
-START_TEST(a_key_that_is_not_there_is_not_removed_and_nothing_changes)
+START_TEST(removing_an_absent_key_changes_nothing)
 {
 	struct blm_filter *f = make(kind_of(_i)), *before;
 	uint64_t denied = 0;
@@ -204,7 +204,7 @@ END_TEST
 
 /* ---- Values ---- */
 
-START_TEST(every_key_that_was_put_has_a_value_and_others_at_the_filters_rate)
+START_TEST(every_put_key_has_a_value_and_others_the_rate)
 {
 	struct blm_filter *f = make(kind_of(_i)), *again;
 	uint64_t value, exact = 0, absent = 0;
@@ -366,7 +366,7 @@ static int try_intersection(struct blm_filter *f)
 	return blm_combine_into(f, BLM_INTERSECT, &other, 1, 0, NULL);
 }
 
-START_TEST(what_a_kind_cannot_do_it_refuses)
+START_TEST(a_kind_refuses_unsupported_operations)
 {
 	/* composite kinds leave the tally to their parts */
 	size_t counting = kind_of(_i)->counts ? offsetof(struct blm_kind, counts)
@@ -416,7 +416,7 @@ START_TEST(a_kind_has_all_functions_that_its_abilities_need)
 }
 END_TEST
 
-START_TEST(ids_and_names_of_kinds_are_unique_and_lead_back_to_them)
+START_TEST(kinds_have_unique_ids_and_names)
 {
 	struct blm_kind_info public;
 	size_t i;
@@ -441,7 +441,7 @@ START_TEST(ids_and_names_of_kinds_are_unique_and_lead_back_to_them)
 }
 END_TEST
 
-START_TEST(ids_and_names_of_hash_families_are_unique_and_lead_back_to_them)
+START_TEST(hash_families_have_unique_ids_and_names)
 {
 	for (size_t i = 0; blm_family_at(i); i++) {
 		ck_assert_ptr_eq(blm_family_by_id(blm_family_at(i)->id), blm_family_at(i));
@@ -456,7 +456,7 @@ START_TEST(ids_and_names_of_hash_families_are_unique_and_lead_back_to_them)
 }
 END_TEST
 
-START_TEST(a_built_filter_is_the_one_that_keys_were_added_to)
+START_TEST(a_built_filter_equals_one_that_keys_were_added_to)
 {
 	struct blm_filter *added = make_for(kind_of(_i), 2 * N, 7, 0.01), *built;
 	struct blm_key *keys = keys_from(added, 0, 2 * N);
@@ -488,17 +488,17 @@ static void add_laws(TCase *tc, int i)
 	LAW(an_empty_filter_contains_nothing, 0, 0);
 	LAW(every_added_key_is_found, BLM_CAN_ADD, BLM_FORGETS);
 	LAW(at_capacity_the_false_positive_rate_is_as_planned, BLM_CAN_ADD, BLM_EXACT);
-	LAW(beyond_capacity_a_filter_still_takes_keys_and_finds_them, BLM_CAN_ADD | BLM_CAN_UNION,
+	LAW(beyond_capacity_a_filter_takes_and_finds_keys, BLM_CAN_ADD | BLM_CAN_UNION,
 	    BLM_FORGETS);
-	LAW(the_count_of_keys_is_how_many_adds_and_claims_changed_the_filter,
+	LAW(the_count_of_keys_is_the_number_of_changing_calls,
 	    BLM_CAN_ADD | BLM_CAN_UNION, BLM_FORGETS | BLM_CAN_REMOVE);
-	LAW(a_built_filter_is_the_one_that_keys_were_added_to, BLM_CAN_ADD, BLM_FORGETS);
+	LAW(a_built_filter_equals_one_that_keys_were_added_to, BLM_CAN_ADD, BLM_FORGETS);
 	LAW(a_removed_key_is_gone_and_the_others_stay, BLM_CAN_ADD | BLM_CAN_REMOVE, BLM_FORGETS);
 	LAW(once_all_keys_are_removed_nothing_is_found, BLM_CAN_ADD | BLM_CAN_REMOVE, BLM_FORGETS);
-	LAW(a_key_that_is_not_there_is_not_removed_and_nothing_changes,
+	LAW(removing_an_absent_key_changes_nothing,
 	    BLM_CAN_ADD | BLM_CAN_REMOVE, BLM_FORGETS);
 	LAW(a_removed_key_can_be_added_again, BLM_CAN_ADD | BLM_CAN_REMOVE, BLM_FORGETS);
-	LAW(every_key_that_was_put_has_a_value_and_others_at_the_filters_rate,
+	LAW(every_put_key_has_a_value_and_others_the_rate,
 	    BLM_CAN_PUT | BLM_CAN_GET, BLM_FORGETS | BLM_CAN_ADVANCE);
 	LAW(a_reopened_filter_answers_the_same, BLM_CAN_ADD, 0);
 	LAW(an_add_makes_a_filter_dirty_and_a_sync_clean, BLM_CAN_ADD, 0);
@@ -507,10 +507,10 @@ static void add_laws(TCase *tc, int i)
 /* Those that look at the family itself. */
 static void add_laws_of_families(TCase *tc, int i)
 {
-	LAW(every_hash_family_that_a_kind_takes_serves_it, BLM_CAN_ADD, BLM_FORGETS);
+	LAW(every_hash_family_that_a_kind_accepts_works, BLM_CAN_ADD, BLM_FORGETS);
 	LAW(a_read_only_handle_refuses_every_change,
 	    BLM_CAN_ADD | BLM_CAN_CLAIM | BLM_CAN_UNION | BLM_CAN_INTERSECT, 0);
-	LAW(what_a_kind_cannot_do_it_refuses, 0, 0);
+	LAW(a_kind_refuses_unsupported_operations, 0, 0);
 }
 
 int main(void)
@@ -520,8 +520,8 @@ int main(void)
 
 	add_all_laws(s, add_laws, add_laws_of_families);
 	tcase_add_test(registry, a_kind_has_all_functions_that_its_abilities_need);
-	tcase_add_test(registry, ids_and_names_of_kinds_are_unique_and_lead_back_to_them);
-	tcase_add_test(registry, ids_and_names_of_hash_families_are_unique_and_lead_back_to_them);
+	tcase_add_test(registry, kinds_have_unique_ids_and_names);
+	tcase_add_test(registry, hash_families_have_unique_ids_and_names);
 	suite_add_tcase(s, registry);
 	return run_suite(s);
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-START_TEST(the_union_is_byte_for_byte_the_filter_of_all_values)
+START_TEST(a_union_equals_the_filter_of_all_values)
 {
 	struct blm_filter *a = make(kind_of(_i)), *b = make(kind_of(_i)), *all = make(kind_of(_i)),
 			  *result;
@@ -83,7 +83,7 @@ static void close_three(struct blm_filter *f[3])
 		blm_close(f[i]);
 }
 
-START_TEST(the_union_is_byte_for_byte_the_filter_of_all_keys)
+START_TEST(a_union_equals_the_filter_of_all_keys)
 {
 	struct blm_filter *f[3], *all = make(kind_of(_i)), *result;
 	double rate = -1;
@@ -157,7 +157,7 @@ START_TEST(an_intersection_in_place_is_seen_by_handles_opened_before)
 }
 END_TEST
 
-START_TEST(a_result_above_the_highest_rate_is_refused_and_nothing_changes)
+START_TEST(a_result_above_the_highest_rate_is_refused_unchanged)
 {
 	struct blm_filter *f[3], *result = NULL, *before;
 	double rate = -1;
@@ -236,7 +236,7 @@ static void refused(const struct blm_filter *a, const struct blm_filter *b, int 
 		      "%s %s %s is not in: %s", d->field, d->a, d->b, blm_error_message());
 }
 
-START_TEST(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_named)
+START_TEST(filters_that_differ_do_not_combine_and_name_the_field)
 {
 	for (size_t i = 0; i < ARRAY_LEN(differences); i++) {
 		const struct difference *d = &differences[i];
@@ -261,7 +261,7 @@ START_TEST(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_
 }
 END_TEST
 
-START_TEST(filters_of_different_kinds_do_not_combine_and_both_are_named)
+START_TEST(filters_of_different_kinds_do_not_combine_and_are_named)
 {
 	const struct blm_kind *kind = kind_of(_i), *other = blm_kind_at(_i == 0);
 	struct blm_filter *a = make_shaped(kind, &(struct difference){ 0 }),
@@ -273,7 +273,7 @@ START_TEST(filters_of_different_kinds_do_not_combine_and_both_are_named)
 }
 END_TEST
 
-START_TEST(filters_of_different_tweaks_do_not_combine_and_both_are_named)
+START_TEST(filters_of_different_tweaks_do_not_combine_and_are_named)
 {
 	struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name, .hash = "murmur3-bip37",
 					 .cells = 4096, .probes = 5, .tweak = 1234);
@@ -289,7 +289,7 @@ END_TEST
 
 /* ---- Estimates ---- */
 
-START_TEST(a_filter_of_nothing_but_ones_says_yes_and_that_it_is_saturated)
+START_TEST(a_filter_of_ones_answers_yes_and_is_saturated)
 {
 	struct blm_filter *f = make(kind_of(_i)), *half = make(kind_of(_i));
 	struct blm_estimate e;
@@ -375,7 +375,7 @@ START_TEST(estimates_lie_within_4_standard_errors_over_40_seeds)
 }
 END_TEST
 
-START_TEST(the_estimated_overlap_of_two_filters_is_theirs_within_4_standard_errors)
+START_TEST(the_estimated_overlap_is_right_within_4_standard_errors)
 {
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		struct blm_filter *a = make_seeded(kind_of(_i), seed, 0.01), *b = twin(a),
@@ -414,7 +414,7 @@ static struct blm_hash hash_of(const struct blm_filter *f, uint64_t i)
 }
 
 /* So the part of a split filter that owns the line owns the key. */
-START_TEST(a_key_of_a_kind_with_places_changes_the_line_of_its_place)
+START_TEST(a_key_with_a_place_changes_that_places_line)
 {
 	struct blm_filter *f = make(kind_of(_i));
 	struct blm_part *part = &current_view(f)->part[0];
@@ -441,7 +441,7 @@ START_TEST(a_key_of_a_kind_with_places_changes_the_line_of_its_place)
 }
 END_TEST
 
-START_TEST(cells_that_are_added_by_ranges_are_those_of_an_add)
+START_TEST(cells_added_by_ranges_equal_those_of_an_add)
 {
 	struct blm_filter *f = make(kind_of(_i)), *g = make(kind_of(_i));
 	struct blm_part *part = &current_view(g)->part[0];
@@ -469,7 +469,7 @@ START_TEST(cells_that_are_added_by_ranges_are_those_of_an_add)
 }
 END_TEST
 
-START_TEST(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys)
+START_TEST(a_folded_filter_equals_a_small_one_of_its_keys)
 {
 	static const uint64_t factors[] = { 1, 2, 3, 4, 5, 8, 120 };
 
@@ -501,7 +501,7 @@ START_TEST(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys)
 END_TEST
 
 /* Where there are only holes nothing is read. */
-START_TEST(a_folded_filter_of_few_keys_is_the_small_one_of_them)
+START_TEST(a_folded_filter_of_few_keys_equals_the_small_one)
 {
 	struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name,
 					 .cells = kind_of(_i)->fold_bits * 240000, .hash = "xxh3",
@@ -520,7 +520,7 @@ START_TEST(a_folded_filter_of_few_keys_is_the_small_one_of_them)
 }
 END_TEST
 
-START_TEST(what_does_not_divide_the_blocks_cannot_be_folded_by)
+START_TEST(only_divisors_of_the_blocks_can_fold)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = kind_of(_i)->name,
 						 .cells = kind_of(_i)->fold_bits * 12,
@@ -544,41 +544,41 @@ static void add_laws(TCase *tc, int i)
 {
 	LAW(a_template_is_empty_and_combines, BLM_CAN_ADD, 0);
 	LAW(a_copy_answers_the_same_under_another_uuid, BLM_CAN_ADD, BLM_FORGETS);
-	LAW(the_union_is_byte_for_byte_the_filter_of_all_keys,
+	LAW(a_union_equals_the_filter_of_all_keys,
 	    BLM_CAN_ADD | BLM_CAN_UNION | BLM_CAN_ESTIMATE, BLM_CAN_REMOVE);
 	LAW(the_intersection_holds_every_common_key, BLM_CAN_ADD | BLM_CAN_INTERSECT, BLM_FORGETS);
 	LAW(an_intersection_in_place_is_seen_by_handles_opened_before,
 	    BLM_CAN_ADD | BLM_CAN_INTERSECT, 0);
-	LAW(a_result_above_the_highest_rate_is_refused_and_nothing_changes,
+	LAW(a_result_above_the_highest_rate_is_refused_unchanged,
 	    BLM_CAN_ADD | BLM_CAN_UNION, BLM_EXACT);
-	LAW(a_filter_of_nothing_but_ones_says_yes_and_that_it_is_saturated,
+	LAW(a_filter_of_ones_answers_yes_and_is_saturated,
 	    BLM_CAN_ADD | BLM_CAN_ESTIMATE, BLM_EXACT | BLM_FORGETS);
 	LAW(an_empty_filter_is_estimated_empty, BLM_CAN_ESTIMATE, 0);
 	LAW(estimates_lie_within_4_standard_errors_over_40_seeds,
 	    BLM_CAN_ADD | BLM_CAN_ESTIMATE, BLM_EXACT | BLM_CAN_ROTATE);
-	LAW(the_estimated_overlap_of_two_filters_is_theirs_within_4_standard_errors,
+	LAW(the_estimated_overlap_is_right_within_4_standard_errors,
 	    BLM_CAN_ADD | BLM_CAN_ESTIMATE, BLM_CAN_ROTATE);
-	LAW(the_union_is_byte_for_byte_the_filter_of_all_values, BLM_CAN_PUT | BLM_CAN_UNION,
+	LAW(a_union_equals_the_filter_of_all_values, BLM_CAN_PUT | BLM_CAN_UNION,
 	    BLM_CAN_ADVANCE);
 }
 
 /* Those that look at the family itself. */
 static void add_laws_of_families(TCase *tc, int i)
 {
-	LAW(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_named,
+	LAW(filters_that_differ_do_not_combine_and_name_the_field,
 	    BLM_CAN_ADD | BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE, 0);
-	LAW(filters_of_different_kinds_do_not_combine_and_both_are_named, BLM_CAN_UNION, 0);
+	LAW(filters_of_different_kinds_do_not_combine_and_are_named, BLM_CAN_UNION, 0);
 	if (kind_of(i)->place)
-		LAW(a_key_of_a_kind_with_places_changes_the_line_of_its_place, BLM_CAN_ADD, 0);
+		LAW(a_key_with_a_place_changes_that_places_line, BLM_CAN_ADD, 0);
 	if (kind_of(i)->add_within)
-		LAW(cells_that_are_added_by_ranges_are_those_of_an_add, BLM_CAN_ADD, 0);
-	LAW(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys,
+		LAW(cells_added_by_ranges_equal_those_of_an_add, BLM_CAN_ADD, 0);
+	LAW(a_folded_filter_equals_a_small_one_of_its_keys,
 	    BLM_CAN_ADD | BLM_CAN_FOLD, 0);
-	LAW(a_folded_filter_of_few_keys_is_the_small_one_of_them, BLM_CAN_ADD | BLM_CAN_FOLD, 0);
-	LAW(what_does_not_divide_the_blocks_cannot_be_folded_by, BLM_CAN_FOLD, 0);
+	LAW(a_folded_filter_of_few_keys_equals_the_small_one, BLM_CAN_ADD | BLM_CAN_FOLD, 0);
+	LAW(only_divisors_of_the_blocks_can_fold, BLM_CAN_FOLD, 0);
 	if (kind_of(i)->every_family)
 		tcase_add_loop_test(tc,
-				    filters_of_different_tweaks_do_not_combine_and_both_are_named,
+				    filters_of_different_tweaks_do_not_combine_and_are_named,
 				    i, i + 1);
 }
 

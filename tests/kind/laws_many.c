@@ -243,7 +243,7 @@ static void fixed_is_many(struct blm_filter *a, struct blm_filter *b, size_t wid
 		ck_assert_int_eq(blm_add_fixed(b, bytes, width, count, NULL), 0);
 }
 
-START_TEST(keys_of_one_width_give_the_same_answers_as_keys_of_any_length)
+START_TEST(keys_of_one_width_get_the_general_answers)
 {
 	static const size_t widths[] = { 0, 1, 3, 4, 7, 8, 12, 16, 17, 20, 32, 33, 64, 300 };
 	struct blm_filter *first = make(kind_of(_i));
@@ -325,7 +325,7 @@ static void packed_is_many(struct blm_filter *a, struct blm_filter *b, size_t of
 	free(data), free(offsets);
 }
 
-START_TEST(packed_keys_give_the_same_answers_as_keys_of_any_length)
+START_TEST(packed_keys_get_the_general_answers)
 {
 	struct blm_filter *first = make(kind_of(_i));
 
@@ -368,7 +368,7 @@ START_TEST(offsets_that_make_no_keys_are_refused)
 }
 END_TEST
 
-START_TEST(keys_of_one_width_have_the_same_hashes_as_keys_of_any_length)
+START_TEST(keys_of_one_width_get_the_general_hashes)
 {
 	static const size_t widths[] = { 0, 1, 4, 8, 16, 17, 32, 100 };
 	struct blm_filter *f = make(kind_of(_i));
@@ -408,7 +408,7 @@ START_TEST(hashes_of_another_seed_are_refused)
 }
 END_TEST
 
-START_TEST(a_family_that_hashes_for_each_probe_has_no_hashes_to_give)
+START_TEST(a_family_that_hashes_each_probe_gives_no_hashes)
 {
 	struct blm_filter *f = create(
 		BLM_PARAMS(.kind = kind_of(_i)->name, .hash = "murmur3-bip37", .capacity = N));
@@ -430,7 +430,7 @@ static void add_laws(TCase *tc, int i)
 	LAW(asking_for_many_is_asking_for_each, BLM_CAN_ADD, 0);
 	LAW(adding_many_is_adding_each, BLM_CAN_ADD, 0);
 	LAW(claiming_many_is_claiming_each, BLM_CAN_ADD | BLM_CAN_CLAIM, 0);
-	LAW(keys_of_one_width_give_the_same_answers_as_keys_of_any_length, BLM_CAN_ADD,
+	LAW(keys_of_one_width_get_the_general_answers, BLM_CAN_ADD,
 	    BLM_EXACT | BLM_FORGETS | BLM_CAN_ROTATE);
 	LAW(removing_many_is_removing_each, BLM_CAN_ADD | BLM_CAN_REMOVE, 0);
 	LAW(a_claimed_key_is_won_once, BLM_CAN_ADD | BLM_CAN_CLAIM, BLM_FORGETS);
@@ -441,15 +441,15 @@ static void add_laws(TCase *tc, int i)
 /* Those that look at the family itself. */
 static void add_laws_of_families(TCase *tc, int i)
 {
-	LAW(packed_keys_give_the_same_answers_as_keys_of_any_length, BLM_CAN_ADD,
+	LAW(packed_keys_get_the_general_answers, BLM_CAN_ADD,
 	    BLM_EXACT | BLM_FORGETS | BLM_CAN_ROTATE);
 	LAW(offsets_that_make_no_keys_are_refused, BLM_CAN_ADD, BLM_EXACT);
 	LAW(hashes_give_the_same_answers_as_keys, BLM_CAN_ADD, BLM_CAN_LIST);
-	LAW(keys_of_one_width_have_the_same_hashes_as_keys_of_any_length, BLM_CAN_ADD,
+	LAW(keys_of_one_width_get_the_general_hashes, BLM_CAN_ADD,
 	    BLM_EXACT | BLM_FORGETS);
 	LAW(hashes_of_another_seed_are_refused, BLM_CAN_ADD | BLM_CAN_CLAIM, BLM_EXACT);
 	if (kind_of(i)->every_family)
-		tcase_add_loop_test(tc, a_family_that_hashes_for_each_probe_has_no_hashes_to_give,
+		tcase_add_loop_test(tc, a_family_that_hashes_each_probe_gives_no_hashes,
 				    i, i + 1);
 }
 

@@ -218,7 +218,7 @@ static void places_say_what_asking_says(const struct blm_part *part, const struc
 		      "%s: no place lacks a bit, and the answer is no", part->kind->name);
 }
 
-START_TEST(the_places_a_question_looks_at_are_in_the_data_and_a_missing_bit_means_no)
+START_TEST(a_missing_bit_at_a_probed_place_means_no)
 {
 	static const struct { const char *kind, *hash, *scheme; uint32_t probes;
 	} some[] = {
@@ -286,7 +286,7 @@ int main(void)
 	tcase_add_loop_test(tc, values_of_every_width_on_every_lattice, 0, 3);
 	tcase_add_loop_test(tc, filters_of_several_parts, 0, 6);
 	tcase_add_test(tc,
-		       the_places_a_question_looks_at_are_in_the_data_and_a_missing_bit_means_no);
+		       a_missing_bit_at_a_probed_place_means_no);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

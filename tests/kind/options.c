@@ -14,7 +14,7 @@ static const struct blm_option some[] = {
 };
 static const struct blm_kind kind = { .name = "told", .options = some };
 
-START_TEST(what_is_not_said_is_as_usual)
+START_TEST(omitted_options_have_their_defaults)
 {
 	uint64_t args[BLM_KIND_ARGS] = { 0 };
 
@@ -26,7 +26,7 @@ START_TEST(what_is_not_said_is_as_usual)
 }
 END_TEST
 
-START_TEST(what_is_none_of_them_or_out_of_range_is_refused)
+START_TEST(an_unknown_or_out_of_range_option_is_refused)
 {
 	static const char *const wrong[] = {
 		"slot=4",    "slots",	  "slots=",    "slots=1.5", "slots=0", "slots=4;share=1",
@@ -41,7 +41,7 @@ START_TEST(what_is_none_of_them_or_out_of_range_is_refused)
 END_TEST
 
 /* A rebuild uses the options of the old filter. */
-START_TEST(their_text_comes_to_the_same_numbers)
+START_TEST(their_text_has_the_same_numbers)
 {
 	char text[BLM_OPTIONS_MAX];
 
@@ -59,7 +59,7 @@ START_TEST(their_text_comes_to_the_same_numbers)
 }
 END_TEST
 
-START_TEST(numbers_that_no_text_comes_to_are_not_theirs)
+START_TEST(numbers_outside_every_text_are_refused)
 {
 	const uint64_t share = blm_bits_of(0.5);
 
@@ -89,7 +89,7 @@ static const struct blm_option many[BLM_KIND_ARGS + 1] = {
 };
 static const struct blm_kind talker = { .name = "talker", .options = many };
 
-START_TEST(more_than_there_is_room_for_is_cut_off)
+START_TEST(text_longer_than_its_buffer_is_truncated)
 {
 	uint64_t args[BLM_KIND_ARGS] = { 0 };
 	char text[BLM_OPTIONS_MAX];
@@ -110,7 +110,7 @@ START_TEST(more_than_there_is_room_for_is_cut_off)
 }
 END_TEST
 
-START_TEST(as_many_options_as_a_kind_can_have_are_all_told)
+START_TEST(the_largest_number_of_options_is_listed_completely)
 {
 	static const struct blm_option eight[BLM_KIND_ARGS + 1] = {
 		{ "a", "", BLM_OPTION_COUNT, 0, 9, 1 }, { "b", "", BLM_OPTION_COUNT, 0, 9, 2 },
@@ -146,7 +146,7 @@ static bool set_comma(void)
 	return setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
 }
 
-START_TEST(numbers_have_a_point_whatever_the_locale_says)
+START_TEST(numbers_have_a_point_in_every_locale)
 {
 	uint64_t args[BLM_KIND_ARGS];
 	char text[BLM_OPTIONS_MAX], number[16];
@@ -170,13 +170,13 @@ int main(void)
 	Suite *s = begin_suite("options");
 	TCase *tc = tcase_create("options");
 
-	tcase_add_loop_test(tc, what_is_not_said_is_as_usual, 0, 2);
-	tcase_add_test(tc, what_is_none_of_them_or_out_of_range_is_refused);
-	tcase_add_test(tc, their_text_comes_to_the_same_numbers);
-	tcase_add_test(tc, numbers_that_no_text_comes_to_are_not_theirs);
-	tcase_add_test(tc, more_than_there_is_room_for_is_cut_off);
-	tcase_add_test(tc, as_many_options_as_a_kind_can_have_are_all_told);
-	tcase_add_test(tc, numbers_have_a_point_whatever_the_locale_says);
+	tcase_add_loop_test(tc, omitted_options_have_their_defaults, 0, 2);
+	tcase_add_test(tc, an_unknown_or_out_of_range_option_is_refused);
+	tcase_add_test(tc, their_text_has_the_same_numbers);
+	tcase_add_test(tc, numbers_outside_every_text_are_refused);
+	tcase_add_test(tc, text_longer_than_its_buffer_is_truncated);
+	tcase_add_test(tc, the_largest_number_of_options_is_listed_completely);
+	tcase_add_test(tc, numbers_have_a_point_in_every_locale);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

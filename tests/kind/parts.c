@@ -109,7 +109,7 @@ START_TEST(the_rate_holds_at_every_size)
 }
 END_TEST
 
-START_TEST(no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once)
+START_TEST(no_stage_exceeds_its_keys_however_many_are_added)
 {
 	struct blm_filter *all = scalable(a_path(), 100), *each = scalable(a_path(), 100);
 
@@ -132,7 +132,7 @@ END_TEST
  * Bit by bit, at any place in a word: the answers of a call are the same whether the filter grew in
  * it or not.
  */
-START_TEST(a_call_in_which_a_filter_grows_tells_the_right_keys_apart)
+START_TEST(a_call_in_which_a_filter_grows_answers_correctly)
 {
 	enum { KEYS = 5000 };
 	static uint64_t keys[KEYS], bits[KEYS / 64 + 1];
@@ -148,7 +148,7 @@ START_TEST(a_call_in_which_a_filter_grows_tells_the_right_keys_apart)
 }
 END_TEST
 
-START_TEST(a_key_of_an_earlier_stage_is_neither_added_nor_claimed_again)
+START_TEST(a_key_of_an_earlier_stage_is_not_added_again)
 {
 	struct blm_filter *f = scalable(a_path(), 100);
 	uint64_t won = 0;
@@ -163,7 +163,7 @@ START_TEST(a_key_of_an_earlier_stage_is_neither_added_nor_claimed_again)
 }
 END_TEST
 
-START_TEST(who_had_it_open_sees_the_keys_of_stages_that_came_since)
+START_TEST(an_older_handle_sees_the_keys_of_new_stages)
 {
 	struct blm_filter *f = scalable(a_path(), 100), *reader = reopen(f, false),
 			  *writer = reopen(f, true);
@@ -178,7 +178,7 @@ START_TEST(who_had_it_open_sees_the_keys_of_stages_that_came_since)
 }
 END_TEST
 
-START_TEST(who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs)
+START_TEST(a_handle_that_cannot_open_new_stages_fails_to_sync)
 {
 	struct blm_filter *f = scalable(a_path(), 100), *writer = reopen(f, true);
 
@@ -195,7 +195,7 @@ END_TEST
 
 /* ---- Scalable: the file ---- */
 
-START_TEST(a_grown_filter_can_be_copied_sent_synced_sealed_and_verified)
+START_TEST(a_grown_filter_can_be_copied_exported_and_sealed)
 {
 	struct blm_filter *f = scalable(a_path(), 100), *copy, *sent, *twin, *inside;
 	void *bytes;
@@ -232,7 +232,7 @@ START_TEST(a_grown_filter_can_be_copied_sent_synced_sealed_and_verified)
 }
 END_TEST
 
-START_TEST(damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied)
+START_TEST(damage_in_any_stage_is_repaired_without_denied_keys)
 {
 	struct blm_filter *f = scalable(a_path(), 1000);
 	const char *path = strdup(f->place.display);
@@ -252,7 +252,7 @@ START_TEST(damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied)
 }
 END_TEST
 
-START_TEST(the_union_of_filters_that_grew_differently_has_the_keys_of_all)
+START_TEST(a_union_of_differently_grown_filters_has_all_keys)
 {
 	struct blm_filter *f = scalable(a_path(), 100), *little, *much, *both, *other;
 	const struct blm_filter *from[3];
@@ -298,7 +298,7 @@ int fdatasync(int fd)
 	return 0;
 }
 
-START_TEST(the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it)
+START_TEST(the_file_is_longer_on_disk_before_a_part_counts)
 {
 	struct blm_filter *f =
 		create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 100, .sparse = _i));
@@ -337,7 +337,7 @@ static void has_grown_for(struct blm_filter *f, uint64_t keys)
 }
 
 /* _i: 0 a path, 1 keyed */
-START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
+START_TEST(it_grows_during_a_build_and_a_rebuild)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "secret";
 	static const uint64_t seed = 7;		/* the same in each run: so is the rate */
@@ -371,7 +371,7 @@ START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 END_TEST
 
 /* Its stages have more keys then than they are for. */
-START_TEST(the_union_of_two_that_grew_says_what_its_rate_is)
+START_TEST(a_union_of_grown_filters_reports_its_rate)
 {
 	struct blm_filter *a = scalable(a_path(), 1000), *b, *both;
 	double rate, measured;
@@ -397,7 +397,7 @@ START_TEST(the_union_of_two_that_grew_says_what_its_rate_is)
 END_TEST
 
 /* Bytes that another process left at the end of the file are no part of the filter. */
-START_TEST(what_lies_behind_the_last_stage_does_not_get_into_the_next)
+START_TEST(bytes_after_the_last_stage_never_enter_the_next)
 {
 	struct blm_filter *f = scalable(a_path(), 100);
 	const char *path = strdup(f->place.display);
@@ -415,7 +415,7 @@ START_TEST(what_lies_behind_the_last_stage_does_not_get_into_the_next)
 END_TEST
 
 /* The count is a number in the file, by which it grows. */
-START_TEST(a_count_that_damage_made_far_too_large_does_not_fill_the_disk)
+START_TEST(an_excessive_damaged_count_does_not_fill_the_disk)
 {
 	struct blm_filter *f = scalable(NULL, 100);
 	unsigned before;
@@ -437,7 +437,7 @@ START_TEST(a_count_that_damage_made_far_too_large_does_not_fill_the_disk)
 END_TEST
 
 /* As many bits as 2^20 keys set, in a first stage that is for ten. */
-START_TEST(a_count_far_too_large_that_the_bits_bear_out_makes_it_grow)
+START_TEST(an_excessive_count_that_the_bits_confirm_causes_growth)
 {
 	struct blm_filter *f;
 	struct blm_part *first;
@@ -460,7 +460,7 @@ END_TEST
  * A file that says it is for far more keys than its one stage has cells for, or nearly none: the
  * next one is in proportion to the cells that are there, by its own rate and growth at their most.
  */
-START_TEST(one_more_key_takes_memory_in_proportion_whatever_the_file_says)
+START_TEST(one_more_key_takes_proportional_memory_for_any_file)
 {
 	static const struct {
 		uint64_t capacity, of_stage;
@@ -505,7 +505,7 @@ START_TEST(one_more_key_takes_memory_in_proportion_whatever_the_file_says)
 }
 END_TEST
 
-START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused)
+START_TEST(a_first_stage_for_too_many_keys_is_refused)
 {
 	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10,
 							   .cells = 512, .rate = 0.01)),
@@ -548,7 +548,7 @@ static int grow_beyond_the_limit(void *context)
 	return 1;
 }
 
-START_TEST(where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost)
+START_TEST(a_key_without_space_to_grow_is_refused_without_loss)
 {
 	struct blm_filter *f = scalable(a_path(), 100);
 
@@ -610,7 +610,7 @@ END_TEST
  * A power cut keeps any of the pages that changed since the last sync, but what was flushed on
  * purpose before the count of parts grew is there: the part table, and the length of the file.
  */
-START_TEST(whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found)
+START_TEST(a_power_cut_in_growth_keeps_every_synced_key)
 {
 	enum { SYNCED = 1000 };
 	uint64_t random = (uint64_t)_i + 1, bytes, before;
@@ -647,7 +647,7 @@ START_TEST(whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found)
 }
 END_TEST
 
-START_TEST(who_opens_it_while_it_grows_has_all_of_it)
+START_TEST(a_process_that_opens_it_during_growth_sees_all)
 {
 	struct blm_filter *f = scalable(a_path(), 10);
 	struct blm_contents *contents = malloc(sizeof(*contents));
@@ -677,7 +677,7 @@ static int grow_at_once(void *context)
 }
 
 /* By other means than ours, so that nothing in the file says so. */
-START_TEST(growing_an_unlinked_file_fails_and_a_file_moved_over_it_is_used)
+START_TEST(growing_an_unlinked_file_fails_and_uses_its_replacement)
 {
 	struct blm_filter *f = scalable(a_path(), 100), *other = scalable(a_path(), 100), *again;
 	uint64_t key = 0;
@@ -701,7 +701,7 @@ START_TEST(growing_an_unlinked_file_fails_and_a_file_moved_over_it_is_used)
 }
 END_TEST
 
-START_TEST(a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refused)
+START_TEST(a_union_that_would_grow_a_dropped_filter_is_refused)
 {
 	struct blm_filter *f, *grown = scalable(a_path(), 100);
 	struct blm_store *store;
@@ -720,7 +720,7 @@ START_TEST(a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refus
 }
 END_TEST
 
-START_TEST(of_several_who_want_to_grow_it_one_does)
+START_TEST(one_of_several_growing_processes_grows_it)
 {
 	struct blm_filter *f = scalable(a_path(), 10), *alone = scalable(a_path(), 10);
 	pid_t pid[4];
@@ -801,7 +801,7 @@ END_TEST
 
 /* ---- Removable ---- */
 
-START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
+START_TEST(removed_keys_are_gone_and_few_others_with_them)
 {
 	enum { KEYS = 100000 };
 	const double rate = 2.0e-4;
@@ -850,7 +850,7 @@ START_TEST(a_key_that_is_denied_is_not_removed)
 }
 END_TEST
 
-START_TEST(of_many_keys_those_that_were_not_removed_are_added_all_the_same)
+START_TEST(keys_of_a_batch_that_were_never_removed_are_added)
 {
 	struct blm_filter *f =
 		create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-6));
@@ -870,7 +870,7 @@ START_TEST(of_many_keys_those_that_were_not_removed_are_added_all_the_same)
 }
 END_TEST
 
-START_TEST(what_was_removed_in_one_is_removed_in_the_union)
+START_TEST(keys_removed_in_one_are_removed_in_the_union)
 {
 	struct blm_filter *a = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000,
 							   .rate = 1e-6)),
@@ -889,7 +889,7 @@ START_TEST(what_was_removed_in_one_is_removed_in_the_union)
 }
 END_TEST
 
-START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
+START_TEST(repair_fills_no_filter_of_removed_keys_and_denies_none)
 {
 	struct blm_filter *f =
 		create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-4));
@@ -938,7 +938,7 @@ START_TEST(the_nearest_level_of_a_key_is_its_value)
 }
 END_TEST
 
-START_TEST(advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own)
+START_TEST(advancing_shifts_the_neighbours_levels_and_keeps_its_own)
 {
 	struct blm_filter *f = attenuated(), *a, *b,
 			  *stranger = create(a_path(), BLM_PARAMS(.kind = "attenuated",
@@ -964,7 +964,7 @@ START_TEST(advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own)
 }
 END_TEST
 
-START_TEST(no_key_is_in_any_of_no_parts_however_many_are_asked_for)
+START_TEST(a_filter_of_no_parts_answers_no_to_any_number)
 {
 	struct blm_filter *f = attenuated();
 	struct blm_part whole = current_view(f)->root;
@@ -997,49 +997,49 @@ int main(void)
 	      *levels = tcase_create("attenuated");
 
 	tcase_add_loop_test(grown, the_rate_holds_at_every_size, 0, 4);
-	tcase_add_test(grown, no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once);
-	tcase_add_test(grown, a_call_in_which_a_filter_grows_tells_the_right_keys_apart);
-	tcase_add_test(grown, a_key_of_an_earlier_stage_is_neither_added_nor_claimed_again);
-	tcase_add_test(grown, who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs);
-	tcase_add_test(grown, who_had_it_open_sees_the_keys_of_stages_that_came_since);
-	tcase_add_test(grown, a_grown_filter_can_be_copied_sent_synced_sealed_and_verified);
-	tcase_add_test(grown, damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied);
-	tcase_add_test(grown, the_union_of_filters_that_grew_differently_has_the_keys_of_all);
+	tcase_add_test(grown, no_stage_exceeds_its_keys_however_many_are_added);
+	tcase_add_test(grown, a_call_in_which_a_filter_grows_answers_correctly);
+	tcase_add_test(grown, a_key_of_an_earlier_stage_is_not_added_again);
+	tcase_add_test(grown, a_handle_that_cannot_open_new_stages_fails_to_sync);
+	tcase_add_test(grown, an_older_handle_sees_the_keys_of_new_stages);
+	tcase_add_test(grown, a_grown_filter_can_be_copied_exported_and_sealed);
+	tcase_add_test(grown, damage_in_any_stage_is_repaired_without_denied_keys);
+	tcase_add_test(grown, a_union_of_differently_grown_filters_has_all_keys);
 	tcase_add_loop_test(
-		grown, the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it, 0,
+		grown, the_file_is_longer_on_disk_before_a_part_counts, 0,
 		2);
-	tcase_add_loop_test(grown, it_grows_while_it_is_built_and_while_it_is_rebuilt, 0, 2);
-	tcase_add_test(grown, the_union_of_two_that_grew_says_what_its_rate_is);
-	tcase_add_test(grown, what_lies_behind_the_last_stage_does_not_get_into_the_next);
-	tcase_add_test(grown, a_count_that_damage_made_far_too_large_does_not_fill_the_disk);
-	tcase_add_test(grown, a_count_far_too_large_that_the_bits_bear_out_makes_it_grow);
-	tcase_add_test(grown, one_more_key_takes_memory_in_proportion_whatever_the_file_says);
+	tcase_add_loop_test(grown, it_grows_during_a_build_and_a_rebuild, 0, 2);
+	tcase_add_test(grown, a_union_of_grown_filters_reports_its_rate);
+	tcase_add_test(grown, bytes_after_the_last_stage_never_enter_the_next);
+	tcase_add_test(grown, an_excessive_damaged_count_does_not_fill_the_disk);
+	tcase_add_test(grown, an_excessive_count_that_the_bits_confirm_causes_growth);
+	tcase_add_test(grown, one_more_key_takes_proportional_memory_for_any_file);
 	tcase_add_test(
 		grown,
-		a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused);
+		a_first_stage_for_too_many_keys_is_refused);
 	tcase_add_test(grown,
-		       where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost);
+		       a_key_without_space_to_grow_is_refused_without_loss);
 	tcase_add_test(grown, growers_that_are_killed_anywhere_leave_a_good_filter);
 	tcase_add_loop_test(
-		grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
-	tcase_add_test(grown, who_opens_it_while_it_grows_has_all_of_it);
-	tcase_add_test(grown, of_several_who_want_to_grow_it_one_does);
-	tcase_add_loop_test(grown, growing_an_unlinked_file_fails_and_a_file_moved_over_it_is_used,
+		grown, a_power_cut_in_growth_keeps_every_synced_key, 0, 32);
+	tcase_add_test(grown, a_process_that_opens_it_during_growth_sees_all);
+	tcase_add_test(grown, one_of_several_growing_processes_grows_it);
+	tcase_add_loop_test(grown, growing_an_unlinked_file_fails_and_uses_its_replacement,
 			    0, 2);
 	tcase_add_test(grown,
-		       a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refused);
+		       a_union_that_would_grow_a_dropped_filter_is_refused);
 	tcase_add_test(grown, filters_whose_parts_differ_in_size_do_not_combine);
 	tcase_add_test(grown, part_tables_that_do_not_add_up_are_refused);
-	tcase_add_test(removable, removed_keys_are_gone_for_good_and_few_others_with_them);
+	tcase_add_test(removable, removed_keys_are_gone_and_few_others_with_them);
 	tcase_add_test(removable, a_key_that_is_denied_is_not_removed);
-	tcase_add_test(removable, of_many_keys_those_that_were_not_removed_are_added_all_the_same);
-	tcase_add_test(removable, what_was_removed_in_one_is_removed_in_the_union);
-	tcase_add_test(removable, repair_denies_no_key_by_filling_the_filter_of_removed_ones);
+	tcase_add_test(removable, keys_of_a_batch_that_were_never_removed_are_added);
+	tcase_add_test(removable, keys_removed_in_one_are_removed_in_the_union);
+	tcase_add_test(removable, repair_fills_no_filter_of_removed_keys_and_denies_none);
 	tcase_add_test(levels, the_nearest_level_of_a_key_is_its_value);
-	tcase_add_test(levels, advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own);
+	tcase_add_test(levels, advancing_shifts_the_neighbours_levels_and_keeps_its_own);
 	suite_add_tcase(s, grown);
 	suite_add_tcase(s, removable);
-	tcase_add_test(levels, no_key_is_in_any_of_no_parts_however_many_are_asked_for);
+	tcase_add_test(levels, a_filter_of_no_parts_answers_no_to_any_number);
 	suite_add_tcase(s, levels);
 	return run_suite(s);
 }

@@ -149,7 +149,7 @@ START_TEST(a_range_that_runs_over_the_end_is_whole)
 }
 END_TEST
 
-START_TEST(all_of_the_order_has_a_key_unless_there_is_none)
+START_TEST(the_whole_order_is_empty_with_the_filter_only)
 {
 	struct blm_filter *f = build(NULL, 0, (struct made){ .width = 1024 });
 
@@ -197,7 +197,7 @@ static int list_next(struct golomb_numbers *n, uint64_t *ret)
 }
 
 /* Also where the nearest number is many blocks away, and where thousands have one high half. */
-START_TEST(a_number_between_two_is_found_however_far_they_are_apart)
+START_TEST(a_number_between_two_is_found_at_any_distance)
 {
 	enum { MOST = 5000 };
 	const uint64_t range = UINT64_C(1) << 40;
@@ -320,7 +320,7 @@ START_TEST(ranges_close_to_keys_are_wrong_no_more_often)
 END_TEST
 
 /* Distances within a block are kept. */
-START_TEST(ranges_beside_a_key_are_right_but_for_keys_of_other_blocks)
+START_TEST(ranges_near_a_key_are_right_within_its_block)
 {
 	uint64_t *number = malloc(N * sizeof(*number)), asked;
 	struct made how = { .width = 1024, .rate = 0.5 };
@@ -340,7 +340,7 @@ START_TEST(one_place_is_wrong_at_the_rate_over_the_width)
 }
 END_TEST
 
-START_TEST(wider_ranges_are_wrong_in_proportion_and_a_fact_says_so)
+START_TEST(wider_ranges_have_a_proportional_rate_as_reported)
 {
 	uint64_t *number = malloc(N * sizeof(*number));
 	struct blm_filter *f;
@@ -367,7 +367,7 @@ END_TEST
  * The bound for range emptiness and 2 bits, as Grafite has it; longer codes leave more of a block
  * unused.
  */
-START_TEST(a_key_takes_at_most_2_bits_more_than_the_logarithm_of_width_over_rate)
+START_TEST(a_key_takes_at_most_2_bits_above_the_logarithm)
 {
 	static const struct made hows[] = { { .width = 1024, .rate = 0.01 },
 					    { .width = 32, .rate = 0.01 },
@@ -476,7 +476,7 @@ START_TEST(asking_for_many_ranges_is_asking_for_each)
 }
 END_TEST
 
-START_TEST(what_is_no_range_is_refused)
+START_TEST(an_invalid_range_is_refused)
 {
 	struct blm_params p = BLM_PARAMS(.kind = "range", .hash = "ordered-uint");
 	struct blm_filter *f, *other;
@@ -714,7 +714,7 @@ static bool any_meets(const struct network *of, size_t count, uint32_t first, ui
 }
 
 /* An address in a network, a network that meets one, a range that meets one: all are in. */
-START_TEST(no_address_of_a_network_is_denied_nor_a_range_that_meets_one)
+START_TEST(every_address_and_range_of_a_network_is_found)
 {
 	enum { NETWORKS = 300 };
 	struct network of[NETWORKS];
@@ -757,7 +757,7 @@ START_TEST(no_address_of_a_network_is_denied_nor_a_range_that_meets_one)
 END_TEST
 
 /* The addresses take all the blocks that are looked at, and the network is still there. */
-START_TEST(a_range_of_as_many_blocks_as_are_looked_at_is_not_denied)
+START_TEST(a_range_over_the_most_blocks_is_not_denied)
 {
 	static const struct network of[] = { { 0x01020304, 32 }, { 0xc8000000, 8 } };
 	struct blm_filter *f = build_networks(of, 2, "width=1", 1e-9, 3);
@@ -772,7 +772,7 @@ START_TEST(a_range_of_as_many_blocks_as_are_looked_at_is_not_denied)
 END_TEST
 
 /* Once for each length that there is. */
-START_TEST(an_address_is_wrong_as_often_as_the_fact_says)
+START_TEST(an_address_is_wrong_at_the_reported_rate)
 {
 	enum { NETWORKS = 300, ASKED = 40000 };
 	struct network *of = malloc(NETWORKS * sizeof(*of));
@@ -852,25 +852,25 @@ int main(void)
 
 	tcase_add_loop_test(tc, no_range_that_has_a_key_is_denied, 0, LIES);
 	tcase_add_test(tc, a_range_that_runs_over_the_end_is_whole);
-	tcase_add_test(tc, all_of_the_order_has_a_key_unless_there_is_none);
-	tcase_add_loop_test(tc, a_number_between_two_is_found_however_far_they_are_apart, 0, 3);
+	tcase_add_test(tc, the_whole_order_is_empty_with_the_filter_only);
+	tcase_add_loop_test(tc, a_number_between_two_is_found_at_any_distance, 0, 3);
 	tcase_add_test(tc, ranges_of_the_width_anywhere_are_wrong_at_the_rate);
 	tcase_add_test(tc, ranges_close_to_keys_are_wrong_no_more_often);
-	tcase_add_test(tc, ranges_beside_a_key_are_right_but_for_keys_of_other_blocks);
+	tcase_add_test(tc, ranges_near_a_key_are_right_within_its_block);
 	tcase_add_test(tc, one_place_is_wrong_at_the_rate_over_the_width);
-	tcase_add_test(tc, wider_ranges_are_wrong_in_proportion_and_a_fact_says_so);
-	tcase_add_test(tc, a_key_takes_at_most_2_bits_more_than_the_logarithm_of_width_over_rate);
+	tcase_add_test(tc, wider_ranges_have_a_proportional_rate_as_reported);
+	tcase_add_test(tc, a_key_takes_at_most_2_bits_above_the_logarithm);
 	tcase_add_test(tc, a_plan_foretells_the_space);
 	tcase_add_test(tc, the_data_do_not_depend_on_memory_however_keys_lie);
 	tcase_add_test(tc, asking_for_many_ranges_is_asking_for_each);
-	tcase_add_test(tc, what_is_no_range_is_refused);
+	tcase_add_test(tc, an_invalid_range_is_refused);
 	tcase_add_test(tc, numbers_are_in_their_order);
 	tcase_add_test(tc, times_are_in_their_order);
 	tcase_add_test(tc, addresses_and_networks_are_in_their_order);
 	tcase_add_test(tc, urls_are_in_the_order_of_their_hosts_reversed);
-	tcase_add_test(tc, no_address_of_a_network_is_denied_nor_a_range_that_meets_one);
-	tcase_add_test(tc, a_range_of_as_many_blocks_as_are_looked_at_is_not_denied);
-	tcase_add_test(tc, an_address_is_wrong_as_often_as_the_fact_says);
+	tcase_add_test(tc, every_address_and_range_of_a_network_is_found);
+	tcase_add_test(tc, a_range_over_the_most_blocks_is_not_denied);
+	tcase_add_test(tc, an_address_is_wrong_at_the_reported_rate);
 	tcase_add_test(tc, a_merged_filter_has_the_keys_and_lengths_of_all);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -111,7 +111,7 @@ static uint64_t far(uint64_t a, uint64_t b)
 
 /* ---- One key ---- */
 
-START_TEST(a_key_is_found_for_its_span_and_gone_two_ticks_later)
+START_TEST(a_key_is_found_for_its_span_and_expires_later)
 {
 	struct blm_filter *f = create(1000, 1e-9, "span=1000,tick=10"), *reader;
 
@@ -136,7 +136,7 @@ START_TEST(a_key_is_found_for_its_span_and_gone_two_ticks_later)
 }
 END_TEST
 
-START_TEST(an_age_is_less_than_a_tick_from_the_true_one)
+START_TEST(an_age_is_less_than_a_tick_from_the_truth)
 {
 	struct blm_filter *f = create(1000, 1e-9, "span=1000,tick=10");
 	uint64_t seen = now += 7 * SECOND, value = 0, key = 1;
@@ -153,7 +153,7 @@ START_TEST(an_age_is_less_than_a_tick_from_the_true_one)
 }
 END_TEST
 
-START_TEST(within_says_yes_up_to_the_age_and_no_from_two_ticks_more)
+START_TEST(within_answers_yes_to_the_age_and_no_later)
 {
 	struct blm_filter *f = create(1000, 1e-9, "span=1000,tick=10");
 
@@ -172,7 +172,7 @@ START_TEST(within_says_yes_up_to_the_age_and_no_from_two_ticks_more)
 }
 END_TEST
 
-START_TEST(a_key_is_claimed_once_in_each_age_and_not_before)
+START_TEST(a_key_is_claimed_once_in_each_age)
 {
 	struct blm_filter *f = create(1000, 1e-9, "span=30d,tick=1h");
 	uint64_t last = 0, key = 5;
@@ -215,7 +215,7 @@ START_TEST(a_sight_of_the_past_makes_no_key_older)
 }
 END_TEST
 
-START_TEST(a_removed_key_is_gone_and_can_be_claimed_at_once)
+START_TEST(a_removed_key_is_gone_and_claimable_at_once)
 {
 	struct blm_filter *f = create(1000, 1e-9, "span=30d");
 	uint64_t key = 1;
@@ -233,7 +233,7 @@ END_TEST
 
 /* ---- The clock ---- */
 
-START_TEST(a_clock_that_goes_back_or_stops_loses_nothing_and_grants_nothing)
+START_TEST(a_clock_that_goes_back_loses_and_grants_nothing)
 {
 	struct blm_filter *f = create(1000, 1e-9, "span=30d,tick=1h"), *reader;
 	uint64_t begin = now;
@@ -285,7 +285,7 @@ static void must_agree(const struct blm_filter *f, const uint64_t *seen, const c
  * Every length of pause, from less than a tick to many cycles of the stamps, with few changes
  * between them.
  */
-START_TEST(no_old_stamp_is_ever_taken_for_a_young_one)
+START_TEST(an_old_stamp_is_never_read_as_young)
 {
 	static const double pauses[] = { 0.3, 1,   2.5, 13,  40,  100, 228,  240, 253,
 					 254, 255, 256, 257, 300, 511, 1000, 1e6 };
@@ -377,7 +377,7 @@ START_TEST(keys_of_every_width_of_cells_keep_their_ages)
 }
 END_TEST
 
-START_TEST(a_key_takes_no_more_bits_than_promised)
+START_TEST(a_key_takes_at_most_the_promised_bits)
 {
 	static const struct { double rate; const char *options; int bits;
 	} asked[] = {
@@ -440,7 +440,7 @@ START_TEST(spans_and_ticks_that_do_not_go_together_are_refused)
 }
 END_TEST
 
-START_TEST(a_full_table_says_so_and_what_is_older_than_the_span_gives_its_place)
+START_TEST(a_full_table_reports_it_and_expired_keys_give_space)
 {
 	struct blm_filter *f = create(5000, 1e-4, "span=30d");
 	uint64_t count = 0;
@@ -465,7 +465,7 @@ START_TEST(a_full_table_says_so_and_what_is_older_than_the_span_gives_its_place)
 }
 END_TEST
 
-START_TEST(a_filter_that_grows_keeps_all_ages_and_with_spare_bits_its_rate)
+START_TEST(growth_keeps_all_ages_and_the_rate_with_spare_bits)
 {
 	enum { KEYS = 4000 };
 	struct blm_filter *f = create(KEYS, 0.01, "span=30d,spare=2");
@@ -491,7 +491,7 @@ START_TEST(a_filter_that_grows_keeps_all_ages_and_with_spare_bits_its_rate)
 }
 END_TEST
 
-START_TEST(impossible_words_crash_nobody_and_the_filter_goes_on)
+START_TEST(impossible_words_crash_no_process)
 {
 	static const uint64_t words[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63 };
 
@@ -552,7 +552,7 @@ static uint64_t used_cells(const struct blm_filter *f, uint64_t *ret_last)
  * A mover that is killed leaves a key in both of its buckets; here each of them in turn is the
  * younger one.
  */
-START_TEST(a_key_that_a_killed_mover_left_twice_is_one_key)
+START_TEST(a_key_that_a_killed_mover_doubled_is_one_key)
 {
 	struct blm_filter *f = create(64, 1e-8, "span=2000,tick=10");
 	uint64_t first = 0, second = 0, early, late, key = 1, cells = shape_of(f)->cells;
@@ -591,7 +591,7 @@ END_TEST
 
 /* ---- Rates and processes ---- */
 
-START_TEST(the_rate_is_the_promised_one_over_the_whole_span)
+START_TEST(the_promised_rate_holds_over_the_whole_span)
 {
 	const uint64_t capacity = 20000, asked = SANITIZED ? 20000 : 400000;
 	struct blm_filter *f = create(capacity, 0.01, "span=30d");
@@ -684,7 +684,7 @@ static int crawler(void *context)
 	return 0;
 }
 
-START_TEST(of_many_crawlers_one_claims_each_url_in_each_7_days)
+START_TEST(one_of_many_crawlers_claims_each_url_every_7_days)
 {
 	const uint64_t urls = (uint64_t)(1e6 * test_scale() / (SANITIZED ? 10 : 1)) + 1000;
 	const double rate = 1e-4, tick = 86400;
@@ -916,7 +916,7 @@ static uint64_t key_of_cell(struct blm_filter *f, uint64_t cell)
  * now that is moved to it, for a third one. The reader may be between the stamp of the old one and
  * the remainder of the other.
  */
-START_TEST(a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell)
+START_TEST(a_paused_reader_gives_no_key_another_keys_age)
 {
 	struct blm_filter *f = nearly_full();
 	struct image before, after;
@@ -975,28 +975,28 @@ int main(void)
 	TCase *tc = tcase_create("recent");
 
 	tcase_add_checked_fixture(tc, begin_time, NULL);
-	tcase_add_test(tc, a_key_is_found_for_its_span_and_gone_two_ticks_later);
-	tcase_add_test(tc, an_age_is_less_than_a_tick_from_the_true_one);
-	tcase_add_test(tc, within_says_yes_up_to_the_age_and_no_from_two_ticks_more);
-	tcase_add_test(tc, a_key_is_claimed_once_in_each_age_and_not_before);
+	tcase_add_test(tc, a_key_is_found_for_its_span_and_expires_later);
+	tcase_add_test(tc, an_age_is_less_than_a_tick_from_the_truth);
+	tcase_add_test(tc, within_answers_yes_to_the_age_and_no_later);
+	tcase_add_test(tc, a_key_is_claimed_once_in_each_age);
 	tcase_add_test(tc, a_sight_of_the_past_makes_no_key_older);
-	tcase_add_test(tc, a_removed_key_is_gone_and_can_be_claimed_at_once);
-	tcase_add_test(tc, a_clock_that_goes_back_or_stops_loses_nothing_and_grants_nothing);
-	tcase_add_loop_test(tc, no_old_stamp_is_ever_taken_for_a_young_one, 0, 2);
+	tcase_add_test(tc, a_removed_key_is_gone_and_claimable_at_once);
+	tcase_add_test(tc, a_clock_that_goes_back_loses_and_grants_nothing);
+	tcase_add_loop_test(tc, an_old_stamp_is_never_read_as_young, 0, 2);
 	tcase_add_test(tc, stamps_that_are_a_little_ahead_count_as_now);
 	tcase_add_test(tc, keys_of_every_width_of_cells_keep_their_ages);
-	tcase_add_test(tc, a_key_takes_no_more_bits_than_promised);
+	tcase_add_test(tc, a_key_takes_at_most_the_promised_bits);
 	tcase_add_test(tc, spans_and_ticks_that_do_not_go_together_are_refused);
-	tcase_add_test(tc, a_full_table_says_so_and_what_is_older_than_the_span_gives_its_place);
-	tcase_add_test(tc, a_filter_that_grows_keeps_all_ages_and_with_spare_bits_its_rate);
-	tcase_add_test(tc, impossible_words_crash_nobody_and_the_filter_goes_on);
-	tcase_add_loop_test(tc, a_key_that_a_killed_mover_left_twice_is_one_key, 0, 2);
-	tcase_add_test(tc, the_rate_is_the_promised_one_over_the_whole_span);
-	tcase_add_test(tc, of_many_crawlers_one_claims_each_url_in_each_7_days);
+	tcase_add_test(tc, a_full_table_reports_it_and_expired_keys_give_space);
+	tcase_add_test(tc, growth_keeps_all_ages_and_the_rate_with_spare_bits);
+	tcase_add_test(tc, impossible_words_crash_no_process);
+	tcase_add_loop_test(tc, a_key_that_a_killed_mover_doubled_is_one_key, 0, 2);
+	tcase_add_test(tc, the_promised_rate_holds_over_the_whole_span);
+	tcase_add_test(tc, one_of_many_crawlers_claims_each_url_every_7_days);
 	tcase_add_test(tc, no_reader_misses_a_key_that_moves_or_is_refreshed);
 	tcase_add_loop_test(
 		tc,
-		a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell,
+		a_paused_reader_gives_no_key_another_keys_age,
 		0, 2);
 	tcase_add_test(tc, a_clock_that_stands_at_1970_is_as_any_other);
 	suite_add_tcase(s, tc);

@@ -33,7 +33,7 @@ static struct blm_info info(const struct blm_filter *f)
 
 static const unsigned buckets[] = { 1, 2, 3, 4, 7, 8, 9, 16, 255 };
 
-START_TEST(it_takes_its_capacity_with_buckets_of_any_size)
+START_TEST(buckets_of_any_size_hold_the_capacity)
 {
 	for (uint64_t capacity = 1; capacity < (SANITIZED ? 3000 : 20000);
 	     capacity = capacity * 2 + 1)
@@ -68,7 +68,7 @@ START_TEST(the_rate_is_the_formulas_within_a_twentieth)
 }
 END_TEST
 
-START_TEST(a_key_can_be_in_it_twice_as_often_as_a_bucket_has_cells_and_is_counted_as_often)
+START_TEST(a_key_fits_twice_as_often_as_buckets_have_cells)
 {
 	struct blm_filter *f = make(5000, 0.9, buckets[_i], 3);
 	uint64_t value, most = 2 * buckets[_i];
@@ -136,7 +136,7 @@ START_TEST(when_it_is_full_nothing_is_changed)
 }
 END_TEST
 
-START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
+START_TEST(sizes_other_than_2_to_the_n_buckets_are_refused)
 {
 	static const struct blm_params bad[] = {
 		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1023),
@@ -164,7 +164,7 @@ START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
 END_TEST
 
 /* The test looks at this many cells where there are more than 2^23. */
-START_TEST(a_large_one_tells_its_load)
+START_TEST(a_large_filter_reports_its_load)
 {
 	struct blm_filter *f;
 	struct blm_fact load;
@@ -178,7 +178,7 @@ START_TEST(a_large_one_tells_its_load)
 END_TEST
 
 /* 2^16 - 1 times the first table's cells, and 2^47 is the most. */
-START_TEST(chains_of_more_cells_than_a_filter_can_have_are_none)
+START_TEST(a_chain_above_the_largest_filter_is_refused)
 {
 	ck_assert_uint_eq(blm_redis_cuckoo_cells(UINT64_C(1) << 31, 1, 16, 2),
 			  ((UINT64_C(1) << 16) - 1) << 31);
@@ -191,7 +191,7 @@ END_TEST
  * only that this kind uses them ----
  */
 
-START_TEST(a_cell_that_a_dead_writer_left_in_flight_is_cleared_by_the_next)
+START_TEST(the_next_writer_clears_a_dead_ones_cell_in_flight)
 {
 	struct blm_filter *f = make(1000, 0.9, 2, 1);
 	struct blm_part *part = &current_view(f)->root;
@@ -252,7 +252,7 @@ static uint64_t copies_of_bloom(const struct blm_filter *f)
 	return value;
 }
 
-START_TEST(a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_of_it)
+START_TEST(a_death_in_a_move_leaves_a_key_once)
 {
 	static const struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom-cf");
 	struct blm_filter *f = make_of_bloom(), *copy;
@@ -282,7 +282,7 @@ START_TEST(a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_
 }
 END_TEST
 
-START_TEST(a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there)
+START_TEST(a_dead_writers_key_counts_once_while_it_is_found)
 {
 	struct blm_filter *f = make_of_bloom();
 	struct blm_part *part = &current_view(f)->root;
@@ -297,7 +297,7 @@ START_TEST(a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_i
 END_TEST
 
 /* The cell that was in flight when the power failed is not in the second image, which is older. */
-START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
+START_TEST(after_a_power_cut_a_reader_counts_the_last_sync)
 {
 	struct blm_filter *f = make_of_bloom(), *reader;
 	uint64_t boot = 12345;
@@ -325,24 +325,24 @@ int main(void)
 	int n = (int)ARRAY_LEN(buckets);
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, it_takes_its_capacity_with_buckets_of_any_size, 0, n);
+	tcase_add_loop_test(tc, buckets_of_any_size_hold_the_capacity, 0, n);
 	tcase_add_loop_test(tc, the_rate_is_the_formulas_within_a_twentieth, 0, n);
 	tcase_add_loop_test(
-		tc, a_key_can_be_in_it_twice_as_often_as_a_bucket_has_cells_and_is_counted_as_often,
+		tc, a_key_fits_twice_as_often_as_buckets_have_cells,
 		0, n);
 	tcase_add_test(tc, a_key_of_one_bucket_counts_twice);
 	tcase_add_loop_test(tc, when_it_is_full_nothing_is_changed, 0, n);
-	tcase_add_test(tc, sizes_that_are_no_power_of_2_of_buckets_are_refused);
-	tcase_add_test(tc, a_large_one_tells_its_load);
-	tcase_add_test(tc, chains_of_more_cells_than_a_filter_can_have_are_none);
-	tcase_add_test(tc, a_cell_that_a_dead_writer_left_in_flight_is_cleared_by_the_next);
+	tcase_add_test(tc, sizes_other_than_2_to_the_n_buckets_are_refused);
+	tcase_add_test(tc, a_large_filter_reports_its_load);
+	tcase_add_test(tc, a_chain_above_the_largest_filter_is_refused);
+	tcase_add_test(tc, the_next_writer_clears_a_dead_ones_cell_in_flight);
 	tcase_add_test(tc, a_cell_in_flight_that_no_writer_filled_is_empty);
 	tcase_add_test(tc,
-		       a_death_in_a_move_leaves_a_key_once_in_the_table_and_in_what_is_made_of_it);
+		       a_death_in_a_move_leaves_a_key_once);
 	tcase_add_test(
 		tc,
-		a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there);
-	tcase_add_test(tc, after_a_power_cut_a_reader_counts_what_its_last_sync_found);
+		a_dead_writers_key_counts_once_while_it_is_found);
+	tcase_add_test(tc, after_a_power_cut_a_reader_counts_the_last_sync);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

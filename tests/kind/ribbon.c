@@ -69,7 +69,7 @@ END_TEST
  * For each number a layer of a few buckets has as many keys a slot as one of many, so the first
  * seed nearly always works.
  */
-START_TEST(a_layer_of_a_few_buckets_hardly_ever_takes_another_seed)
+START_TEST(a_layer_of_few_buckets_rarely_needs_another_seed)
 {
 	unsigned again = 0, count = 0;
 
@@ -106,7 +106,7 @@ static const struct { uint64_t keys; double rate;
 	{ 20000, 0.04 },   { 9000, 0.2 },     { 5000, 0.01 },	  { 300, 0.3 },
 };
 
-START_TEST(it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less)
+START_TEST(its_measured_rate_is_the_stated_one_or_less)
 {
 	const uint64_t strangers = (uint64_t)(8e6 * test_scale());
 	struct built b = ribbon_of(0, asked[_i].keys, asked[_i].rate);
@@ -180,7 +180,7 @@ static double rate_by_data(const struct built *b)
 /*
  * A thousandth is what it differs by from one set of keys to another, since not all bump as many.
  */
-START_TEST(the_rate_that_its_data_come_to_is_what_was_asked)
+START_TEST(the_rate_of_its_data_is_the_requested_one)
 {
 	static const uint64_t counts[] = { 100, 3500, 16000, 17000, 33000, 100000 };
 
@@ -217,7 +217,7 @@ static double most_times(double rate)
 	return rate <= 0.25 ? 1.01 : rate <= 1 / 3.0 ? 1.013 : 1.03;
 }
 
-START_TEST(a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least)
+START_TEST(a_million_keys_take_1_01_times_the_least_space)
 {
 	for (uint64_t n = 1000000; n < UINT64_C(1) << 38; n = n * 7 + 1)
 		for (double rate = 0.5; rate > 0x1p-32; rate *= 0.996) {
@@ -235,7 +235,7 @@ START_TEST(a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least)
 }
 END_TEST
 
-START_TEST(it_is_as_large_as_was_planned)
+START_TEST(it_has_the_planned_size)
 {
 	struct built b = ribbon_of(0, 1000000, 0.01);
 
@@ -250,7 +250,7 @@ START_TEST(it_is_as_large_as_was_planned)
 }
 END_TEST
 
-START_TEST(what_a_ribbon_cannot_be_is_refused)
+START_TEST(an_impossible_ribbon_is_refused)
 {
 	static const struct { struct blm_params p; int err;
 	} none[] = {
@@ -283,7 +283,7 @@ START_TEST(threads_make_no_difference)
 }
 END_TEST
 
-START_TEST(hashes_that_begin_alike_are_told_apart_with_another_seed)
+START_TEST(hashes_with_equal_beginnings_need_another_seed)
 {
 	struct built b;
 
@@ -300,7 +300,7 @@ START_TEST(hashes_that_begin_alike_are_told_apart_with_another_seed)
 END_TEST
 
 /* So few have one layer, and with the first seed all of them start in one slot of it. */
-START_TEST(a_few_hashes_that_begin_alike_are_told_apart_with_another_seed)
+START_TEST(a_few_hashes_with_equal_beginnings_need_another_seed)
 {
 	struct built b;
 
@@ -316,7 +316,7 @@ START_TEST(a_few_hashes_that_begin_alike_are_told_apart_with_another_seed)
 END_TEST
 
 /* The first bucket has more than may be left over, and others come behind it. */
-START_TEST(a_layer_is_given_up_as_soon_as_too_many_are_left_over)
+START_TEST(a_layer_with_too_many_leftovers_is_abandoned_early)
 {
 	struct built b;
 
@@ -333,7 +333,7 @@ START_TEST(a_layer_is_given_up_as_soon_as_too_many_are_left_over)
 }
 END_TEST
 
-START_TEST(a_key_that_cannot_be_read_is_told_of)
+START_TEST(an_unreadable_key_is_reported)
 {
 	struct built b;
 
@@ -519,19 +519,19 @@ int main(void)
 	TCase *tc = tcase_create("ribbon");
 
 	tcase_add_test(tc, all_keys_are_found_however_few_there_are);
-	tcase_add_test(tc, a_layer_of_a_few_buckets_hardly_ever_takes_another_seed);
+	tcase_add_test(tc, a_layer_of_few_buckets_rarely_needs_another_seed);
 	tcase_add_test(tc, all_keys_are_found_at_every_rate);
-	tcase_add_loop_test(tc, it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less, 0,
+	tcase_add_loop_test(tc, its_measured_rate_is_the_stated_one_or_less, 0,
 			    ARRAY_LEN(asked));
-	tcase_add_test(tc, the_rate_that_its_data_come_to_is_what_was_asked);
-	tcase_add_test(tc, a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least);
-	tcase_add_test(tc, it_is_as_large_as_was_planned);
-	tcase_add_test(tc, what_a_ribbon_cannot_be_is_refused);
+	tcase_add_test(tc, the_rate_of_its_data_is_the_requested_one);
+	tcase_add_test(tc, a_million_keys_take_1_01_times_the_least_space);
+	tcase_add_test(tc, it_has_the_planned_size);
+	tcase_add_test(tc, an_impossible_ribbon_is_refused);
 	tcase_add_test(tc, threads_make_no_difference);
-	tcase_add_test(tc, hashes_that_begin_alike_are_told_apart_with_another_seed);
-	tcase_add_test(tc, a_few_hashes_that_begin_alike_are_told_apart_with_another_seed);
-	tcase_add_test(tc, a_layer_is_given_up_as_soon_as_too_many_are_left_over);
-	tcase_add_test(tc, a_key_that_cannot_be_read_is_told_of);
+	tcase_add_test(tc, hashes_with_equal_beginnings_need_another_seed);
+	tcase_add_test(tc, a_few_hashes_with_equal_beginnings_need_another_seed);
+	tcase_add_test(tc, a_layer_with_too_many_leftovers_is_abandoned_early);
+	tcase_add_test(tc, an_unreadable_key_is_reported);
 	tcase_add_test(tc, an_equation_that_contradicts_the_others_changes_nothing);
 	tcase_add_loop_test(tc, digits_that_are_packed_sum_up_to_what_they_are, 0,
 			    ARRAY_LEN(moduli));

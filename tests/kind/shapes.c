@@ -101,7 +101,7 @@ static void is_taken_from_a_file(const struct blm_kind *kind, const struct blm_s
 	ck_assert_msg(blm_options_valid(kind, s->args), "%s", kind->name);
 }
 
-START_TEST(what_a_kind_plans_it_takes_from_a_file_and_else_it_says_why_not)
+START_TEST(a_kinds_plan_is_valid_in_a_file_or_refused)
 {
 	ck_assert_uint_gt(each_shape(kind_of(_i), is_taken_from_a_file), 0);
 }
@@ -127,7 +127,7 @@ static void rises_with_the_keys(const struct blm_kind *kind, const struct blm_sh
 	}
 }
 
-START_TEST(the_rate_of_a_filter_is_a_probability_that_rises_with_its_keys)
+START_TEST(the_rate_is_a_probability_that_rises_with_the_keys)
 {
 	each_shape(kind_of(_i), rises_with_the_keys);
 }
@@ -146,7 +146,7 @@ static void has_such_parts(const struct blm_kind *kind, const struct blm_shape *
 		      kind->parts(s));
 }
 
-START_TEST(the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file)
+START_TEST(a_filters_parts_are_valid_for_their_own_kinds)
 {
 	if (kind_of(_i)->compose)
 		each_shape(kind_of(_i), has_such_parts);
@@ -166,7 +166,7 @@ static void doubles(const struct blm_kind *kind, const struct blm_shape *s)
 	ck_assert_str_ne(blm_error_message(), "");
 }
 
-START_TEST(a_filter_that_doubles_does_so_until_it_says_that_it_cannot)
+START_TEST(a_filter_that_doubles_does_so_until_it_refuses)
 {
 	if (kind_of(_i)->grown)
 		each_shape(kind_of(_i), doubles);
@@ -185,7 +185,7 @@ static void tells_some_facts(const struct blm_kind *kind, const struct blm_shape
 	ck_assert(!kind->foretell(s, i + 1, &fact));
 }
 
-START_TEST(what_is_foretold_of_a_filter_has_an_end)
+START_TEST(predictions_for_any_filter_are_finite)
 {
 	if (kind_of(_i)->foretell)
 		each_shape(kind_of(_i), tells_some_facts);
@@ -194,7 +194,7 @@ END_TEST
 
 /* ---- What is refused ---- */
 
-START_TEST(numbers_that_no_plan_makes_are_not_taken_from_a_file)
+START_TEST(numbers_that_no_plan_makes_are_refused_in_a_file)
 {
 	const struct blm_kind *kind = kind_of(_i);
 	struct blm_shape good = { 0 };
@@ -274,7 +274,7 @@ static void with_another(const struct blm_kind *kind, struct blm_shape *s, uint6
 	*number = was;
 }
 
-START_TEST(whichever_numbers_are_taken_from_a_file_they_have_a_rate)
+START_TEST(all_numbers_accepted_from_a_file_have_a_rate)
 {
 	const struct blm_kind *kind = kind_of(_i);
 	struct blm_shape s = { 0 };
@@ -305,7 +305,7 @@ START_TEST(whichever_numbers_are_taken_from_a_file_they_have_a_rate)
 }
 END_TEST
 
-START_TEST(options_outside_of_their_range_are_not_taken_from_a_file)
+START_TEST(options_out_of_range_are_refused_in_a_file)
 {
 	const struct blm_kind *kind = kind_of(_i);
 
@@ -370,7 +370,7 @@ static void look_where_it_looks(const struct blm_part *part, const struct blm_ha
 		part->kind->prefetch(part, key);
 }
 
-START_TEST(the_places_a_kind_looks_at_are_in_its_data_and_have_the_bits_of_its_keys)
+START_TEST(the_probed_places_are_in_the_data_and_have_bits)
 {
 	const struct blm_kind *kind = kind_of(_i);
 	struct blm_filter *f;
@@ -401,26 +401,26 @@ int main(void)
 		TCase *tc = tcase_create(kind_of(i)->name);
 
 		tcase_add_loop_test(tc,
-				    what_a_kind_plans_it_takes_from_a_file_and_else_it_says_why_not,
+				    a_kinds_plan_is_valid_in_a_file_or_refused,
 				    i, i + 1);
 		tcase_add_loop_test(tc,
-				    the_rate_of_a_filter_is_a_probability_that_rises_with_its_keys,
+				    the_rate_is_a_probability_that_rises_with_the_keys,
 				    i, i + 1);
 		tcase_add_loop_test(
-			tc, the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file, i,
+			tc, a_filters_parts_are_valid_for_their_own_kinds, i,
 			i + 1);
-		tcase_add_loop_test(tc, a_filter_that_doubles_does_so_until_it_says_that_it_cannot,
+		tcase_add_loop_test(tc, a_filter_that_doubles_does_so_until_it_refuses,
 				    i, i + 1);
-		tcase_add_loop_test(tc, what_is_foretold_of_a_filter_has_an_end, i, i + 1);
-		tcase_add_loop_test(tc, numbers_that_no_plan_makes_are_not_taken_from_a_file, i,
+		tcase_add_loop_test(tc, predictions_for_any_filter_are_finite, i, i + 1);
+		tcase_add_loop_test(tc, numbers_that_no_plan_makes_are_refused_in_a_file, i,
 				    i + 1);
-		tcase_add_loop_test(tc, whichever_numbers_are_taken_from_a_file_they_have_a_rate, i,
+		tcase_add_loop_test(tc, all_numbers_accepted_from_a_file_have_a_rate, i,
 				    i + 1);
-		tcase_add_loop_test(tc, options_outside_of_their_range_are_not_taken_from_a_file, i,
+		tcase_add_loop_test(tc, options_out_of_range_are_refused_in_a_file, i,
 				    i + 1);
 		tcase_add_loop_test(
 			tc,
-			the_places_a_kind_looks_at_are_in_its_data_and_have_the_bits_of_its_keys, i,
+			the_probed_places_are_in_the_data_and_have_bits, i,
 			i + 1);
 		suite_add_tcase(suite, tc);
 	}

@@ -137,7 +137,7 @@ static void of_every_width(struct twin *t)
 			 (t->part[0].shape.bytes >> BLM_MARKED_SHIFT) + 1);
 }
 
-START_TEST(one_call_says_and_sets_what_the_family_and_the_kind_do)
+START_TEST(one_call_does_what_family_and_kind_do)
 {
 	const struct blm_simd *simd = blm_simd_at((size_t)_i);
 	unsigned pairs = 0;
@@ -179,7 +179,7 @@ START_TEST(one_call_makes_as_many_probes_as_the_filter_has)
 }
 END_TEST
 
-START_TEST(another_way_to_make_cells_is_left_to_family_and_kind)
+START_TEST(other_schemes_are_left_to_family_and_kind)
 {
 	struct twin t;
 	unsigned yes = 0;
@@ -239,7 +239,7 @@ static uint64_t counted(const struct blm_filter *f)
 	return info.keys;
 }
 
-START_TEST(keys_one_by_one_make_the_filter_that_a_batch_makes)
+START_TEST(keys_added_singly_make_the_same_filter_as_a_batch)
 {
 	for (size_t h = 0; h < ARRAY_LEN(families); h++) {
 		struct blm_filter *one, *many;
@@ -296,7 +296,7 @@ START_TEST(a_hash_alone_is_what_hashes_of_many_are)
 }
 END_TEST
 
-START_TEST(keys_of_one_width_are_answered_as_each_alone)
+START_TEST(keys_of_one_width_get_single_answers)
 {
 	static uint64_t words[2000];
 	struct blm_filter *f = make(NULL, kinds[_i], "xxh3");
@@ -339,7 +339,7 @@ START_TEST(a_hash_of_another_seed_is_refused)
 }
 END_TEST
 
-START_TEST(a_family_that_hashes_for_each_probe_takes_no_hash)
+START_TEST(a_family_that_hashes_each_probe_accepts_no_hash)
 {
 	struct blm_filter *f;
 	struct blm_hash hash = { 1, 2 };
@@ -369,7 +369,7 @@ static bool is_dirty(const char *path)
 	return info.dirty;
 }
 
-START_TEST(a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked)
+START_TEST(a_key_after_a_sync_dirties_file_and_block)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make(path, kinds[_i], "xxh3");
@@ -424,7 +424,7 @@ START_TEST(a_key_is_synced_when_syncs_are_asked_for)
 }
 END_TEST
 
-START_TEST(what_may_not_change_takes_no_key)
+START_TEST(a_read_only_handle_accepts_no_key)
 {
 	const char *path = a_path(), *sealed = a_path();
 	struct blm_filter *f = make(path, kinds[_i], "xxh3"), *reader, *copy;
@@ -452,7 +452,7 @@ static int fill(struct blm_filter *f, void *context)
 	return blm_add(f, "a", 1);
 }
 
-START_TEST(a_key_goes_into_the_file_that_took_the_place)
+START_TEST(a_key_enters_the_replacement_file)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make(path, kinds[_i], "xxh3"), *other, *reader;
@@ -530,7 +530,7 @@ START_TEST(a_key_stands_where_the_replacing_process_died)
 }
 END_TEST
 
-START_TEST(what_a_dead_replacing_process_left_is_set_right_by_the_next_key)
+START_TEST(the_next_key_repairs_what_a_dead_replacer_left)
 {
 	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
 	struct blm_view *view = current_view(f);
@@ -546,7 +546,7 @@ START_TEST(what_a_dead_replacing_process_left_is_set_right_by_the_next_key)
 }
 END_TEST
 
-START_TEST(a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked)
+START_TEST(a_handle_without_its_file_takes_no_key_repeatedly)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make(path, kinds[_i], "xxh3");
@@ -585,7 +585,7 @@ static void clear_it(struct blm_view *view)
 	view->one.add = real_add;
 }
 
-START_TEST(a_key_whose_file_is_replaced_under_it_is_in_the_new_one)
+START_TEST(a_key_added_during_a_replacement_is_in_the_replacement)
 {
 	struct blm_filter *f;
 
@@ -606,7 +606,7 @@ static void next_epoch(struct blm_view *view)
 	store_release(&live_of(view)->epoch.word, load_acquire(&live_of(view)->epoch.word) + 1);
 }
 
-START_TEST(a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty)
+START_TEST(a_key_possibly_missed_by_a_sync_dirties_its_epoch)
 {
 	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
 	struct blm_live *live = live_of(current_view(f));
@@ -646,7 +646,7 @@ static int count_listed(void *context, const struct blm_key *key)
 	return 0;
 }
 
-START_TEST(a_key_that_is_listed_while_it_is_added_is_not_hidden)
+START_TEST(a_key_listed_during_its_add_is_not_hidden)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -685,7 +685,7 @@ static int add_to_what_is_cut_meanwhile(void *context)
 	return 0;
 }
 
-START_TEST(a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error)
+START_TEST(an_add_to_a_truncated_file_is_an_error)
 {
 	struct blm_filter *f;
 
@@ -723,7 +723,7 @@ static int claim_of_what_is_cut_meanwhile(void *context)
 	return 0;
 }
 
-START_TEST(a_claim_in_a_file_that_is_cut_meanwhile_is_an_error)
+START_TEST(a_claim_in_a_truncated_file_is_an_error)
 {
 	struct blm_filter *f;
 
@@ -747,7 +747,7 @@ static int look_at_mark(const struct blm_one *one, const void *bytes, size_t len
 	return real_add(one, bytes, len);
 }
 
-START_TEST(the_file_says_that_it_changes_before_it_does)
+START_TEST(the_file_announces_a_change_before_it)
 {
 	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
 	struct blm_view *view = current_view(f);
@@ -773,7 +773,7 @@ static int look_at_mark_and_claim(struct blm_part *part, const struct blm_hashed
 	return real_claim(part, key);
 }
 
-START_TEST(the_file_says_that_it_changes_before_a_key_is_claimed)
+START_TEST(a_claim_announces_its_change_before_it_is_made)
 {
 	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
 	struct blm_kind looks = *current_view(f)->root.kind;
@@ -853,7 +853,7 @@ static void *ask_on(void *context)
 	return NULL;
 }
 
-START_TEST(no_key_is_lost_where_the_file_is_replaced_again_and_again)
+START_TEST(repeated_replacements_of_the_file_lose_no_key)
 {
 	struct race race = { .f = NULL };
 	const char *path = a_path();
@@ -894,47 +894,47 @@ int main(void)
 	TCase *c = tcase_create("functions");
 
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, one_call_says_and_sets_what_the_family_and_the_kind_do, 0, 4);
+	tcase_add_loop_test(c, one_call_does_what_family_and_kind_do, 0, 4);
 	tcase_add_loop_test(c, one_call_makes_as_many_probes_as_the_filter_has, 0, 8);
-	tcase_add_test(c, another_way_to_make_cells_is_left_to_family_and_kind);
+	tcase_add_test(c, other_schemes_are_left_to_family_and_kind);
 	tcase_add_test(c, a_kind_that_grows_has_no_function);
 	c = tcase_create("calls");
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, keys_one_by_one_make_the_filter_that_a_batch_makes, 0,
+	tcase_add_loop_test(c, keys_added_singly_make_the_same_filter_as_a_batch, 0,
 			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_hash_alone_is_what_hashes_of_many_are, 0, 40);
-	tcase_add_loop_test(c, keys_of_one_width_are_answered_as_each_alone, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, keys_of_one_width_get_single_answers, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_hash_of_another_seed_is_refused, 0, ARRAY_LEN(kinds));
-	tcase_add_test(c, a_family_that_hashes_for_each_probe_takes_no_hash);
+	tcase_add_test(c, a_family_that_hashes_each_probe_accepts_no_hash);
 	c = tcase_create("promises");
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked, 0,
+	tcase_add_loop_test(c, a_key_after_a_sync_dirties_file_and_block, 0,
 			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_is_synced_when_syncs_are_asked_for, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, what_may_not_change_takes_no_key, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_goes_into_the_file_that_took_the_place, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_read_only_handle_accepts_no_key, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_enters_the_replacement_file, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_stands_where_the_replacing_process_died, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, what_a_dead_replacing_process_left_is_set_right_by_the_next_key, 0,
+	tcase_add_loop_test(c, the_next_key_repairs_what_a_dead_replacer_left, 0,
 			    ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked,
+	tcase_add_loop_test(c, a_handle_without_its_file_takes_no_key_repeatedly,
 			    0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_that_is_listed_while_it_is_added_is_not_hidden, 0,
+	tcase_add_loop_test(c, a_key_listed_during_its_add_is_not_hidden, 0,
 			    ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error, 0,
+	tcase_add_loop_test(c, an_add_to_a_truncated_file_is_an_error, 0,
 			    ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_claim_in_a_file_that_is_cut_meanwhile_is_an_error, 0,
+	tcase_add_loop_test(c, a_claim_in_a_truncated_file_is_an_error, 0,
 			    ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, the_file_says_that_it_changes_before_it_does, 0, ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, the_file_says_that_it_changes_before_a_key_is_claimed, 0,
+	tcase_add_loop_test(c, the_file_announces_a_change_before_it, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_claim_announces_its_change_before_it_is_made, 0,
 			    ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0,
+	tcase_add_loop_test(c, a_key_added_during_a_replacement_is_in_the_replacement, 0,
 			    ARRAY_LEN(kinds));
-	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0,
+	tcase_add_loop_test(c, a_key_possibly_missed_by_a_sync_dirties_its_epoch, 0,
 			    ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_child_adds_to_its_parents_filter, 0, ARRAY_LEN(kinds));
 	c = tcase_create("threads");
 	suite_add_tcase(s, c);
-	tcase_add_loop_test(c, no_key_is_lost_where_the_file_is_replaced_again_and_again, 0,
+	tcase_add_loop_test(c, repeated_replacements_of_the_file_lose_no_key, 0,
 			    ARRAY_LEN(kinds));
 	return run_suite(s);
 }

@@ -116,7 +116,7 @@ static void one_small_case(const char *kind, uint64_t keys, double rate)
 		      mean, error, rate);
 }
 
-START_TEST(the_mean_rate_of_50_full_filters_keeps_the_promise_by_3_standard_errors)
+START_TEST(the_mean_rate_of_50_full_filters_is_kept)
 {
 	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
 		for (size_t n = 0; n < ARRAY_LEN(few); n++)
@@ -143,7 +143,7 @@ static double rate_of_large(const char *kind, uint64_t keys, double promised, ui
 	return (double)yes / (double)(filters * each);
 }
 
-START_TEST(the_rate_of_a_large_full_filter_keeps_the_promise_by_3_standard_errors)
+START_TEST(the_rate_of_a_large_full_filter_is_kept)
 {
 	static const double promised[] = { 0.1, 0.001 };
 	uint64_t questions = BLM_BATCH * (SANITIZED ? 20000 : 100000);
@@ -184,7 +184,7 @@ static void *measure_half(void *context)
 	return (void *)(uintptr_t)yes;
 }
 
-START_TEST(a_small_filter_with_22_probes_has_its_rate_within_a_tenth)
+START_TEST(a_small_filter_with_22_probes_has_nearly_its_rate)
 {
 	const double theory = blm_rate_asymptotic(32, 22),
 		     share = test_full() ? 1 : 0.17 * test_scale();
@@ -226,7 +226,7 @@ START_TEST(the_formulas_give_the_published_values)
 }
 END_TEST
 
-START_TEST(a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_key)
+START_TEST(a_large_classic_filter_at_1_percent_takes_7_probes)
 {
 	struct blm_plan plan;
 
@@ -242,7 +242,7 @@ START_TEST(a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_k
 }
 END_TEST
 
-START_TEST(classic_is_never_smaller_than_the_exact_requirement_nor_much_larger)
+START_TEST(classic_has_the_exact_size_and_is_not_much_larger)
 {
 	for (double rate = 0.5; rate > 1e-15; rate /= 3.7)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 38; keys = keys * 7 + 3) {
@@ -267,7 +267,7 @@ START_TEST(classic_is_never_smaller_than_the_exact_requirement_nor_much_larger)
 }
 END_TEST
 
-START_TEST(blocked_keeps_its_promise_on_paper_and_one_block_fewer_would_not)
+START_TEST(blocked_is_minimal_and_keeps_its_rate)
 {
 	for (double rate = 0.3; rate > 1e-7; rate /= 5.3)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 36; keys = keys * 23 + 3) {
@@ -313,7 +313,7 @@ static double simulated(unsigned blocks, unsigned probes, unsigned keys, uint64_
 	return sum / blocks;
 }
 
-START_TEST(split_block_keeps_its_promise_on_paper_and_one_block_fewer_would_not)
+START_TEST(split_block_is_minimal_and_keeps_its_rate)
 {
 	for (double rate = 0.3; rate > 1e-9; rate /= 5.3)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 33; keys = keys * 23 + 3) {
@@ -341,7 +341,7 @@ END_TEST
  * Where 2^32 numbers of blocks come to 2 or 3 a block, some blocks have half as many keys again:
  * simulated on a scale of 1 to 2^20.
  */
-START_TEST(blocks_that_are_chosen_by_a_number_of_few_bits_fill_unevenly_and_the_rate_says_so)
+START_TEST(blocks_chosen_by_few_bits_fill_unevenly_and_raise_rates)
 {
 	const uint64_t numbers = 1 << 12, blocks = 1700, keys = 1700 * 20, all = UINT64_C(1) << 32;
 	double even = blm_split_rate(1 << 20, (uint64_t)20 << 20), uneven, found = 0;
@@ -386,7 +386,7 @@ START_TEST(the_rate_of_blocks_is_what_a_simulation_finds)
 }
 END_TEST
 
-START_TEST(blocks_of_512_bits_at_16_bits_a_key_and_9_probes_have_the_known_rate)
+START_TEST(blocks_of_512_bits_have_the_published_rate)
 {
 	ck_assert_double_eq_tol(blm_blocked_rate(1000000, 9, 32000000), 8.4e-4, 0.2e-4);
 	/* that classic has not */
@@ -395,7 +395,7 @@ START_TEST(blocks_of_512_bits_at_16_bits_a_key_and_9_probes_have_the_known_rate)
 }
 END_TEST
 
-START_TEST(the_rate_of_blocks_rises_with_their_load_up_to_1_and_any_load_is_done_with)
+START_TEST(the_rate_of_blocks_rises_with_load_to_1)
 {
 	for (unsigned probes = 1; probes < 64; probes = probes * 3 + 2)
 		for (uint64_t blocks = 2; blocks < 10000; blocks = blocks * 7 + 1) {
@@ -481,7 +481,7 @@ static const struct {
 	{ BLM_PARAMS(.cells = UINT64_C(1) << 47), 0, 0 },
 };
 
-START_TEST(parameters_out_of_range_are_refused_with_words_and_all_others_have_a_sound_plan)
+START_TEST(parameters_have_a_sound_plan_or_are_refused_with_words)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++)
 		for (int blocked = 0; blocked < 2; blocked++) {
@@ -513,7 +513,7 @@ START_TEST(parameters_out_of_range_are_refused_with_words_and_all_others_have_a_
 }
 END_TEST
 
-START_TEST(ten_billion_keys_and_2_to_the_40_bits_are_planned_without_overflow)
+START_TEST(ten_billion_keys_are_planned_without_overflow)
 {
 	struct blm_plan plan;
 
@@ -535,7 +535,7 @@ START_TEST(ten_billion_keys_and_2_to_the_40_bits_are_planned_without_overflow)
 }
 END_TEST
 
-START_TEST(given_bits_and_probes_are_taken_exactly_as_they_are)
+START_TEST(given_bits_and_probes_are_kept_exactly)
 {
 	static const uint64_t cells[] = { 1,
 					  2,
@@ -562,7 +562,7 @@ START_TEST(given_bits_and_probes_are_taken_exactly_as_they_are)
 }
 END_TEST
 
-START_TEST(seeds_for_each_probe_give_k_and_the_rate_is_kept_with_it)
+START_TEST(given_seeds_determine_the_probes_and_keep_the_rate)
 {
 	const uint64_t seeds[BLM_SEEDS_MAX] = { 5, 0, UINT32_MAX };
 
@@ -590,7 +590,7 @@ START_TEST(seeds_for_each_probe_give_k_and_the_rate_is_kept_with_it)
 }
 END_TEST
 
-START_TEST(random_seeds_for_each_probe_are_as_many_as_probes_and_have_32_bits)
+START_TEST(each_probe_gets_its_own_random_seed_of_32_bits)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -608,7 +608,7 @@ START_TEST(random_seeds_for_each_probe_are_as_many_as_probes_and_have_32_bits)
 }
 END_TEST
 
-START_TEST(seeds_that_a_family_does_not_take_are_refused_and_why)
+START_TEST(seeds_that_a_family_refuses_are_refused_with_a_reason)
 {
 	static const struct {
 		const char *hash;
@@ -633,7 +633,7 @@ START_TEST(seeds_that_a_family_does_not_take_are_refused_and_why)
 }
 END_TEST
 
-START_TEST(a_plan_takes_less_than_half_a_second_whatever_is_asked)
+START_TEST(a_plan_takes_less_than_half_a_second)
 {
 	for (double rate = 0.99; rate >= 1e-300;
 	     rate = rate > 1e-12 ? rate / 10 : rate * (SANITIZED ? 1e-72 : 1e-36))
@@ -658,7 +658,7 @@ END_TEST
  * With a probe for each cell every key is in all of them: only how many more there are of one can
  * be told.
  */
-START_TEST(of_keys_that_are_in_every_cell_the_sum_alone_tells_how_many_differ)
+START_TEST(the_sum_alone_estimates_differences_of_keys_in_every_cell)
 {
 	double error;
 
@@ -677,34 +677,34 @@ int main(void)
 
 	by.family = blm_family_by_name("xxh3");
 	tcase_add_loop_test(measured,
-			    the_mean_rate_of_50_full_filters_keeps_the_promise_by_3_standard_errors,
+			    the_mean_rate_of_50_full_filters_is_kept,
 			    0, (int)ARRAY_LEN(rates));
 	tcase_add_loop_test(measured,
-			    the_rate_of_a_large_full_filter_keeps_the_promise_by_3_standard_errors,
+			    the_rate_of_a_large_full_filter_is_kept,
 			    0, (int)ARRAY_LEN(many));
-	tcase_add_test(measured, a_small_filter_with_22_probes_has_its_rate_within_a_tenth);
+	tcase_add_test(measured, a_small_filter_with_22_probes_has_nearly_its_rate);
 	tcase_add_test(tc, the_formulas_give_the_published_values);
-	tcase_add_test(tc, a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_key);
-	tcase_add_test(tc, classic_is_never_smaller_than_the_exact_requirement_nor_much_larger);
-	tcase_add_test(tc, blocked_keeps_its_promise_on_paper_and_one_block_fewer_would_not);
-	tcase_add_test(tc, split_block_keeps_its_promise_on_paper_and_one_block_fewer_would_not);
+	tcase_add_test(tc, a_large_classic_filter_at_1_percent_takes_7_probes);
+	tcase_add_test(tc, classic_has_the_exact_size_and_is_not_much_larger);
+	tcase_add_test(tc, blocked_is_minimal_and_keeps_its_rate);
+	tcase_add_test(tc, split_block_is_minimal_and_keeps_its_rate);
 	tcase_add_test(
 		tc,
-		blocks_that_are_chosen_by_a_number_of_few_bits_fill_unevenly_and_the_rate_says_so);
+		blocks_chosen_by_few_bits_fill_unevenly_and_raise_rates);
 	tcase_add_test(tc, the_rate_of_blocks_is_what_a_simulation_finds);
-	tcase_add_test(tc, blocks_of_512_bits_at_16_bits_a_key_and_9_probes_have_the_known_rate);
+	tcase_add_test(tc, blocks_of_512_bits_have_the_published_rate);
 	tcase_add_test(tc,
-		       the_rate_of_blocks_rises_with_their_load_up_to_1_and_any_load_is_done_with);
+		       the_rate_of_blocks_rises_with_load_to_1);
 	tcase_add_test(
 		tc,
-		parameters_out_of_range_are_refused_with_words_and_all_others_have_a_sound_plan);
-	tcase_add_test(tc, ten_billion_keys_and_2_to_the_40_bits_are_planned_without_overflow);
-	tcase_add_test(tc, given_bits_and_probes_are_taken_exactly_as_they_are);
-	tcase_add_test(tc, seeds_for_each_probe_give_k_and_the_rate_is_kept_with_it);
-	tcase_add_test(tc, random_seeds_for_each_probe_are_as_many_as_probes_and_have_32_bits);
-	tcase_add_test(tc, seeds_that_a_family_does_not_take_are_refused_and_why);
-	tcase_add_test(tc, of_keys_that_are_in_every_cell_the_sum_alone_tells_how_many_differ);
-	tcase_add_test(tc, a_plan_takes_less_than_half_a_second_whatever_is_asked);
+		parameters_have_a_sound_plan_or_are_refused_with_words);
+	tcase_add_test(tc, ten_billion_keys_are_planned_without_overflow);
+	tcase_add_test(tc, given_bits_and_probes_are_kept_exactly);
+	tcase_add_test(tc, given_seeds_determine_the_probes_and_keep_the_rate);
+	tcase_add_test(tc, each_probe_gets_its_own_random_seed_of_32_bits);
+	tcase_add_test(tc, seeds_that_a_family_refuses_are_refused_with_a_reason);
+	tcase_add_test(tc, the_sum_alone_estimates_differences_of_keys_in_every_cell);
+	tcase_add_test(tc, a_plan_takes_less_than_half_a_second);
 	suite_add_tcase(s, measured);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -24,7 +24,7 @@ static const uint8_t *bits_of(const struct blm_filter *f)
 	return current_view(f)->part[0].bytes;
 }
 
-START_TEST(the_filter_of_parquet_mr_with_four_words_comes_out_bit_for_bit)
+START_TEST(a_filter_of_parquet_mr_is_built_bit_for_bit)
 {
 	static const char *const words[] = { "hello", "parquet", "bloom", "filter" };
 	static const unsigned bits[] = {
@@ -100,7 +100,7 @@ static void probe_lines(const struct blm_filter *f, const char *file, size_t cou
 	free(text);
 }
 
-START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_come_out_bit_for_bit)
+START_TEST(hyparquets_filters_of_any_size_are_built_bit_for_bit)
 {
 	char *json = read_file("parquet/hyparquet.json", NULL), name[32], file[64], path[128];
 	const char *at = json, *here;
@@ -156,7 +156,7 @@ static void is_that_of_duckdb(struct blm_filter *f, char *bitset, const char *na
 }
 
 /* The five types that have plain bytes: strings, 64 and 32 bits, doubles. */
-START_TEST(the_filters_of_duckdb_come_out_bit_for_bit)
+START_TEST(duckdbs_filters_are_built_bit_for_bit)
 {
 	struct blm_filter *f;
 	char *bitset;
@@ -189,7 +189,7 @@ END_TEST
 
 /* ---- Sizes ---- */
 
-START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_worse)
+START_TEST(the_option_for_a_power_of_two_only_enlarges)
 {
 	for (uint64_t keys = 1; keys < 100000000; keys = keys * 7 + 1) {
 		struct blm_params p = BLM_PARAMS(.kind = "split-block", .capacity = keys,
@@ -211,7 +211,7 @@ START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_w
 }
 END_TEST
 
-START_TEST(sizes_that_are_none_are_refused)
+START_TEST(impossible_sizes_are_refused)
 {
 	static const struct blm_params none[] = {
 		BLM_PARAMS(.cells = 255),
@@ -244,14 +244,14 @@ int main(void)
 	Suite *s = begin_suite("kind/split_block");
 	TCase *tc = tcase_create("split-block");
 
-	tcase_add_test(tc, the_filter_of_parquet_mr_with_four_words_comes_out_bit_for_bit);
+	tcase_add_test(tc, a_filter_of_parquet_mr_is_built_bit_for_bit);
 	tcase_add_test(tc,
-		       a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_worse);
-	tcase_add_test(tc, sizes_that_are_none_are_refused);
+		       the_option_for_a_power_of_two_only_enlarges);
+	tcase_add_test(tc, impossible_sizes_are_refused);
 	if (*VECTORS) {
 		tcase_add_test(
-			tc, the_filters_of_hyparquet_of_any_number_of_blocks_come_out_bit_for_bit);
-		tcase_add_test(tc, the_filters_of_duckdb_come_out_bit_for_bit);
+			tc, hyparquets_filters_of_any_size_are_built_bit_for_bit);
+		tcase_add_test(tc, duckdbs_filters_are_built_bit_for_bit);
 	}
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -81,7 +81,7 @@ static void is_stable(const struct blm_filter *f, unsigned bits, uint64_t keys)
 	}
 }
 
-START_TEST(the_zeros_and_both_rates_are_those_of_the_formulas_and_stay_there)
+START_TEST(zeros_and_both_rates_stay_at_their_formulas)
 {
 	unsigned bits = (unsigned)_i;
 	struct blm_filter *f = make(bits);
@@ -113,7 +113,7 @@ START_TEST(on_the_way_there_the_rate_is_as_predicted)
 }
 END_TEST
 
-START_TEST(of_the_keys_that_came_its_capacity_ago_at_most_1_percent_is_forgotten)
+START_TEST(at_most_1_percent_of_keys_are_forgotten_within_capacity)
 {
 	struct blm_filter *f;
 	uint64_t keys = 200000;
@@ -133,7 +133,7 @@ END_TEST
  * ... also where so few keys are to be remembered that nearly all cells fade with each, and where
  * options make the sizes.
  */
-START_TEST(the_rate_when_it_is_stable_is_at_most_what_was_asked_for)
+START_TEST(the_stable_rate_is_at_most_the_requested_one)
 {
 	static const double rates[] = { 0.3, 0.01, 0.0001 };
 
@@ -156,7 +156,7 @@ START_TEST(the_rate_when_it_is_stable_is_at_most_what_was_asked_for)
 }
 END_TEST
 
-START_TEST(a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_gives_one)
+START_TEST(a_fade_that_misses_the_rate_is_refused)
 {
 	struct blm_filter *f;
 	struct blm_info info = BLM_INFO;
@@ -176,7 +176,7 @@ START_TEST(a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_g
 }
 END_TEST
 
-START_TEST(with_each_key_all_cells_can_fade_and_no_more)
+START_TEST(at_most_all_cells_fade_with_each_key)
 {
 	struct blm_filter *f;
 
@@ -189,7 +189,7 @@ START_TEST(with_each_key_all_cells_can_fade_and_no_more)
 }
 END_TEST
 
-START_TEST(a_key_that_was_just_added_is_there_and_not_new)
+START_TEST(a_key_that_was_just_added_is_not_new)
 {
 	struct blm_filter *f = make(3);
 
@@ -208,15 +208,15 @@ int main(void)
 	Suite *s = begin_suite("stable");
 	TCase *tc = tcase_create("stable");
 
-	tcase_add_loop_test(tc, the_zeros_and_both_rates_are_those_of_the_formulas_and_stay_there,
+	tcase_add_loop_test(tc, zeros_and_both_rates_stay_at_their_formulas,
 			    1, 4);
 	tcase_add_test(tc, on_the_way_there_the_rate_is_as_predicted);
-	tcase_add_test(tc, of_the_keys_that_came_its_capacity_ago_at_most_1_percent_is_forgotten);
-	tcase_add_test(tc, the_rate_when_it_is_stable_is_at_most_what_was_asked_for);
+	tcase_add_test(tc, at_most_1_percent_of_keys_are_forgotten_within_capacity);
+	tcase_add_test(tc, the_stable_rate_is_at_most_the_requested_one);
 	tcase_add_test(
-		tc, a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_gives_one);
-	tcase_add_test(tc, with_each_key_all_cells_can_fade_and_no_more);
-	tcase_add_test(tc, a_key_that_was_just_added_is_there_and_not_new);
+		tc, a_fade_that_misses_the_rate_is_refused);
+	tcase_add_test(tc, at_most_all_cells_fade_with_each_key);
+	tcase_add_test(tc, a_key_that_was_just_added_is_not_new);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

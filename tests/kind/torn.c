@@ -99,7 +99,7 @@ static void takes_out(struct blm_filter *f, uint32_t key)
 }
 
 /* _i: with 1 by raw data */
-START_TEST(who_dies_in_the_middle_of_a_union_leaves_a_filter_that_gives_no_key_up)
+START_TEST(a_death_during_a_union_loses_no_key)
 {
 	struct blm_filter *into, *from, *copy, *later;
 	pid_t pid;
@@ -157,7 +157,7 @@ static int copy_it(void *context)
  * _i: with 1 by raw data, with 2 who copies. Not both at once: of a filter that keys go from while
  * it is copied the copy gives none up.
  */
-START_TEST(who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_finds_it_whole)
+START_TEST(removes_and_copies_wait_for_the_end_of_a_union)
 {
 	struct blm_filter *into, *from;
 	pid_t pid, waiting;
@@ -198,7 +198,7 @@ static int unite_often(void *unused)
 	return 0;
 }
 
-START_TEST(filters_united_with_each_other_at_once_do_not_wait_for_ever)
+START_TEST(crosswise_unions_at_the_same_time_do_not_deadlock)
 {
 	struct blm_filter *into, *from;
 	pid_t pid[4];
@@ -215,7 +215,7 @@ START_TEST(filters_united_with_each_other_at_once_do_not_wait_for_ever)
 END_TEST
 
 /* _i: 0 by one handle, 1 by another */
-START_TEST(a_filter_united_with_itself_waits_not_for_itself_and_gives_no_key_up)
+START_TEST(a_union_with_itself_neither_waits_nor_loses_keys)
 {
 	struct blm_filter *into, *from, *other;
 
@@ -229,7 +229,7 @@ START_TEST(a_filter_united_with_itself_waits_not_for_itself_and_gives_no_key_up)
 }
 END_TEST
 
-START_TEST(a_filter_that_is_given_twice_counts_twice_and_is_held_once)
+START_TEST(a_filter_given_twice_counts_twice_and_is_locked_once)
 {
 	struct blm_filter *into, *from, *other;
 	uint64_t often;
@@ -253,15 +253,15 @@ int main(void)
 	TCase *tc = tcase_create("torn");
 
 	tcase_add_loop_test(
-		tc, who_dies_in_the_middle_of_a_union_leaves_a_filter_that_gives_no_key_up, 0, 2);
+		tc, a_death_during_a_union_loses_no_key, 0, 2);
 	tcase_add_loop_test(
 		tc,
-		who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_finds_it_whole,
+		removes_and_copies_wait_for_the_end_of_a_union,
 		0, 4);
-	tcase_add_test(tc, filters_united_with_each_other_at_once_do_not_wait_for_ever);
+	tcase_add_test(tc, crosswise_unions_at_the_same_time_do_not_deadlock);
 	tcase_add_loop_test(
-		tc, a_filter_united_with_itself_waits_not_for_itself_and_gives_no_key_up, 0, 2);
-	tcase_add_test(tc, a_filter_that_is_given_twice_counts_twice_and_is_held_once);
+		tc, a_union_with_itself_neither_waits_nor_loses_keys, 0, 2);
+	tcase_add_test(tc, a_filter_given_twice_counts_twice_and_is_locked_once);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

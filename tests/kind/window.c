@@ -80,7 +80,7 @@ static uint64_t hurried_time(void)
 	return atomic_fetch_add(&shared->now, SECOND / 20) + SECOND / 20;
 }
 
-START_TEST(slow_keys_are_added_and_claimed_and_found_for_the_whole_window)
+START_TEST(slow_adds_and_claims_are_found_for_the_whole_window)
 {
 	enum { KEYS = 50000 };
 	struct blm_filter *f;
@@ -102,7 +102,7 @@ START_TEST(slow_keys_are_added_and_claimed_and_found_for_the_whole_window)
 }
 END_TEST
 
-START_TEST(a_key_is_found_for_the_whole_window_and_gone_one_slot_later)
+START_TEST(a_key_stays_for_the_window_and_expires_later)
 {
 	struct blm_filter *f = create(a_path(), "slots=4,span=40", 1000), *reader;
 
@@ -133,7 +133,7 @@ START_TEST(a_key_is_found_for_the_whole_window_and_gone_one_slot_later)
 }
 END_TEST
 
-START_TEST(adding_a_key_again_renews_it_and_claiming_it_does_not)
+START_TEST(adding_a_key_renews_it_and_claiming_does_not)
 {
 	struct blm_filter *f = create(a_path(), "slots=4,span=40", 1000);
 	uint64_t claimed = 2;
@@ -177,7 +177,7 @@ START_TEST(a_clock_that_steps_back_loses_nothing)
 }
 END_TEST
 
-START_TEST(after_a_long_time_nothing_old_is_left_and_slots_go_on_at_even_distances)
+START_TEST(after_a_pause_nothing_old_is_left)
 {
 	struct blm_filter *f = create(a_path(), "slots=3,span=30", 1000);
 
@@ -198,7 +198,7 @@ END_TEST
 
 /* ---- By count ---- */
 
-START_TEST(by_count_the_last_keys_are_found_and_those_a_slot_before_are_not)
+START_TEST(by_count_the_last_keys_are_found_and_older_not)
 {
 	enum { KEYS = 1000, SLOT = KEYS / 5 };
 	struct blm_filter *f = create(a_path(), "slots=5", KEYS);
@@ -217,7 +217,7 @@ START_TEST(by_count_the_last_keys_are_found_and_those_a_slot_before_are_not)
 }
 END_TEST
 
-START_TEST(it_turns_while_it_is_built_and_each_slot_has_its_keys_and_no_more)
+START_TEST(it_turns_during_a_build_with_full_slots)
 {
 	enum { KEYS = 30000, WINDOW = 10000 };
 	uint64_t *keys = malloc(KEYS * sizeof(*keys)), false_positives;
@@ -311,7 +311,7 @@ END_TEST
  * slots as they are now, and the other way round, where NEWEST has been written and what came into
  * its slot has not; and the keys of the last sync that are in the window are there.
  */
-START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
+START_TEST(a_power_cut_loses_no_synced_key_of_the_window)
 {
 	enum { SLOTS = 3 };
 	uint64_t random = (uint64_t)_i + 1;
@@ -379,7 +379,7 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost)
 }
 END_TEST
 
-START_TEST(a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left)
+START_TEST(an_interrupted_rotation_shows_nothing_and_is_cleared_next)
 {
 	struct blm_filter *f = create(a_path(), "slots=2", 3000);
 	struct blm_view *view;
@@ -405,7 +405,7 @@ END_TEST
  * As a power cut leaves it that kept the line of `newest`, and not that of `counted`; and as older
  * writers and copies do.
  */
-START_TEST(a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any)
+START_TEST(one_of_two_counts_keeps_a_slots_length)
 {
 	struct blm_filter *f = create(a_path(), "slots=4", 400);
 	uint64_t *words;
@@ -426,7 +426,7 @@ START_TEST(a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any)
 }
 END_TEST
 
-START_TEST(impossible_words_crash_nobody)
+START_TEST(impossible_words_crash_no_process)
 {
 	struct blm_filter *f = create(a_path(), "slots=3,span=30", 300);
 	static const uint64_t words[] = {
@@ -464,7 +464,7 @@ START_TEST(slots_of_the_last_possible_time_keep_their_keys)
 }
 END_TEST
 
-START_TEST(slots_may_lie_in_the_file_in_any_order)
+START_TEST(slots_may_be_in_the_file_in_any_order)
 {
 	const char *path = a_path();
 	struct blm_filter *f;
@@ -488,7 +488,7 @@ START_TEST(slots_may_lie_in_the_file_in_any_order)
 }
 END_TEST
 
-START_TEST(a_file_with_a_slot_more_or_less_than_its_window_has_is_refused)
+START_TEST(a_file_with_a_wrong_number_of_slots_is_refused)
 {
 	for (int more = -1; more <= 1; more += 2) {
 		const char *path = a_path();
@@ -603,7 +603,7 @@ static void kill_the_adder(pid_t *adding)
 }
 
 /* By count, a slot being 500 keys: hundreds of rotations, in the middle of which adders die. */
-START_TEST(no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed)
+START_TEST(killed_adders_in_a_turning_window_lose_no_key)
 {
 	path = strdup(a_path());
 	blm_close(create(path, "slots=4", 2000));
@@ -633,7 +633,7 @@ static int claimer(void *context)
 	return 0;
 }
 
-START_TEST(of_all_who_claim_a_key_while_slots_turn_one_wins)
+START_TEST(one_of_all_claimers_wins_while_slots_turn)
 {
 	pid_t pid[CLAIMERS];
 	uint64_t won = 0;
@@ -653,7 +653,7 @@ START_TEST(of_all_who_claim_a_key_while_slots_turn_one_wins)
 END_TEST
 
 /* By other means than ours, so that nothing in the file says so. */
-START_TEST(who_has_a_file_open_that_was_unlinked_goes_on_with_its_slots)
+START_TEST(a_handle_of_an_unlinked_file_keeps_turning_its_slots)
 {
 	struct blm_filter *f = create(a_path(), "slots=3,span=30", 100);
 
@@ -675,33 +675,33 @@ int main(void)
 	TCase *tc = tcase_create("window");
 
 	tcase_add_checked_fixture(tc, begin_time, NULL);
-	tcase_add_loop_test(tc, slow_keys_are_added_and_claimed_and_found_for_the_whole_window, 0,
+	tcase_add_loop_test(tc, slow_adds_and_claims_are_found_for_the_whole_window, 0,
 			    2);
-	tcase_add_test(tc, a_key_is_found_for_the_whole_window_and_gone_one_slot_later);
-	tcase_add_test(tc, who_has_a_file_open_that_was_unlinked_goes_on_with_its_slots);
-	tcase_add_test(tc, adding_a_key_again_renews_it_and_claiming_it_does_not);
+	tcase_add_test(tc, a_key_stays_for_the_window_and_expires_later);
+	tcase_add_test(tc, a_handle_of_an_unlinked_file_keeps_turning_its_slots);
+	tcase_add_test(tc, adding_a_key_renews_it_and_claiming_does_not);
 	tcase_add_test(tc, a_clock_that_steps_back_loses_nothing);
-	tcase_add_test(tc, after_a_long_time_nothing_old_is_left_and_slots_go_on_at_even_distances);
-	tcase_add_test(tc, by_count_the_last_keys_are_found_and_those_a_slot_before_are_not);
-	tcase_add_test(tc, it_turns_while_it_is_built_and_each_slot_has_its_keys_and_no_more);
+	tcase_add_test(tc, after_a_pause_nothing_old_is_left);
+	tcase_add_test(tc, by_count_the_last_keys_are_found_and_older_not);
+	tcase_add_test(tc, it_turns_during_a_build_with_full_slots);
 	tcase_add_test(tc, each_rotation_forgets_the_oldest_slot);
 	tcase_add_test(tc, kinds_without_slots_refuse_to_rotate_and_windows_to_combine);
 	tcase_add_test(tc, copies_of_every_sort_are_in_the_same_slot);
-	tcase_add_loop_test(tc, whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost,
+	tcase_add_loop_test(tc, a_power_cut_loses_no_synced_key_of_the_window,
 			    0, 64);
 	tcase_add_test(tc,
-		       a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left);
-	tcase_add_loop_test(tc, a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any,
+		       an_interrupted_rotation_shows_nothing_and_is_cleared_next);
+	tcase_add_loop_test(tc, one_of_two_counts_keeps_a_slots_length,
 			    0, 2);
-	tcase_add_test(tc, impossible_words_crash_nobody);
+	tcase_add_test(tc, impossible_words_crash_no_process);
 	tcase_add_test(tc, slots_of_the_last_possible_time_keep_their_keys);
 	tcase_add_test(tc, a_slot_lasts_a_millisecond_at_least);
-	tcase_add_test(tc, slots_may_lie_in_the_file_in_any_order);
-	tcase_add_test(tc, a_file_with_a_slot_more_or_less_than_its_window_has_is_refused);
+	tcase_add_test(tc, slots_may_be_in_the_file_in_any_order);
+	tcase_add_test(tc, a_file_with_a_wrong_number_of_slots_is_refused);
 	tcase_add_test(
 		tc,
-		no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed);
-	tcase_add_test(tc, of_all_who_claim_a_key_while_slots_turn_one_wins);
+		killed_adders_in_a_turning_window_lose_no_key);
+	tcase_add_test(tc, one_of_all_claimers_wins_while_slots_turn);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

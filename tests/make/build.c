@@ -116,7 +116,7 @@ static const struct { const char *kind, *hash; uint32_t probes;
 	{ "classic", "murmur3-bip37", 9 },
 };
 
-START_TEST(a_built_filter_has_the_bytes_and_count_of_one_filled_key_by_key)
+START_TEST(a_built_filter_equals_one_filled_key_by_key)
 {
 	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
 		uint64_t count = (uint64_t)(test_scale() * 300000) / shapes[s].probes + 1000;
@@ -182,7 +182,7 @@ static uint32_t probes_of(const struct blm_kind *kind, uint32_t wanted)
 	return blm_plan(&(struct blm_plan){ 0 }, &p) == 0 ? wanted : 0;
 }
 
-START_TEST(threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer)
+START_TEST(any_number_of_threads_makes_the_same_bytes)
 {
 	enum { THREADS = 8 };
 	const uint64_t count = (uint64_t)(test_scale() * 800000);
@@ -226,7 +226,7 @@ START_TEST(threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many
 }
 END_TEST
 
-START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
+START_TEST(all_forms_of_keys_make_the_same_filter)
 {
 	struct blm_params p = params_of("blocked", "xxh3", 6 * PIECE, 6);
 	const uint64_t count = 100000;
@@ -283,7 +283,7 @@ START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
 }
 END_TEST
 
-START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
+START_TEST(a_kind_that_cannot_sort_is_filled_singly)
 {
 	enum { KEYS = 20000, BATCH = 50 };
 	struct blm_params p = params_of("blocked", "xxh3", 1 << 18, 6);
@@ -325,7 +325,7 @@ START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
 }
 END_TEST
 
-START_TEST(no_keys_make_an_empty_filter_and_too_many_a_full_one)
+START_TEST(no_keys_make_an_empty_filter_and_many_a_full)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
 	struct blm_filter *f = finish(begin(NULL, &p, 0, 0));
@@ -356,7 +356,7 @@ static void in_folder(char *ret, size_t bytes)
 	ck_assert_int_eq(mkdir(ret, 0700), 0);
 }
 
-START_TEST(nothing_is_seen_before_the_end_nor_of_what_was_cancelled)
+START_TEST(unfinished_and_cancelled_builds_show_nothing)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 100000, .rate = 0.01);
 	char folder[600], path[700];
@@ -383,7 +383,7 @@ START_TEST(nothing_is_seen_before_the_end_nor_of_what_was_cancelled)
 }
 END_TEST
 
-START_TEST(of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces)
+START_TEST(the_first_of_two_builders_of_a_name_wins)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01), replacing = p;
 	const char *path = a_path();
@@ -410,7 +410,7 @@ START_TEST(of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_r
 }
 END_TEST
 
-START_TEST(what_a_link_leads_to_is_replaced_and_the_link_stays)
+START_TEST(the_target_of_a_link_is_replaced_and_it_stays)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01, .replace = true);
 	char there[600], here[600], path[700], link[700];
@@ -458,7 +458,7 @@ START_TEST(a_builder_that_is_killed_leaves_nothing)
 }
 END_TEST
 
-START_TEST(in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_stay)
+START_TEST(in_a_store_name_and_filter_appear_together)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
 	struct blm_store *store;
@@ -490,7 +490,7 @@ END_TEST
  * Its name was taken when it was to appear, and is free, or leads to another, when it is to appear
  * again.
  */
-START_TEST(what_could_not_be_published_can_be_later)
+START_TEST(an_unpublished_filter_can_be_published_later)
 {
 	struct blm_spec *spec = calloc(1, sizeof(*spec));
 	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
@@ -533,7 +533,7 @@ static void count_finding(void *context, const struct blm_finding *found)
 	++*(int *)context;
 }
 
-START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
+START_TEST(a_built_filter_is_clean_and_sealed_on_request)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 1000000, .rate = 0.01);
 	uint64_t *n = numbers(0, 1000);		/* few: most blocks are as they were */
@@ -571,7 +571,7 @@ START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
 }
 END_TEST
 
-START_TEST(a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before)
+START_TEST(a_keyed_filters_secret_is_stored_when_it_appears)
 {
 	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01, .hash = "siphash");
 	char folder[600], path[700];
@@ -592,7 +592,7 @@ START_TEST(a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before)
 }
 END_TEST
 
-START_TEST(what_cannot_be_built_is_refused_and_nothing_is_left)
+START_TEST(an_impossible_build_is_refused_and_leaves_nothing)
 {
 	char folder[600], path[700];
 	struct blm_build *b;
@@ -628,7 +628,7 @@ static const struct { const char *kind, *hash;
 	{ "scalable", "xxh3" }, { "removable", "xxh3" },
 };
 
-START_TEST(without_a_capacity_it_is_made_for_the_keys_that_were_really_there)
+START_TEST(without_a_capacity_it_is_made_for_the_given_keys)
 {
 	const uint64_t count = (uint64_t)(test_scale() * 60000);
 	struct blm_params p = params_of(unsized[_i].kind, unsized[_i].hash, 0, 0);
@@ -699,7 +699,7 @@ START_TEST(a_bitmap_without_a_capacity_reaches_to_the_largest_number)
 }
 END_TEST
 
-START_TEST(of_a_size_that_is_known_it_is_built_for_another_programs_format)
+START_TEST(with_a_known_size_it_suits_another_programs_format)
 {
 	const struct blm_params p = BLM_PARAMS(.format = "guava", .capacity = 1000, .rate = 0.01);
 	uint64_t *n = numbers(0, 1000);
@@ -716,7 +716,7 @@ START_TEST(of_a_size_that_is_known_it_is_built_for_another_programs_format)
 END_TEST
 
 /* Kinds that grow go into the file; a size in cells, or none. */
-START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
+START_TEST(hashes_and_cells_serve_as_keys_and_a_capacity)
 {
 	static const struct { const char *kind; uint64_t capacity, cells;
 	} some[] = {
@@ -744,7 +744,7 @@ START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 END_TEST
 
 /* A cuckoo filter holds a key four times. Without a size the builder counts each key once. */
-START_TEST(a_key_that_comes_too_often_is_refused_with_what_to_do)
+START_TEST(a_key_that_repeats_too_often_is_refused_with_advice)
 {
 	struct blm_key same[5];
 
@@ -801,7 +801,7 @@ static const struct { const char *kind; uint64_t cells; uint32_t probes; char by
 	{ "classic", 99991, 7, 0 }, { "counting", 50001, 5, 0 },
 };
 
-START_TEST(raw_data_and_keys_make_the_bytes_of_all_keys_together)
+START_TEST(raw_data_and_keys_make_the_bytes_of_all_keys)
 {
 	struct blm_params p = params_of(united[_i].kind, "xxh3", united[_i].cells,
 					united[_i].probes);
@@ -904,7 +904,7 @@ static void tell(void *context, const char *phase, uint64_t done, uint64_t total
 }
 
 /* Also where one shard is all that is built. */
-START_TEST(of_each_phase_it_is_told_when_it_begins_and_when_it_is_done)
+START_TEST(begin_and_end_of_each_phase_are_reported)
 {
 	struct told told = { 0 };
 	struct blm_build *b;
@@ -924,7 +924,7 @@ START_TEST(of_each_phase_it_is_told_when_it_begins_and_when_it_is_done)
 }
 END_TEST
 
-START_TEST(no_lane_takes_more_memory_than_it_was_given)
+START_TEST(each_partition_keeps_to_its_memory)
 {
 	static const uint64_t given[] = { 1,	    32 << 10,	       1000000,
 					  64 << 20, (uint64_t)1 << 30, UINT64_MAX };
@@ -1004,7 +1004,7 @@ static int build_in_little_memory(void *context)
 	return 0;
 }
 
-START_TEST(a_builder_has_no_more_memory_in_use_than_it_was_given)
+START_TEST(a_builder_uses_no_more_than_its_memory)
 {
 	if (blm_kind_at((size_t)_i)->fill)
 		ck_assert_int_eq(join(spawn(build_in_little_memory,
@@ -1018,41 +1018,41 @@ int main(void)
 	Suite *s = begin_suite("build");
 	TCase *tc = tcase_create("build"), *threads = tcase_create("threads");
 
-	tcase_add_loop_test(tc, a_built_filter_has_the_bytes_and_count_of_one_filled_key_by_key, 0,
+	tcase_add_loop_test(tc, a_built_filter_equals_one_filled_key_by_key, 0,
 			    (int)ARRAY_LEN(sizes));
 	tcase_add_test(
 		threads,
-		threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer);
-	tcase_add_test(tc, keys_of_any_length_fixed_keys_and_hashes_come_to_the_same);
-	tcase_add_test(tc, a_kind_that_cannot_sort_is_filled_one_key_at_a_time);
-	tcase_add_test(tc, no_keys_make_an_empty_filter_and_too_many_a_full_one);
-	tcase_add_test(tc, nothing_is_seen_before_the_end_nor_of_what_was_cancelled);
+		any_number_of_threads_makes_the_same_bytes);
+	tcase_add_test(tc, all_forms_of_keys_make_the_same_filter);
+	tcase_add_test(tc, a_kind_that_cannot_sort_is_filled_singly);
+	tcase_add_test(tc, no_keys_make_an_empty_filter_and_many_a_full);
+	tcase_add_test(tc, unfinished_and_cancelled_builds_show_nothing);
 	tcase_add_test(
-		tc, of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces);
-	tcase_add_test(tc, what_a_link_leads_to_is_replaced_and_the_link_stays);
+		tc, the_first_of_two_builders_of_a_name_wins);
+	tcase_add_test(tc, the_target_of_a_link_is_replaced_and_it_stays);
 	tcase_add_test(tc, a_builder_that_is_killed_leaves_nothing);
-	tcase_add_test(tc, in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_stay);
-	tcase_add_loop_test(tc, what_could_not_be_published_can_be_later, 0, 3);
-	tcase_add_test(tc, a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found);
-	tcase_add_test(tc, a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before);
-	tcase_add_test(tc, what_cannot_be_built_is_refused_and_nothing_is_left);
-	tcase_add_loop_test(tc, without_a_capacity_it_is_made_for_the_keys_that_were_really_there,
+	tcase_add_test(tc, in_a_store_name_and_filter_appear_together);
+	tcase_add_loop_test(tc, an_unpublished_filter_can_be_published_later, 0, 3);
+	tcase_add_test(tc, a_built_filter_is_clean_and_sealed_on_request);
+	tcase_add_test(tc, a_keyed_filters_secret_is_stored_when_it_appears);
+	tcase_add_test(tc, an_impossible_build_is_refused_and_leaves_nothing);
+	tcase_add_loop_test(tc, without_a_capacity_it_is_made_for_the_given_keys,
 			    0, ARRAY_LEN(unsized));
 	tcase_add_test(tc, a_bitmap_without_a_capacity_reaches_to_the_largest_number);
-	tcase_add_test(tc, of_a_size_that_is_known_it_is_built_for_another_programs_format);
-	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
-	tcase_add_test(tc, a_key_that_comes_too_often_is_refused_with_what_to_do);
-	tcase_add_loop_test(tc, raw_data_and_keys_make_the_bytes_of_all_keys_together, 0,
+	tcase_add_test(tc, with_a_known_size_it_suits_another_programs_format);
+	tcase_add_test(tc, hashes_and_cells_serve_as_keys_and_a_capacity);
+	tcase_add_test(tc, a_key_that_repeats_too_often_is_refused_with_advice);
+	tcase_add_loop_test(tc, raw_data_and_keys_make_the_bytes_of_all_keys, 0,
 			    ARRAY_LEN(united));
 	tcase_add_test(tc, raw_data_that_do_not_fit_are_refused);
 	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
-	tcase_add_test(tc, of_each_phase_it_is_told_when_it_begins_and_when_it_is_done);
-	tcase_add_test(tc, no_lane_takes_more_memory_than_it_was_given);
+	tcase_add_test(tc, begin_and_end_of_each_phase_are_reported);
+	tcase_add_test(tc, each_partition_keeps_to_its_memory);
 	/* which has memory in use for its own purposes */
 	for (int i = 0; !SANITIZED && blm_kind_at((size_t)i); i++)
 		if (blm_kind_at((size_t)i)->fill)
 			tcase_add_loop_test(tc,
-					    a_builder_has_no_more_memory_in_use_than_it_was_given,
+					    a_builder_uses_no_more_than_its_memory,
 					    i, i + 1);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);

@@ -60,7 +60,7 @@ static int reader(void *write)
 	return 0;
 }
 
-START_TEST(readers_and_writers_in_other_processes_see_the_empty_filter_at_their_next_call)
+START_TEST(all_processes_see_the_cleared_filter_at_their_next_call)
 {
 	struct blm_filter *f;
 	uint32_t x = 99999;
@@ -115,7 +115,7 @@ static int clear_on_and_on(void *context)
 		usleep(100000);
 }
 
-START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
+START_TEST(a_process_killed_in_a_clear_leaves_all_or_none)
 {
 	int rounds = (int)(200 * test_scale()) + 20, kept = 0, gone = 0;
 	struct blm_store *store = NULL;
@@ -213,7 +213,7 @@ START_TEST(the_name_the_labels_the_mode_and_the_template_stay)
 }
 END_TEST
 
-START_TEST(who_may_not_change_a_filter_may_not_clear_it)
+START_TEST(a_read_only_process_cannot_clear_a_filter)
 {
 	struct blm_filter *f, *sealed = NULL;
 	struct blm_constant c;
@@ -250,7 +250,7 @@ START_TEST(who_may_not_change_a_filter_may_not_clear_it)
 END_TEST
 
 /* The secret is the caller's: it lies nowhere. */
-START_TEST(a_keyed_filter_is_cleared_and_intersected_with_the_callers_secret)
+START_TEST(keyed_filters_are_cleared_and_intersected_with_the_callers_secret)
 {
 	const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes..";
 	struct blm_filter *f, *g = NULL;
@@ -297,7 +297,7 @@ static int add_share(void *context)
 	return 0;
 }
 
-START_TEST(the_count_is_exact_after_adds_in_several_processes_and_reopening)
+START_TEST(the_count_is_exact_after_adds_of_several_processes)
 {
 	struct share shares[4] = { { 0, N }, { N, 2 * N }, { 2 * N, 3 * N }, { 3 * N, 4 * N } };
 	struct blm_filter *f;
@@ -325,7 +325,7 @@ START_TEST(the_count_is_exact_after_adds_in_several_processes_and_reopening)
 }
 END_TEST
 
-START_TEST(the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_is_cleared)
+START_TEST(the_count_after_a_union_is_a_marked_estimate)
 {
 	struct blm_filter *a = create(a_path(), BLM_PARAMS(.capacity = 4 * N, .rate = 1e-4)),
 			  *b = NULL, *f = NULL;
@@ -365,17 +365,17 @@ int main(void)
 	TCase *tc = tcase_create("clear"), *counts = tcase_create("count");
 
 	tcase_add_loop_test(
-		tc, readers_and_writers_in_other_processes_see_the_empty_filter_at_their_next_call,
+		tc, all_processes_see_the_cleared_filter_at_their_next_call,
 		0, 2);
-	tcase_add_loop_test(tc, a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none, 0,
+	tcase_add_loop_test(tc, a_process_killed_in_a_clear_leaves_all_or_none, 0,
 			    2);
 	tcase_add_loop_test(tc, the_name_the_labels_the_mode_and_the_template_stay, 0, 2);
-	tcase_add_test(tc, who_may_not_change_a_filter_may_not_clear_it);
-	tcase_add_test(tc, a_keyed_filter_is_cleared_and_intersected_with_the_callers_secret);
-	tcase_add_test(counts, the_count_is_exact_after_adds_in_several_processes_and_reopening);
+	tcase_add_test(tc, a_read_only_process_cannot_clear_a_filter);
+	tcase_add_test(tc, keyed_filters_are_cleared_and_intersected_with_the_callers_secret);
+	tcase_add_test(counts, the_count_is_exact_after_adds_of_several_processes);
 	tcase_add_test(
 		counts,
-		the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_is_cleared);
+		the_count_after_a_union_is_a_marked_estimate);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, counts);
 	return run_suite(s);

@@ -150,7 +150,7 @@ static void all_is_well(void)
 
 /* ---- Tests ---- */
 
-START_TEST(more_filters_than_descriptors_appear_and_are_of_one_template)
+START_TEST(more_filters_than_descriptors_appear_from_one_template)
 {
 	enum { COUNT = 300 };
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -209,7 +209,7 @@ START_TEST(ten_times_as_many_filters_need_no_more_syncs)
 }
 END_TEST
 
-START_TEST(where_no_sync_of_all_files_is_known_each_file_is_synced)
+START_TEST(without_syncfs_each_file_is_synced)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	int of_40;
@@ -224,7 +224,7 @@ START_TEST(where_no_sync_of_all_files_is_known_each_file_is_synced)
 }
 END_TEST
 
-START_TEST(names_that_exist_or_come_twice_or_are_none_are_refused_before_anything_is_made)
+START_TEST(existing_repeated_and_invalid_names_are_refused_beforehand)
 {
 	static const struct { const char *names[3]; int err; const char *words; } wrong[] = {
 		{ { "new", "there", "newer" }, -EEXIST, "there" },
@@ -268,7 +268,7 @@ static void take_a_name(void)
 	blm_store_close(store);
 }
 
-START_TEST(a_name_that_is_taken_in_the_meantime_leaves_none_of_the_others)
+START_TEST(a_name_taken_during_creation_leaves_no_other_filter)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -349,7 +349,7 @@ static void all_are_unnamed(void)
 	closedir(list);
 }
 
-START_TEST(a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_none)
+START_TEST(a_process_killed_at_any_step_leaves_all_or_none)
 {
 	const struct blm_params kinds[] = {
 		PARAMS(.kind = "blocked"), PARAMS(.hash = "siphash"), PARAMS(.kind = "cuckoo"),
@@ -387,7 +387,7 @@ START_TEST(a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_non
 }
 END_TEST
 
-START_TEST(a_signal_at_any_step_leaves_all_or_none_and_nothing_to_repair)
+START_TEST(a_signal_at_any_step_leaves_all_or_none)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	int none = 0, r = -1;
@@ -447,7 +447,7 @@ START_TEST(repair_deletes_no_file_of_a_maker_that_lives)
 }
 END_TEST
 
-START_TEST(filters_whose_last_mark_may_not_be_on_the_disk_are_suspect_until_they_are_synced)
+START_TEST(filters_with_an_unsynced_mark_are_suspect_until_a_sync)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info *info = info_buffer();
@@ -511,19 +511,19 @@ int main(void)
 	TCase *tc = tcase_create("create_many");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_test(tc, more_filters_than_descriptors_appear_and_are_of_one_template);
+	tcase_add_test(tc, more_filters_than_descriptors_appear_from_one_template);
 	tcase_add_test(tc, ten_times_as_many_filters_need_no_more_syncs);
-	tcase_add_test(tc, where_no_sync_of_all_files_is_known_each_file_is_synced);
+	tcase_add_test(tc, without_syncfs_each_file_is_synced);
 	tcase_add_test(
-		tc, names_that_exist_or_come_twice_or_are_none_are_refused_before_anything_is_made);
-	tcase_add_test(tc, a_name_that_is_taken_in_the_meantime_leaves_none_of_the_others);
+		tc, existing_repeated_and_invalid_names_are_refused_beforehand);
+	tcase_add_test(tc, a_name_taken_during_creation_leaves_no_other_filter);
 	tcase_add_loop_test(
-		tc, a_process_that_is_killed_at_any_step_leaves_all_of_the_filters_or_none, 0, 3);
-	tcase_add_test(tc, a_signal_at_any_step_leaves_all_or_none_and_nothing_to_repair);
+		tc, a_process_killed_at_any_step_leaves_all_or_none, 0, 3);
+	tcase_add_test(tc, a_signal_at_any_step_leaves_all_or_none);
 	tcase_add_test(tc, repair_deletes_no_file_of_a_maker_that_lives);
 	tcase_add_test(
 		tc,
-		filters_whose_last_mark_may_not_be_on_the_disk_are_suspect_until_they_are_synced);
+		filters_with_an_unsynced_mark_are_suspect_until_a_sync);
 	tcase_add_test(tc, a_child_that_is_forked_meanwhile_holds_up_no_filter);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

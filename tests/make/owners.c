@@ -109,7 +109,7 @@ static const char *why_not(void)
 }
 
 /* Also a mode without read permission, which a new file would not have. */
-START_TEST(what_root_replaces_stays_its_owners)
+START_TEST(a_filter_replaced_by_root_keeps_its_owner)
 {
 	const mode_t mode = _i < 2 * WAYS ? 0640 : 0;
 	struct blm_filter *f;
@@ -132,7 +132,7 @@ static int close_to_others(struct blm_filter *new, void *context)
 	return chmod("./f", 0600) < 0 ? -errno : blm_add(new, "new", 3);
 }
 
-START_TEST(a_mode_that_it_is_given_while_it_is_rebuilt_stays)
+START_TEST(a_mode_set_during_a_rebuild_stays)
 {
 	const struct blm_params like = BLM_PARAMS(.capacity = 100, .rate = 0.001);
 	struct blm_filter *f;
@@ -184,7 +184,7 @@ static const struct {
 	{ clear_as_another, 0, 0646, 0644, OTHER, OWN_GROUP },
 };
 
-START_TEST(who_may_not_keep_owner_or_group_gives_nobody_more_than_before)
+START_TEST(a_replacement_with_another_owner_grants_no_more_rights)
 {
 	struct blm_filter *f;
 
@@ -205,9 +205,9 @@ int main(void)
 	TCase *tc = tcase_create("owners");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, what_root_replaces_stays_its_owners, 0, 4 * WAYS);
-	tcase_add_test(tc, a_mode_that_it_is_given_while_it_is_rebuilt_stays);
-	tcase_add_loop_test(tc, who_may_not_keep_owner_or_group_gives_nobody_more_than_before, 0,
+	tcase_add_loop_test(tc, a_filter_replaced_by_root_keeps_its_owner, 0, 4 * WAYS);
+	tcase_add_test(tc, a_mode_set_during_a_rebuild_stays);
+	tcase_add_loop_test(tc, a_replacement_with_another_owner_grants_no_more_rights, 0,
 			    (int)(sizeof(cases) / sizeof(cases[0])));
 	suite_add_tcase(s, tc);
 	return run_suite(s);

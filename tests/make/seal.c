@@ -85,7 +85,7 @@ START_TEST(a_sealed_filter_refuses_changes_in_every_handle)
 }
 END_TEST
 
-START_TEST(a_sealed_filter_keeps_its_name_its_labels_its_count_and_its_origin)
+START_TEST(a_sealed_filter_keeps_name_labels_count_and_origin)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info before = BLM_INFO, after = BLM_INFO;
@@ -118,7 +118,7 @@ START_TEST(a_sealed_filter_keeps_its_name_its_labels_its_count_and_its_origin)
 }
 END_TEST
 
-START_TEST(what_is_made_of_a_sealed_filter_can_be_changed)
+START_TEST(copies_of_a_sealed_filter_can_be_changed)
 {
 	struct blm_filter *f, *made[4] = { NULL };
 	void *bytes;
@@ -180,7 +180,7 @@ static int add_until_refused(int who)
 	return 0;
 }
 
-START_TEST(writers_that_race_with_sealing_lose_no_key_that_they_were_told_of)
+START_TEST(writers_that_race_with_sealing_lose_no_acknowledged_key)
 {
 	enum { WRITERS = 4 };
 	struct blm_params params = BLM_PARAMS(.kind = _i % 2 ? "classic" : "blocked",
@@ -212,7 +212,7 @@ END_TEST
 
 static int rebuild_for_ever(int unused);
 
-START_TEST(sealing_takes_what_it_finds_also_where_others_rebuild_in_between)
+START_TEST(sealing_takes_the_newest_file_despite_other_rebuilds)
 {
 	struct blm_filter *f;
 
@@ -262,7 +262,7 @@ static int fill(struct blm_filter *new, void *context)
 
 static const char *const fresh[] = { "one", "two", "three", NULL };
 
-START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
+START_TEST(a_rebuilt_filter_replaces_the_old_one_in_one_step)
 {
 	struct blm_store *store = _i ? open_store(BLM_STORE_CREATE) : NULL;
 	const char *name = _i ? "x" : "./x";
@@ -299,7 +299,7 @@ START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
 }
 END_TEST
 
-START_TEST(what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays)
+START_TEST(the_target_of_a_distant_link_is_rebuilt)
 {
 	struct blm_filter *f;
 	struct stat st;
@@ -316,7 +316,7 @@ START_TEST(what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays)
 }
 END_TEST
 
-START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
+START_TEST(a_failed_or_killed_rebuild_leaves_the_old_filter)
 {
 	struct blm_store *store = _i ? open_store(BLM_STORE_CREATE) : NULL;
 	const char *name = _i ? "x" : "./x";
@@ -379,7 +379,7 @@ static unsigned mode_at(const char *path)
 	return st.st_mode & 07777;
 }
 
-START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
+START_TEST(a_rebuilt_filter_changes_only_as_requested)
 {
 	struct blm_filter *f;
 	struct blm_info before = BLM_INFO, after = BLM_INFO;
@@ -415,7 +415,7 @@ END_TEST
  * A kind that has a second image, with and without it, and what it becomes when it is made anew,
  * also after it was sealed.
  */
-START_TEST(a_rebuilt_filter_has_a_second_image_if_the_old_one_had)
+START_TEST(a_rebuilt_filter_has_a_second_image_as_before)
 {
 	bool without = _i % 2, seal = _i / 2 == 1, other = _i / 2 == 2;
 	struct blm_filter *f;
@@ -442,7 +442,7 @@ static int fill_and_sync(struct blm_filter *new, void *context)
 	return r < 0 ? r : blm_sync(new);
 }
 
-START_TEST(what_has_no_name_yet_can_be_synced)
+START_TEST(a_filter_without_a_name_can_be_synced)
 {
 	struct blm_store *store = _i ? open_store(BLM_STORE_CREATE) : NULL;
 	const char *name = _i ? "x" : "./x";
@@ -514,7 +514,7 @@ static int rebuild_for_ever(int unused)
 }
 
 /* A sealed filter may be rebuilt all the same: that is another filter. */
-START_TEST(a_sealed_filter_can_be_rebuilt_and_is_not_sealed_then)
+START_TEST(a_sealed_filter_can_be_rebuilt_unsealed)
 {
 	struct blm_filter *f;
 
@@ -536,20 +536,20 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_sealed_filter_refuses_changes_in_every_handle, 0, 3);
-	tcase_add_test(tc, a_sealed_filter_keeps_its_name_its_labels_its_count_and_its_origin);
-	tcase_add_test(tc, what_is_made_of_a_sealed_filter_can_be_changed);
-	tcase_add_loop_test(tc, writers_that_race_with_sealing_lose_no_key_that_they_were_told_of,
+	tcase_add_test(tc, a_sealed_filter_keeps_name_labels_count_and_origin);
+	tcase_add_test(tc, copies_of_a_sealed_filter_can_be_changed);
+	tcase_add_loop_test(tc, writers_that_race_with_sealing_lose_no_acknowledged_key,
 			    0, 12);
-	tcase_add_test(tc, sealing_takes_what_it_finds_also_where_others_rebuild_in_between);
-	tcase_add_loop_test(tc, a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step, 0, 2);
-	tcase_add_test(tc, what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays);
-	tcase_add_loop_test(tc, a_rebuild_that_fails_or_is_killed_leaves_the_old_filter, 0, 2);
-	tcase_add_loop_test(tc, a_rebuilt_filter_is_as_before_but_for_what_is_asked, 0,
+	tcase_add_test(tc, sealing_takes_the_newest_file_despite_other_rebuilds);
+	tcase_add_loop_test(tc, a_rebuilt_filter_replaces_the_old_one_in_one_step, 0, 2);
+	tcase_add_test(tc, the_target_of_a_distant_link_is_rebuilt);
+	tcase_add_loop_test(tc, a_failed_or_killed_rebuild_leaves_the_old_filter, 0, 2);
+	tcase_add_loop_test(tc, a_rebuilt_filter_changes_only_as_requested, 0,
 			    (int)(sizeof(asked) / sizeof(asked[0])));
-	tcase_add_loop_test(tc, a_rebuilt_filter_has_a_second_image_if_the_old_one_had, 0, 6);
-	tcase_add_loop_test(tc, what_has_no_name_yet_can_be_synced, 0, 2);
+	tcase_add_loop_test(tc, a_rebuilt_filter_has_a_second_image_as_before, 0, 6);
+	tcase_add_loop_test(tc, a_filter_without_a_name_can_be_synced, 0, 2);
 	tcase_add_test(tc, several_threads_may_fill_it);
-	tcase_add_test(tc, a_sealed_filter_can_be_rebuilt_and_is_not_sealed_then);
+	tcase_add_test(tc, a_sealed_filter_can_be_rebuilt_unsealed);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

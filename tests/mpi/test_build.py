@@ -18,7 +18,7 @@ class Build(Case):
                 self.write('packed.gz', numbers(50000, 80000), 'gz'), self.write('packed.zst', numbers(90000, 91000), 'zst'),
                 self.write('void.gz', [], 'gz'), self.write('long', [b'x' * 700000, b'y' * 10, b'', b'\0'])]
 
-    def test_the_data_are_those_of_one_machine_for_any_number_of_ranks(self):
+    def test_any_number_of_ranks_makes_one_machines_data(self):
         files = self.input()
         for number, ranks in ALL if FULL else SOME:
             kind, way, more = KINDS[number]
@@ -34,7 +34,7 @@ class Build(Case):
                 self.assertLessEqual(self.bytes_a_key(out), 17)
         self.assertEqual(self.bloomery('test', './many', '-c', *files), '91504\n')
 
-    def test_kinds_that_one_rank_makes_have_the_data_of_one_machine(self):
+    def test_kinds_built_by_one_rank_equal_one_machines(self):
         files = self.input()
         cases = [(kind, ranks) for kind in ('fuse', 'ribbon', 'golomb', 'cuckoo') for ranks in (1, 2, 3, 4, 8)]
         for kind, ranks in cases if FULL else (('fuse', 3), ('cuckoo', 2)):
@@ -63,14 +63,14 @@ class Build(Case):
         counts = [int(re.search(r'^ *keys +(\d+)$', self.bloomery('info', './' + name), re.M).group(1)) for name in ('one', 'many')]
         self.assertLess(abs(counts[0] - counts[1]), 200)
 
-    def test_ranks_without_input_and_no_keys_at_all_make_a_filter(self):
+    def test_ranks_without_input_make_an_empty_filter(self):
         self.write('none', [])
         self.write('three', numbers(0, 3))
         self.bloomery('build', './one', '-n', '1k', '--seed', '1', 'three')
         self.ranks(4, 'build', './many', '-n', '1k', '--seed', '1', '--way', 'owners', 'none', 'three')
         self.assertEqual(self.data('one'), self.data('many'))
 
-    def test_each_rank_reads_files_of_its_own_named_by_its_number(self):
+    def test_each_rank_reads_the_files_of_its_number(self):
         self.write('part.0', numbers(0, 500))
         self.write('part.1', numbers(500, 900), 'gz')
         self.write('all', numbers(0, 900))
@@ -78,7 +78,7 @@ class Build(Case):
         self.ranks(2, 'build', './many', '-n', '1k', '--seed', '1', 'part.%r')
         self.assertEqual(self.data('one'), self.data('many'))
 
-    def test_a_rank_that_fails_ends_the_job_and_leaves_no_file(self):
+    def test_a_failing_rank_ends_the_job_without_a_file(self):
         self.write('good', numbers(0, 1000))
         self.write('cut.gz', numbers(0, 100000), 'gz')
         os.truncate(self.path('cut.gz'), os.path.getsize(self.path('cut.gz')) // 2)
@@ -103,7 +103,7 @@ class Build(Case):
             self.assertEqual(err.count(says), 1)
         self.assertFalse(os.path.exists(self.path('many')))
 
-    def test_a_dry_run_states_the_way_the_bytes_and_the_memory(self):
+    def test_a_dry_run_states_way_bytes_and_memory(self):
         for ranks, way in (2, 'reduce'), (64, 'owners'):
             out, _ = self.ranks(2, 'build', './many', '-n', '10m', '-p', '0.001', '--dry-run', '--ranks', str(ranks))
             self.assertEqual(re.findall(r'^\* (\w+): .* sent, .* bytes a key; .* of memory a rank$', out, re.M), [way], out)
@@ -111,7 +111,7 @@ class Build(Case):
         self.assertIn('rank 0 also takes up to 1.00 GiB for the hashes', out)
         self.assertFalse(os.path.exists(self.path('many')))
 
-    def test_a_rank_with_a_slow_disk_is_seen_in_the_progress_line(self):
+    def test_the_progress_line_shows_a_rank_with_a_slow_disk(self):
         slow = os.environ.get('BLOOMERY_SLOW')
         if not slow:
             self.skipTest('there is no library that makes a disk slow; build with -Dtests=enabled')

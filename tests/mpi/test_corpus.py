@@ -100,7 +100,7 @@ class Corpus(Case):
         self.assertIn('6 of 6 files were finished before', err)
         self.kept_once()
 
-    def test_one_of_equal_paragraphs_stays_and_other_bytes_do_not_change(self):
+    def test_one_of_equal_paragraphs_stays_without_other_changes(self):
         for ranks in 1, 3:
             self.clear()
             self.ranks(ranks, *self.words('--by', 'paragraph', '--report', 'report.json'))
@@ -145,7 +145,7 @@ class Corpus(Case):
             self.kept_once()
         self.assertGreaterEqual(kills, KILLS, 'most jobs end before the step at which a rank dies')
 
-    def test_no_document_is_doubled_when_parts_lose_what_was_not_synced(self):
+    def test_no_document_is_doubled_when_parts_lose_unsynced_keys(self):
         """As after a power cut: the parts are as they were at the last sync."""
         words = self.words()
         self.ranks(2, *words[:-len(self.lines)], 'f')

@@ -153,7 +153,7 @@ class Slurm(Case):
         self.assertEqual(len(kept), len(set(kept)))
         self.assertLessEqual(70000 - len(kept), 10, log)
 
-    def test_a_requeued_claim_goes_on_and_writes_no_line_twice(self):
+    def test_a_requeued_claim_resumes_and_repeats_no_line(self):
         file = self.path(self.write('keys', numbers(0, 300000) + numbers(0, 1000)))
         job = self.submit('mpi-claim.sbatch', self.path('c'), '3m', file, options=['--ntasks=3'])
         self.until(lambda: os.path.exists(self.path('c/new.2')) or not self.run_slurm('squeue', '-h').strip())

@@ -55,7 +55,7 @@ class Tasks(Case):
             time.sleep(0.002)
         job.communicate()
 
-    def test_a_corpus_of_ranks_is_that_of_one_machine_also_after_a_kill(self):
+    def test_a_killed_corpus_of_ranks_equals_one_machines(self):
         for name, first in ('a.jsonl', 0), ('b.jsonl', 3000):
             self.write(name, [b'{"text":"line %d"}' % (i % 4000) for i in range(first, first + 6000)])
         one = [PROGRAM, 'corpus', 'dedup', '-F', './one', '--create', '-n', '10k', '-p', '1e-9', '-q', '-o', 'one.out', 'a.jsonl', 'b.jsonl']
@@ -76,7 +76,7 @@ class Tasks(Case):
         self.assertEqual(len(kept), 4000)
         self.assertEqual(len(set(kept)), 4000)
 
-    def test_ranks_that_build_one_part_each_make_the_filter_of_one_machine(self):
+    def test_ranks_that_build_parts_make_one_machines_filter(self):
         self.write('keys', numbers(0, 20000))
         self.bloomery('build', './one', '-n', '100k', '-p', '0.001', '--seed', '42', 'keys')
         self.done(self.tasks('partition', './F', str(RANKS), '100k', 'keys'))

@@ -71,7 +71,7 @@ guava_and_bloomery_take_each_others_filters() {
 }
 
 # Each key is in one data block, so in one filter; of the others a filter of 10 bits a key takes one in a hundred.
-the_filters_of_a_table_that_leveldb_wrote_have_all_of_its_keys() {
+the_filters_of_leveldbs_table_have_all_its_keys() {
 	local table all=0 code n at
 
 	is_here "${LEVELDB:-no-leveldb}" libleveldb-dev || return 0

@@ -34,7 +34,7 @@ static int open_files(void)
 	return entries_of("/proc/self/fd");
 }
 
-START_TEST(a_filter_in_memory_adds_claims_answers_counts_and_is_gone_when_it_is_closed)
+START_TEST(a_filter_in_memory_works_and_vanishes_when_closed)
 {
 	int before = open_files();
 	struct blm_filter *f = make(_i, NULL);
@@ -131,7 +131,7 @@ START_TEST(filters_in_memory_and_in_files_combine_in_every_mixture)
 }
 END_TEST
 
-START_TEST(a_filter_in_memory_is_cleared_and_goes_on)
+START_TEST(a_filter_in_memory_can_be_cleared_and_used)
 {
 	int before = open_files();
 	struct blm_filter *f = make(_i, NULL), *twin = NULL;
@@ -160,7 +160,7 @@ START_TEST(a_filter_in_memory_is_cleared_and_goes_on)
 }
 END_TEST
 
-START_TEST(a_keyed_filter_in_memory_keeps_its_secret_when_cleared_and_copied)
+START_TEST(a_keyed_filter_in_memory_keeps_its_secret)
 {
 	uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes..";
 	struct blm_params p = BLM_PARAMS(.hash = "siphash", .capacity = N, .secret = secret);
@@ -223,7 +223,7 @@ static int clear_in_child(void *context)
 	return 0;
 }
 
-START_TEST(a_child_shares_a_filter_in_memory_until_it_clears_it)
+START_TEST(a_child_shares_a_filter_in_memory_until_clearing)
 {
 	const uint32_t x = 77777777;
 	pid_t pids[3];
@@ -283,7 +283,7 @@ static void run_threads(void *(*body)(void *who))
 		pthread_join(threads[i], NULL);
 }
 
-START_TEST(threads_share_a_filter_in_memory_and_each_key_has_one_claimer)
+START_TEST(threads_share_a_filter_in_memory_and_claim_once)
 {
 	OK(blm_create(&shared, NULL, NULL,
 		      &BLM_PARAMS(.kind = sorts[_i].kind, .hash = sorts[_i].hash,
@@ -325,7 +325,7 @@ START_TEST(threads_may_clear_a_filter_in_memory_while_others_add)
 }
 END_TEST
 
-START_TEST(a_filter_in_memory_has_no_name_to_open_and_none_that_is_taken)
+START_TEST(a_filter_in_memory_has_no_name)
 {
 	struct blm_filter *f = NULL, *g = NULL;
 	struct blm_params p = BLM_PARAMS(.capacity = 100, .replace = true);
@@ -346,19 +346,19 @@ int main(void)
 	TCase *tc = tcase_create("memory"), *threads = tcase_create("threads");
 
 	tcase_add_loop_test(
-		tc, a_filter_in_memory_adds_claims_answers_counts_and_is_gone_when_it_is_closed, 0,
+		tc, a_filter_in_memory_works_and_vanishes_when_closed, 0,
 		ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, filters_in_memory_and_in_files_combine_in_every_mixture, 0,
 			    ARRAY_LEN(sorts));
-	tcase_add_loop_test(tc, a_filter_in_memory_is_cleared_and_goes_on, 0, ARRAY_LEN(sorts));
-	tcase_add_test(tc, a_keyed_filter_in_memory_keeps_its_secret_when_cleared_and_copied);
-	tcase_add_loop_test(tc, a_child_shares_a_filter_in_memory_until_it_clears_it, 0,
+	tcase_add_loop_test(tc, a_filter_in_memory_can_be_cleared_and_used, 0, ARRAY_LEN(sorts));
+	tcase_add_test(tc, a_keyed_filter_in_memory_keeps_its_secret);
+	tcase_add_loop_test(tc, a_child_shares_a_filter_in_memory_until_clearing, 0,
 			    ARRAY_LEN(sorts));
-	tcase_add_loop_test(threads, threads_share_a_filter_in_memory_and_each_key_has_one_claimer,
+	tcase_add_loop_test(threads, threads_share_a_filter_in_memory_and_claim_once,
 			    0, ARRAY_LEN(sorts));
 	tcase_add_loop_test(threads, threads_may_clear_a_filter_in_memory_while_others_add, 0,
 			    ARRAY_LEN(sorts));
-	tcase_add_test(tc, a_filter_in_memory_has_no_name_to_open_and_none_that_is_taken);
+	tcase_add_test(tc, a_filter_in_memory_has_no_name);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, threads);
 	return run_suite(s);

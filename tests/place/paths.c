@@ -41,7 +41,7 @@ static struct blm_params keyed_with(const uint8_t *secret)
 
 /* ---- Relative paths ---- */
 
-START_TEST(a_relative_path_leads_where_it_led_whatever_the_working_directory_is)
+START_TEST(a_relative_path_is_fixed_when_it_is_opened)
 {
 	struct blm_filter *f, *reader, *other;
 	struct blm_params keyed = keyed_with(NULL);
@@ -79,7 +79,7 @@ static void opens(const char *path)
 	blm_close(f);
 }
 
-START_TEST(secrets_beside_a_path_are_added_to_and_never_written_over)
+START_TEST(secrets_of_a_path_are_never_overwritten)
 {
 	struct blm_params first = keyed_with(one), second = keyed_with(two);
 	char turned[2 * 33];
@@ -104,7 +104,7 @@ START_TEST(secrets_beside_a_path_are_added_to_and_never_written_over)
 }
 END_TEST
 
-START_TEST(a_maker_that_was_killed_before_its_filter_appeared_keeps_nobody_from_making_it)
+START_TEST(a_maker_killed_early_blocks_no_other_maker)
 {
 	struct blm_params params = keyed_with(NULL);
 	struct blm_filter *f;
@@ -120,7 +120,7 @@ START_TEST(a_maker_that_was_killed_before_its_filter_appeared_keeps_nobody_from_
 END_TEST
 
 /* Else a power cut could leave the filter without it, and so without an answer. */
-START_TEST(a_secret_that_is_there_already_is_on_the_disk_before_the_filter_appears)
+START_TEST(an_existing_secret_is_on_disk_before_the_filter)
 {
 	struct blm_params params = keyed_with(two);
 	struct blm_store *store = NULL;
@@ -174,7 +174,7 @@ static int add_x(struct blm_filter *new, void *context)
 	return blm_add(new, "x", 1) < 0 ? -EIO : 0;
 }
 
-START_TEST(a_keyed_filter_is_rebuilt_with_another_secret_or_with_its_own)
+START_TEST(a_keyed_filter_is_rebuilt_with_either_secret)
 {
 	struct blm_params params = keyed_with(one), none = BLM_PARAMS(.capacity = 0);
 	size_t bytes;
@@ -211,7 +211,7 @@ static int make_and_claim(int i)
 	return 0;
 }
 
-START_TEST(of_eight_that_race_to_make_a_keyed_filter_one_makes_it_and_all_open_it)
+START_TEST(one_of_eight_racing_creators_makes_the_keyed_filter)
 {
 	pid_t pid[8];
 	size_t bytes;
@@ -256,13 +256,13 @@ static int make_without_room(int unused)
 	return 0;
 }
 
-START_TEST(where_no_keyed_filter_comes_about_no_secret_is_left)
+START_TEST(a_failed_creation_leaves_no_secret)
 {
 	ck_assert_int_eq(run_apart(make_without_room, 0), 0);
 }
 END_TEST
 
-START_TEST(who_comes_too_late_takes_its_own_secret_away_and_no_other)
+START_TEST(a_late_creator_removes_only_its_own_secret)
 {
 	struct blm_params params = keyed_with(one), other = keyed_with(_i ? two : one);
 	struct blm_build *b;
@@ -281,7 +281,7 @@ START_TEST(who_comes_too_late_takes_its_own_secret_away_and_no_other)
 END_TEST
 
 /* A process that was given another filter's secret may ask; the test does not care. */
-START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended)
+START_TEST(a_world_readable_secret_is_refused_until_that_is_mended)
 {
 	static const mode_t open_to_all[] = { 0644, 0602, 0666 };
 	struct blm_params params = keyed_with(two);
@@ -320,7 +320,7 @@ START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is
 }
 END_TEST
 
-START_TEST(a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant)
+START_TEST(a_world_writable_stores_filter_is_refused_unless_requested)
 {
 	struct blm_params params = BLM_PARAMS(.capacity = 100, .mode = 0602);
 	struct blm_store *store;
@@ -386,24 +386,24 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(
-		tc, a_relative_path_leads_where_it_led_whatever_the_working_directory_is, 0, 2);
-	tcase_add_test(tc, secrets_beside_a_path_are_added_to_and_never_written_over);
+		tc, a_relative_path_is_fixed_when_it_is_opened, 0, 2);
+	tcase_add_test(tc, secrets_of_a_path_are_never_overwritten);
 	tcase_add_loop_test(
-		tc, a_maker_that_was_killed_before_its_filter_appeared_keeps_nobody_from_making_it,
+		tc, a_maker_killed_early_blocks_no_other_maker,
 		0, 2);
 	tcase_add_loop_test(
-		tc, a_secret_that_is_there_already_is_on_the_disk_before_the_filter_appears, 0, 2);
+		tc, an_existing_secret_is_on_disk_before_the_filter, 0, 2);
 	tcase_add_test(tc, a_keyed_filter_is_replaced_by_one_with_another_secret);
-	tcase_add_test(tc, a_keyed_filter_is_rebuilt_with_another_secret_or_with_its_own);
-	tcase_add_test(tc, of_eight_that_race_to_make_a_keyed_filter_one_makes_it_and_all_open_it);
-	tcase_add_test(tc, where_no_keyed_filter_comes_about_no_secret_is_left);
-	tcase_add_loop_test(tc, who_comes_too_late_takes_its_own_secret_away_and_no_other, 0, 2);
+	tcase_add_test(tc, a_keyed_filter_is_rebuilt_with_either_secret);
+	tcase_add_test(tc, one_of_eight_racing_creators_makes_the_keyed_filter);
+	tcase_add_test(tc, a_failed_creation_leaves_no_secret);
+	tcase_add_loop_test(tc, a_late_creator_removes_only_its_own_secret, 0, 2);
 	tcase_add_loop_test(tc, a_secret_is_not_put_where_others_may_read_it, 0, 3);
 	tcase_add_loop_test(
-		tc, a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended, 0,
+		tc, a_world_readable_secret_is_refused_until_that_is_mended, 0,
 		2);
 	tcase_add_test(
-		tc, a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant);
+		tc, a_world_writable_stores_filter_is_refused_unless_requested);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

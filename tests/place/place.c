@@ -66,7 +66,7 @@ START_TEST(a_name_in_a_store_is_not_left_out)
 }
 END_TEST
 
-START_TEST(a_filter_whose_file_was_replaced_and_is_gone_was_dropped)
+START_TEST(a_filter_whose_replaced_file_is_gone_was_dropped)
 {
 	struct blm_filter *f, *other, *reader;
 
@@ -95,7 +95,7 @@ static int forget_words(void)
 	return blm_fail(0, "%s", "");
 }
 
-START_TEST(each_look_at_a_name_that_is_gone_says_the_name)
+START_TEST(each_error_about_a_missing_name_has_the_name)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_entry *entry = calloc(1, sizeof(*entry));
@@ -127,7 +127,7 @@ END_TEST
 
 /* ---- Secrets ---- */
 
-START_TEST(a_secret_beside_a_path_is_not_written_over)
+START_TEST(a_secret_of_a_path_is_not_overwritten)
 {
 	struct blm_params first = keyed_with(one), second = keyed_with(two);
 	size_t bytes, more;
@@ -152,7 +152,7 @@ static int fill_nothing(struct blm_filter *fresh, void *context)
 	return 0;
 }
 
-START_TEST(a_damaged_secret_is_told_of_and_opens_nothing)
+START_TEST(a_damaged_secret_is_reported_and_opens_nothing)
 {
 	static const char *const texts[] = { "", "1234", "0123456789abcdef0123456789abcdeg\n",
 					     "not hexadecimal at all, but long enough" };
@@ -169,7 +169,7 @@ START_TEST(a_damaged_secret_is_told_of_and_opens_nothing)
 }
 END_TEST
 
-START_TEST(a_keyed_filter_without_room_for_the_name_of_its_secret_is_refused)
+START_TEST(a_keyed_filter_needs_space_for_its_secrets_name)
 {
 	struct blm_params params = keyed_with(one);
 	const char *path = long_path(PATH_MAX - 3);
@@ -192,11 +192,11 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, a_path_ends_with_a_name);
 	tcase_add_test(tc, a_name_in_a_store_is_not_left_out);
-	tcase_add_loop_test(tc, a_filter_whose_file_was_replaced_and_is_gone_was_dropped, 0, 3);
-	tcase_add_test(tc, each_look_at_a_name_that_is_gone_says_the_name);
-	tcase_add_test(tc, a_secret_beside_a_path_is_not_written_over);
-	tcase_add_loop_test(tc, a_damaged_secret_is_told_of_and_opens_nothing, 0, 4);
-	tcase_add_test(tc, a_keyed_filter_without_room_for_the_name_of_its_secret_is_refused);
+	tcase_add_loop_test(tc, a_filter_whose_replaced_file_is_gone_was_dropped, 0, 3);
+	tcase_add_test(tc, each_error_about_a_missing_name_has_the_name);
+	tcase_add_test(tc, a_secret_of_a_path_is_not_overwritten);
+	tcase_add_loop_test(tc, a_damaged_secret_is_reported_and_opens_nothing, 0, 4);
+	tcase_add_test(tc, a_keyed_filter_needs_space_for_its_secrets_name);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -40,7 +40,7 @@ static void finds_nothing(void)
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
 }
 
-START_TEST(a_secret_goes_with_the_last_filter_that_needs_it)
+START_TEST(a_secret_is_deleted_with_its_last_filter)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -72,7 +72,7 @@ static int fill(struct blm_filter *f, void *context)
 	return blm_add(f, context, strlen(context));
 }
 
-START_TEST(a_secret_goes_with_the_filter_that_one_with_another_replaced)
+START_TEST(a_secret_is_deleted_with_its_replaced_filter)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash",
@@ -125,7 +125,7 @@ START_TEST(a_clear_or_a_seal_keeps_the_secret)
 }
 END_TEST
 
-START_TEST(what_was_copied_out_of_the_store_keeps_its_own)
+START_TEST(a_filter_copied_out_of_the_store_keeps_its_secret)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -138,7 +138,7 @@ START_TEST(what_was_copied_out_of_the_store_keeps_its_own)
 }
 END_TEST
 
-START_TEST(a_file_that_the_catalog_does_not_know_or_that_is_damaged_keeps_its_secret)
+START_TEST(unknown_and_damaged_files_keep_their_secrets)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char path[512];
@@ -324,7 +324,7 @@ START_TEST(a_repair_moves_no_secret_over_another_file)
 }
 END_TEST
 
-START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
+START_TEST(a_strange_file_among_secrets_is_reported_and_ignored)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	static char large[2 << 20];
@@ -401,7 +401,7 @@ static int open_all(int others)
 	return 0;
 }
 
-START_TEST(makers_droppers_and_readers_of_one_secret_do_not_take_it_from_each_other)
+START_TEST(concurrent_users_of_one_secret_do_not_delete_it)
 {
 	pid_t pid[4];
 
@@ -425,7 +425,7 @@ static int findings_of_nobody(int unused)
 	return blm_store_verify("s", 0, NULL, NULL);
 }
 
-START_TEST(who_may_not_look_into_the_folder_of_secrets_finds_none_missing)
+START_TEST(without_access_to_the_secrets_none_is_called_missing)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	char path[512];
@@ -449,22 +449,22 @@ int main(void)
 	TCase *tc = tcase_create("secrets");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, a_secret_goes_with_the_last_filter_that_needs_it, 0, 2);
-	tcase_add_loop_test(tc, a_secret_goes_with_the_filter_that_one_with_another_replaced, 0, 3);
+	tcase_add_loop_test(tc, a_secret_is_deleted_with_its_last_filter, 0, 2);
+	tcase_add_loop_test(tc, a_secret_is_deleted_with_its_replaced_filter, 0, 3);
 	tcase_add_test(tc, a_clear_or_a_seal_keeps_the_secret);
-	tcase_add_test(tc, what_was_copied_out_of_the_store_keeps_its_own);
+	tcase_add_test(tc, a_filter_copied_out_of_the_store_keeps_its_secret);
 	tcase_add_loop_test(
-		tc, a_file_that_the_catalog_does_not_know_or_that_is_damaged_keeps_its_secret, 0,
+		tc, unknown_and_damaged_files_keep_their_secrets, 0,
 		2);
 	tcase_add_test(tc, a_filter_whose_secret_is_lost_is_dropped);
 	tcase_add_test(tc, a_drop_deletes_no_secret_of_another_filter);
 	tcase_add_loop_test(tc, a_repair_gives_each_secret_the_name_of_its_id, 0, 3);
 	tcase_add_test(tc, one_repair_mends_a_lost_catalog_and_exchanged_secrets);
 	tcase_add_loop_test(tc, a_repair_moves_no_secret_over_another_file, 0, 3);
-	tcase_add_loop_test(tc, what_is_no_file_of_a_secret_is_none_and_is_told_of, 0, 3);
+	tcase_add_loop_test(tc, a_strange_file_among_secrets_is_reported_and_ignored, 0, 3);
 	tcase_add_test(tc,
-		       makers_droppers_and_readers_of_one_secret_do_not_take_it_from_each_other);
-	tcase_add_test(tc, who_may_not_look_into_the_folder_of_secrets_finds_none_missing);
+		       concurrent_users_of_one_secret_do_not_delete_it);
+	tcase_add_test(tc, without_access_to_the_secrets_none_is_called_missing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -56,7 +56,7 @@ class Functions(Case):
             self.assertEqual(self.ask(f"SELECT bloomery_test('seen', {key})"), 't', key)
         self.assertEqual(self.ask("SELECT bloomery_test('seen', bytea '\\x2a000000')"), 'f')
 
-    def test_a_text_is_its_UTF_8_in_a_database_of_Latin_1(self):
+    def test_a_text_counts_as_UTF_8_in_Latin_1_databases(self):
         self.bloomery('add', 'seen', '--key', 'ä')
         self.ask("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
         self.ask('\\connect latin\nCREATE EXTENSION bloomery')
@@ -80,7 +80,7 @@ class Functions(Case):
         self.refused('42883', 'does not exist', "SELECT bloomery_add('seen', true)")
         self.refused('42622', 'at most 255', "SELECT bloomery_test(repeat('a', 5000), 'a')")
 
-    def test_a_filter_that_is_missing_is_an_error_with_its_name(self):
+    def test_a_missing_filter_is_an_error_with_its_name(self):
         for call in "test('none', 1)", "add('none', 1)", "claim('none', 1)", "count('none')":
             self.refused('42704', 'none: .*bloomery ls', f'SELECT bloomery_{call}')
 
@@ -162,7 +162,7 @@ class Rights(Case):
         self.ask("SELECT bloomery_count('seen')")
         self.refused('22023', 'absolute path', "SET bloomery.store = 'relative'")
 
-    def test_a_setting_from_before_the_extension_was_loaded_is_not_taken(self):
+    def test_a_setting_older_than_the_extension_is_ignored(self):
         path = f'{self.cluster.folder}/run/evil.blm'
         self.bloomery('create', path, '-n', '1k')
         for setting in "bloomery.store = '/tmp'", 'bloomery.paths = on':
@@ -260,7 +260,7 @@ class Filters(Case):
         self.bloomery('publish', 'next', 'seen')
         self.assertEqual(self.ask("SELECT bloomery_test('seen', 'c')"), 't')
 
-    def test_a_truncated_file_is_an_error_and_ends_no_server(self):
+    def test_a_truncated_file_is_an_error_for_one_query(self):
         self.ask("SELECT bloomery_test('seen', 'a')")
         path = self.bloomery('info', 'seen', '--json').split('"path":"')[1].split('"')[0]
         os.truncate(path, 4096 * 8)

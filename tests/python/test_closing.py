@@ -27,7 +27,7 @@ class Closing(unittest.TestCase):
             f = Filter(1000, 0.01)
             self.assertRaises(bloomery.Closed, call, f, Key(f))
 
-    def test_a_store_that_is_closed_within_a_call_stays_open_until_the_call_ends(self):
+    def test_a_store_closed_in_a_call_stays_until_it_returns(self):
         for call, out in ('len(s.list())', '40'), ('s.find("f1")["name"]', 'f1'):
             done = run(f'''
 import bloomery, gc
@@ -46,7 +46,7 @@ except ValueError as error:
 ''')
             self.assertEqual((done.returncode, done.stdout), (0, f'{out}\nthe store is closed, or is no Store\n'), done.stderr)
 
-    def test_a_store_that_another_thread_closes_ends_its_calls_first(self):
+    def test_closing_a_store_ends_other_threads_calls_first(self):
         done = run('''
 import bloomery, sys, threading
 sys.setswitchinterval(1e-5)

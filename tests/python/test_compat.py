@@ -28,7 +28,7 @@ class Compat(unittest.TestCase):
                          ((0, 6, 3), '<BloomFilter capacity: 100000, error: 0.100, num_hashes: %d>' % fruit.num_hashes))
         self.assertTrue(issubclass(pybloomfilter.IndeterminateCountError, ValueError))
 
-    def test_keys_keep_their_count_and_their_value_in_another_process(self):
+    def test_keys_keep_count_and_value_in_another_process(self):
         keys = ['a', b'b', 1, 2.5, ('t', 1, None), None, -1]
         BloomFilter(100, 1e-6, 'shared.bloom').update(keys)
         code = f'import pybloomfilter\nf = pybloomfilter.BloomFilter.open("shared.bloom")\nprint(len(f), all(key in f for key in {keys!r}))'
@@ -38,7 +38,7 @@ class Compat(unittest.TestCase):
         with self.assertWarnsRegex(RuntimeWarning, 'may differ in another process'):
             BloomFilter.open('shared.bloom').add(object)
 
-    def test_a_nan_is_told_to_differ_between_processes(self):
+    def test_a_nan_key_warns_that_processes_differ(self):
         shared = BloomFilter(100, 1e-6, 'shared.bloom')
         for key in float('nan'), complex(0, float('nan')):
             with self.assertWarnsRegex(RuntimeWarning, 'may differ in another process'):
@@ -55,7 +55,7 @@ class Compat(unittest.TestCase):
         f = BloomFilter(1000, 0.01, hash_seeds=[1, 2, 3], data_array=bytes([255] * 100))
         self.assertEqual((f.num_bits, f.num_hashes, f.bit_count, 'any' in f), (800, 3, 800, True))
 
-    def test_a_file_that_is_replaced_is_there_until_the_filter_is_made(self):
+    def test_a_replaced_file_stays_until_the_filter_is_made(self):
         with open('precious.txt', 'w') as file:
             file.write('precious')
         for wrong in (-1, 0.1), (2**60, 0.1), (0, 0.1):

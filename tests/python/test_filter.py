@@ -54,7 +54,7 @@ def small(where=None, **params):
 
 
 class Keys(unittest.TestCase):
-    def test_a_key_is_the_same_key_in_each_of_its_types(self):
+    def test_equal_keys_of_different_types_are_one_key(self):
         f = small()
         self.assertTrue(f.add('schön'))
         for same in 'schön'.encode(), bytearray('schön'.encode()), memoryview('schön'.encode()):
@@ -65,7 +65,7 @@ class Keys(unittest.TestCase):
         self.assertNotIn(2, f)
         self.assertNotIn('-2', f)
 
-    def test_what_is_no_key_is_refused_and_nothing_is_added(self):
+    def test_an_invalid_key_is_refused_and_nothing_added(self):
         f = small()
         for wrong in True, 1.5, None, ('a',), ['a'], {}, object(), 1j, f, array.array('q', [-2]), memoryview(bytes(4)).cast('B', (2, 2)):
             for call in f.add, f.claim, f.__contains__, f.test, lambda key: f.add_many(['a', key]), lambda key: f.put(key, 1):
@@ -90,7 +90,7 @@ class Keys(unittest.TestCase):
         self.assertEqual((list(asked), asked.bits, len(asked), asked[-1]), ([True, False, True], b'\x05', 3, True))
         self.assertEqual(list(asked.select(['5', 'none', 3])), ['5', 3])
 
-    def test_an_iterator_longer_than_a_piece_has_all_its_answers(self):
+    def test_an_iterator_of_several_pieces_has_all_answers(self):
         f = Filter(200000, 1e-9)
         answers = f.claim_many(iter(range(140001)))
         self.assertEqual((answers.yes, len(answers)), (140001, 140001))
@@ -172,7 +172,7 @@ class Keys(unittest.TestCase):
             self.assertRaises(TypeError, wrong, levels)
             self.assertEqual(len(levels), 0)
 
-    def test_a_filter_grows_without_its_keys_and_beyond_its_rate_only_by_force(self):
+    def test_a_filter_grows_beyond_its_rate_only_by_force(self):
         f = bloomery.Filter.create('grown.blm', 1000, 1e-6, kind='recent', options='spare=1', replace=True)
         f.add_many(range(500))
         f.grow()
@@ -181,7 +181,7 @@ class Keys(unittest.TestCase):
         f.grow(force=True)
         self.assertEqual((f.info.capacity, f.contains_many(range(500)).yes), (4000, 500))
 
-    def test_times_of_keys_are_told_and_claimed_again(self):
+    def test_ages_are_returned_and_keys_claimed_again(self):
         import time
         f = bloomery.Filter(1000, 1e-9, kind='recent', options='span=10d')
         self.assertEqual(f.add_at(['old', 'older'], time.time() - 3 * 86400).yes, 2)
@@ -286,7 +286,7 @@ class Keys(unittest.TestCase):
         far.close()
         self.assertRaises(bloomery.Closed, far.apply_delta, delta)
 
-    def test_every_exception_that_ends_a_batch_has_the_answers_so_far(self):
+    def test_every_exception_of_a_batch_has_the_answers(self):
         class Own(Exception):
             pass
 
@@ -307,7 +307,7 @@ class Keys(unittest.TestCase):
             f.claim_many(['a', 1.5])
         self.assertEqual((caught.exception.used, caught.exception.answers), (0, b''))
 
-    def test_offsets_that_change_during_a_batch_are_not_read_again(self):
+    def test_offsets_that_change_during_a_batch_are_ignored(self):
         done = subprocess.run([sys.executable, '-c', '''
 import array, bloomery, threading
 f, count, stop = bloomery.Filter(10**6, 0.01), 2000000, []
@@ -388,7 +388,7 @@ class Whole(unittest.TestCase):
         self.assertIn('capacity 1000', repr(f))
         self.assertEqual(f.verify(), [])
 
-    def test_a_memoryview_is_the_map_and_shows_what_others_add(self):
+    def test_a_memoryview_is_the_map_and_shows_changes(self):
         for where in 'viewed.blm', None:
             f = small(where, replace=True)
             view = memoryview(f)
@@ -399,7 +399,7 @@ class Whole(unittest.TestCase):
             self.assertRaises(TypeError, view.__setitem__, 0, 1)
             self.assertRaises(TypeError, (ctypes.c_char * len(view)).from_buffer, f)
 
-    def test_a_memoryview_keeps_the_data_of_a_file_that_was_replaced(self):
+    def test_a_memoryview_keeps_a_replaced_files_data(self):
         f = small('kept-view.blm', replace=True)
         f.add('a')
         before, view = f.data, memoryview(f)
@@ -532,7 +532,7 @@ class Handles(unittest.TestCase):
             for process in processes:
                 process.join()
 
-    def test_of_all_threads_one_claims_a_key_and_closing_waits_for_them(self):
+    def test_one_of_all_threads_claims_and_closing_waits(self):
         f, yes, keys = Filter(100000, 1e-9), [], [str(i) for i in range(50000)]
         threads = [threading.Thread(target=lambda: yes.append(f.claim_many(keys).yes)) for _ in range(4)]
         for thread in threads:
@@ -642,7 +642,7 @@ class Handles(unittest.TestCase):
             file.write(data)
         self.assertEqual(Filter.open_foreign('two.fps', format='fps', record='a').data[0], 0xff)
 
-    def test_a_file_that_is_truncated_while_it_is_open_raises_damaged(self):
+    def test_a_file_truncated_while_open_raises_damaged(self):
         code = ("import bloomery, os\nf = bloomery.Filter.create('cut.blm', 10**6)\nos.truncate('cut.blm', 20480)\n"
                 "print('any' in f)\ntry:\n    f.add_many(range(1000))\nexcept bloomery.Damaged as error:\n    print(error)")
         done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)

@@ -66,7 +66,7 @@ class Served(unittest.TestCase):
         self.assertIn(12345, local)
         local.close()
 
-    def test_a_shard_that_fails_keeps_no_answer_of_another_one(self):
+    def test_a_failing_shard_keeps_no_other_shards_answer(self):
         import redis
         f = self.made(4)
         self.client.delete('seen:2')
@@ -78,7 +78,7 @@ class Served(unittest.TestCase):
         self.assertEqual([i for i, yes in enumerate(caught.exception.answers) if not yes], lost)
         self.assertEqual(caught.exception.answers.yes, 3000 - len(lost))
 
-    def test_what_is_no_key_is_refused_before_any_is_sent(self):
+    def test_an_invalid_key_is_refused_before_any_is_sent(self):
         f = self.made()
         for wrong in (None, True, 1.5, ('a',), 2**63):
             with self.assertRaises((TypeError, OverflowError)):

@@ -101,7 +101,7 @@ class Crawls(unittest.TestCase):
         self.assertIn("'bloomery/predicted_lost'", said[0])
         self.assertIn("'bloomery/claimed'", said[0] + said[1])  # a late one may find all pages claimed
 
-    def test_a_crawl_that_was_stopped_goes_on_and_fetches_the_rest(self):
+    def test_a_stopped_crawl_resumes_and_fetches_the_rest(self):
         self.site.gate.clear()
         crawl = self.crawl('JOBDIR=job')
         while sum(self.site.fetched.values()) < 30 and crawl.poll() is None:
@@ -121,7 +121,7 @@ class Crawls(unittest.TestCase):
         how.setdefault('first', f'/{i}')
         return self.crawl('BLOOMERY_LEASE=600', 'SPIDER_MIDDLEWARES={"bloomery.scrapy.Leases": 950}', f'JOBDIR=job-{i}', **how)
 
-    def test_no_request_without_a_filter_is_lost_to_kill_9(self):
+    def test_kill_9_loses_no_unfiltered_request(self):
         self.site.gate.clear()
         crawl = self.leased(0, free='100')
         while sum(self.site.fetched.values()) < 30 and crawl.poll() is None:
@@ -178,7 +178,7 @@ class Crawls(unittest.TestCase):
         for spider in spiders:
             spider.close('finished')
 
-    def test_a_redirected_request_is_done_with_the_page_that_it_came_to(self):
+    def test_a_redirected_request_ends_with_its_last_page(self):
         import scrapy
         from bloomery.scrapy import DupeFilter, Leases
         from scrapy.utils.test import get_crawler
@@ -237,7 +237,7 @@ class Crawls(unittest.TestCase):
         Leases.from_crawler(crawler)
         return DupeFilter.from_crawler(crawler), crawler
 
-    def test_a_full_table_of_leases_grows_and_no_page_is_lost(self):
+    def test_a_full_table_of_leases_grows_without_loss(self):
         import scrapy
         pages, crawler = self.made(BLOOMERY_CAPACITY=20, BLOOMERY_RATE=1e-9)
         pages.open()
@@ -252,7 +252,7 @@ class Crawls(unittest.TestCase):
             self.made()
         self.assertIn('set JOBDIR', logs.output[0])
 
-    def test_a_note_that_cannot_be_read_keeps_no_other_one_from_its_page(self):
+    def test_an_unreadable_note_keeps_other_notes_usable(self):
         import scrapy
         from unittest import mock
         os.mkdir('job-notes')
@@ -278,7 +278,7 @@ class Crawls(unittest.TestCase):
         with open('job-notes/bloomery.pending') as file:
             self.assertIn(lines[0], file.read())
 
-    def test_a_link_at_the_new_notes_leaves_its_target_as_it_was(self):
+    def test_a_link_at_the_new_notes_keeps_its_target(self):
         from bloomery.scrapy import Pending
         os.mkdir('job-link')
         with open('job-link/kept', 'w') as file:
@@ -295,7 +295,7 @@ class Crawls(unittest.TestCase):
             file.write('+ part of a li')
         self.assertEqual(list(Pending('job-link').entries), ['00ff'])
 
-    def test_who_is_killed_after_the_claim_has_a_note_of_the_page(self):
+    def test_a_crawler_killed_after_a_claim_leaves_a_note(self):
         import scrapy
         from unittest import mock
         os.mkdir('job-early')
@@ -319,7 +319,7 @@ class Crawls(unittest.TestCase):
         self.assertEqual([each.args[0].meta['bloomery_keys'] for each in crawler.engine.crawl.mock_calls], [list(pages.pending.entries)])
         pages.close('finished')
 
-    def test_requests_without_a_filter_are_noted_and_go_on_once(self):
+    def test_unfiltered_requests_are_noted_and_resume_once(self):
         import scrapy
         from unittest import mock
         os.mkdir('job-free')
@@ -374,7 +374,7 @@ class Crawls(unittest.TestCase):
         pages.close('finished')
         self.assertEqual(self.made(JOBDIR='job-free')[0].pending.entries, {})
 
-    def test_what_was_made_for_recrawls_closes_without_the_setting(self):
+    def test_a_recrawl_filter_closes_without_the_setting(self):
         import warnings
         pages, _ = self.made(BLOOMERY_RECRAWL_AFTER=0.4, BLOOMERY_LEASE=0)
         pages.open()

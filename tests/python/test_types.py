@@ -18,7 +18,7 @@ class Types(unittest.TestCase):
     def test_the_modules_are_typed_in_full(self):
         self.check('mypy', '--strict', '--cache-dir', '.cache', '-p', 'bloomery')
 
-    def test_the_types_of_the_core_are_those_of_its_stub(self):
+    def test_the_core_has_the_types_of_its_stub(self):
         self.check('mypy.stubtest', 'bloomery._core')
 
 

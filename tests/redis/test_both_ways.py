@@ -70,7 +70,7 @@ class BothWays(unittest.TestCase):
             with server.client() as ask:
                 self.check(ask, KINDS)
 
-    def test_a_background_save_has_them_as_they_were_when_it_began(self):
+    def test_a_background_save_has_the_keys_of_its_beginning(self):
         names = [f'{kind}-{i}' for kind in KINDS for i in range(2)]
         with Server('--rdb-key-save-delay', '50000') as server:
             with server.client() as ask:
@@ -103,7 +103,7 @@ class BothWays(unittest.TestCase):
             self.assertEqual(server.names(), ['published'])
             self.assertEqual(os.listdir(server.folder).count('store'), 1)
 
-    def test_a_union_into_an_attached_filter_has_sources_that_are_copied_meanwhile(self):
+    def test_a_union_into_an_attached_filter_copies_its_sources(self):
         """A save makes the next change one of a copy, and the union must not read the memory that goes."""
         with Server() as server, server.client() as ask, server.client() as other:
             server.program('create', 'f', '--kind', 'counting', '-n', '2000000', '--seed', '5')

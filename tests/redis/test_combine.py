@@ -36,7 +36,7 @@ class Combine(unittest.TestCase):
             self.assertEqual(ask('RESTORE', 'c', 0, ask('DUMP', 'a')), 'OK')
             self.assertEqual(ask('BF.MEXISTS', 'c', 'a', 'b', 'c'), [1, 1, 0])
 
-    def test_what_does_not_combine_is_refused_and_makes_no_key(self):
+    def test_an_impossible_union_is_refused_without_a_key(self):
         with Server() as server, server.client() as ask:
             self.make(ask, 'a')
             self.make(ask, 'b', capacity=5000)
@@ -67,7 +67,7 @@ class Combine(unittest.TestCase):
             until(lambda: other('BF.MEXISTS', 'c', 'a', 'b', 'later', 'x') == [1, 1, 1, 0], 'the replica has the union')
             self.assertEqual(other('EXISTS', 'a'), 0)
 
-    def test_keys_that_go_while_a_union_runs_do_no_harm(self):
+    def test_keys_deleted_during_a_union_do_no_harm(self):
         with Server() as server, server.client() as ask, server.client() as other:
             for i in range(20):
                 self.make(ask, 'a', 'b', capacity=LARGE)
@@ -79,7 +79,7 @@ class Combine(unittest.TestCase):
                 ask('FLUSHALL')
             until(lambda: server.names() == [], 'the files are dropped')
 
-    def test_a_published_filter_is_sealed_and_takes_the_place_of_another(self):
+    def test_a_published_filter_is_sealed_and_replaces_another(self):
         with Server() as server, server.client() as ask:
             self.make(ask, 'a', 'b')
             self.assertEqual(ask('BLM.PUBLISH', 'a', 'seen', 'WRITABLE'), 'OK')

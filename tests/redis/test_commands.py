@@ -38,7 +38,7 @@ class Commands(unittest.TestCase):
     def fields(self, reply):
         return reply if self.protocol == 3 else dict(zip(reply[::2], reply[1::2]))
 
-    def test_a_new_key_answers_1_and_an_old_one_0(self):
+    def test_a_new_key_answers_1_and_a_known_0(self):
         self.same([self.ask('BF.ADD', 'f', 'a'), self.ask('BF.ADD', 'f', 'a')], self.yes(1, 0))
         self.same(self.ask('BF.MADD', 'f', 'a', 'b', 'c'), self.yes(0, 1, 1))
         self.same(self.ask('BF.EXISTS', 'f', 'b'), self.yes(1)[0])
@@ -75,7 +75,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(one, {'Capacity': 500} if self.protocol == 3 else [500])
         self.refuses('Invalid information value', 'BF.INFO', 'f', 'colour')
 
-    def test_a_full_nonscaling_filter_ends_the_array_with_an_error(self):
+    def test_a_full_nonscaling_filter_ends_the_reply_with_an_error(self):
         self.same(self.ask('BF.INSERT', 'f', 'CAPACITY', 3, 'NONSCALING', 'ITEMS', 'a', 'b', 'c'), self.yes(1, 1, 1))
         reply = self.ask('BF.INSERT', 'f', 'ITEMS', 'a', 'b', 'x', 'y')
         self.same(reply[:2], self.yes(0, 0))

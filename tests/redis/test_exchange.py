@@ -83,7 +83,7 @@ class Exchange(unittest.TestCase):
         self.assertEqual(self.dump('BF', 'd'), [(1, bytes.fromhex(about['scandump_header_hex'])),
                                                 (145, bytes.fromhex(about['scandump_bits_hex']))])
 
-    def test_the_first_filter_of_a_chain_is_that_of_redisbloom(self):
+    def test_the_first_filter_of_a_chain_equals_redisblooms(self):
         case = next(case for case in json.loads(read('redisbloom/bf.json'))['cases'] if case['name'] == 'p2')
         self.ask('BF.RESERVE', 'own', *case['reserve'][1:])
         self.ask('BF.MADD', 'own', *keys(case['keys'])[:case['n_insert']])

@@ -29,7 +29,7 @@ class Persist(unittest.TestCase):
     def facts(self, ask):
         return [ask('BF.INFO', name) for name in 'bnm'] + [ask('DEBUG', 'DIGEST-VALUE', name) for name in 'bnm']
 
-    def test_a_save_has_no_data_and_a_restart_has_every_key(self):
+    def test_a_save_without_data_restores_every_key(self):
         for options in ([], ['--appendonly', 'yes']):
             with self.server(*options) as server:
                 with server.client() as ask:
@@ -102,7 +102,7 @@ class Persist(unittest.TestCase):
         self.assertEqual(ask('BLM.UNION', 'union', 'a'), 'OK')
         self.assertEqual(ask('DEL', 'a'), 1)
 
-    def test_a_deleted_key_keeps_its_file_until_the_next_save(self):
+    def test_a_deleted_keys_file_stays_until_the_next_save(self):
         with self.server() as server, self.server('--appendonly', 'yes') as other:
             with server.client() as ask:
                 self.fill(ask)
@@ -132,7 +132,7 @@ class Persist(unittest.TestCase):
                 self.check(ask, names='nm')
                 self.assertEqual(ask('EXISTS', 'b'), 0)
 
-    def test_a_file_that_is_gone_is_a_key_that_answers_with_errors(self):
+    def test_a_key_without_its_file_answers_with_errors(self):
         with self.server() as server:
             with server.client() as ask:
                 self.fill(ask)

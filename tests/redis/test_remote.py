@@ -38,7 +38,7 @@ class AServer(unittest.TestCase):
         self.addCleanup(self.server.close)
         self.url = f'unix:{self.server.folder}/s'
 
-    def test_keys_are_claimed_once_in_one_key_or_in_many(self):
+    def test_keys_are_claimed_once_over_all_shards(self):
         for shards in (1, 5):
             name = f'seen{shards}'
             made = ['--redis', self.url, '--shards', str(shards), name]
@@ -52,7 +52,7 @@ class AServer(unittest.TestCase):
             self.assertEqual(sum(cards), KEYS + 2)
             self.assertLess(max(cards), 2 * KEYS / shards)
 
-    def test_a_local_process_and_the_server_claim_in_one_file(self):
+    def test_a_local_process_and_the_server_share_claims(self):
         told = {}
 
         def at_the_server():
@@ -65,7 +65,7 @@ class AServer(unittest.TestCase):
         other.join()
         self.assertEqual(sorted(lines(local) + lines(told['server'])), list(range(1, KEYS)))
 
-    def test_a_shard_that_is_gone_keeps_no_line_of_another_one(self):
+    def test_a_missing_shard_keeps_no_other_shards_line(self):
         made = ['--redis', self.url, '--shards', '4', 'seen']
         claim(*made, '--create', '-n', str(KEYS), '-p', '1e-9', keys=[])
         with self.server.client() as ask:
@@ -77,7 +77,7 @@ class AServer(unittest.TestCase):
         with self.server.client() as ask:
             self.assertEqual(sum(ask('BF.CARD', f'seen:{i}') for i in (0, 1, 3)), len(lines(ran)))
 
-    def test_what_is_no_server_is_refused_with_words(self):
+    def test_an_address_without_a_server_is_refused(self):
         for url, code, words in (('localhost', 64, b'no address'), ('redis://', 64, b'no address'), ('redis://h:0', 64, b'no address'),
                                  ('redis://h:1x', 64, b'no address'), ('redis://h/x', 64, b'no address'), ('unix:', 64, b'no address'),
                                  ('redis://[::1', 64, b'no address'), ('redis://user@h', 64, b'no address'),
@@ -90,7 +90,7 @@ class AServer(unittest.TestCase):
                       ['--redis', self.url, '']):
             self.assertEqual(claim(*words, keys=[1]).returncode, 64, words)
 
-    def test_options_that_do_not_hold_at_a_server_are_refused(self):
+    def test_options_that_a_server_lacks_are_refused(self):
         for words in (['--hash', 'md5'], ['--untrusted'], ['-k', '5'], ['--seed', '5'], ['--mode', '600'], ['--sparse'], ['--no-checkpoint']):
             ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
             self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)
@@ -117,7 +117,7 @@ class AServer(unittest.TestCase):
             self.assertIn(words, ran.stderr, url)
             self.assertNotIn(b's3', ran.stderr, url)
 
-    def test_a_server_that_ends_is_told_of(self):
+    def test_a_server_that_ends_is_reported(self):
         claim('--redis', self.url, 'seen', '--create', '-n', '1000', keys=[])
         with subprocess.Popen([PROGRAM, 'claim', '--redis', self.url, 'seen'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as ran:

@@ -38,7 +38,7 @@ class Store(unittest.TestCase):
             self.assertEqual(self.facts(ask), before)
             self.assertEqual(server.names(), ['redis.0.b', 'redis.0.m'])
 
-    def test_a_restart_goes_on_with_the_files_that_local_processes_fill(self):
+    def test_a_restart_uses_files_that_local_processes_fill(self):
         with Server() as server:
             with server.client() as ask:
                 self.fill(ask)
@@ -51,7 +51,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('BF.ADD', 'b', 'local'), 0)
                 self.assertEqual(dict(zip(*[iter(ask('BLM.INFO', 'b'))] * 2))['path'], path)
 
-    def test_a_file_that_lacks_a_saved_key_is_made_anew(self):
+    def test_a_file_that_lacks_a_saved_key_is_rebuilt(self):
         with Server() as server:
             with server.client() as ask:
                 self.fill(ask)
@@ -107,7 +107,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('BF.EXISTS', 'c', 'mine'), 1)
                 self.assertEqual(len(server.names()), 3)
 
-    def test_the_append_only_file_renames_to_the_file_that_the_key_had(self):
+    def test_the_append_only_file_renames_to_the_keys_file(self):
         with Server('--appendonly', 'yes') as server:
             with server.client() as ask:
                 ask('BF.RESERVE', 'a', '0.001', 1000)
@@ -135,7 +135,7 @@ class Store(unittest.TestCase):
                 ask('SELECT', 1)
                 self.assertEqual(self.full(ask, 'b'), 500)
 
-    def test_a_file_without_a_label_of_its_key_is_made_anew(self):
+    def test_a_file_without_its_keys_label_is_rebuilt(self):
         with Server() as server:
             with server.client() as ask:
                 ask('BF.RESERVE', 'b', '0.01', 1000)
@@ -188,7 +188,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(other('BF.EXISTS', 'b', 'local'), 1)
                 self.assertEqual(other('DEBUG', 'DIGEST-VALUE', 'n'), ask('DEBUG', 'DIGEST-VALUE', 'n'))
 
-    def test_a_save_of_a_child_has_the_cuckoo_filter_of_its_beginning(self):
+    def test_a_childs_save_has_the_cuckoo_filters_beginning(self):
         with Server() as server:
             with server.client() as ask:
                 for name in 'cdef':
@@ -207,7 +207,7 @@ class Store(unittest.TestCase):
                     self.assertEqual(ask('CF.INFO', name)[7], 500)
                     self.assertEqual(ask('CF.MEXISTS', name, *KEYS[:500]), [1] * 500)
 
-    def test_a_save_of_a_child_reads_a_bloom_filter_that_grows(self):
+    def test_a_childs_save_reads_a_growing_bloom_filter(self):
         for arguments in (None, []):
             with self.subTest(arguments), Server(arguments=arguments) as server:
                 with server.client() as ask:
@@ -226,7 +226,7 @@ class Store(unittest.TestCase):
                     for name in 'abc':
                         self.assertEqual(ask('BF.MEXISTS', name, *KEYS[:90]), [1] * 90)
 
-    def test_no_key_is_told_new_twice(self):
+    def test_no_key_is_new_twice(self):
         """An add of 200 probes, each to a page of its own, takes long: the two meet at some of the keys."""
         with Server() as server, server.client() as ask:
             for name in 'abc':
@@ -318,7 +318,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('BLM.GET', 'k', 'a'), 1)
                 self.assertEqual(ask('CF.COUNT', 'c', 'a'), 1)
 
-    def test_a_missing_key_is_attached_to_the_filter_of_its_name(self):
+    def test_a_missing_key_is_attached_by_its_name(self):
         with Server(more=['auto-attach', 'yes']) as server, server.client() as ask:
             self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
             server.program('add', 'seen', keys=b'local')
@@ -334,7 +334,7 @@ class Store(unittest.TestCase):
             self.assertEqual(ask('BF.RESERVE', 'seen', '0.01', 10), 'OK')
             self.assertEqual(ask('BF.EXISTS', 'seen', 'x'), 0)
 
-    def test_a_key_that_is_attached_during_a_pause_is_announced_after_it(self):
+    def test_a_key_attached_during_a_pause_is_announced_later(self):
         with Server('--appendonly', 'yes', more=['auto-attach', 'yes']) as server, server.client() as ask:
             def announced():
                 folder = f'{server.folder}/appendonlydir'
@@ -374,7 +374,7 @@ class Store(unittest.TestCase):
             with self.assertRaisesRegex(AssertionError, f'auto-attach: {words}'):
                 Server(arguments=['auto-attach', value])
 
-    def test_the_append_only_file_adds_nothing_to_an_attached_filter(self):
+    def test_replaying_an_attached_filters_adds_changes_nothing(self):
         with Server('--appendonly', 'yes') as server:
             self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
             with server.client() as ask:
@@ -400,7 +400,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('BF.ADD', 's', 'a'), 1)
             self.assertEqual(server.program('test', 'seen', keys=b'a\n').stdout, b'a\n')
 
-    def test_a_filter_that_a_local_process_drops_takes_no_key(self):
+    def test_a_filter_dropped_by_a_local_process_accepts_nothing(self):
         with Server() as server, server.client() as ask:
             ask('BF.ADD', 'b', 'x')
             self.assertEqual(server.program('drop', 'redis.0.b').returncode, 0)
@@ -414,7 +414,7 @@ class Store(unittest.TestCase):
             with self.assertRaisesRegex(AssertionError, 'another server uses it'):
                 Server(arguments=['store', f'{server.folder}/store'])
 
-    def test_a_file_that_is_cut_ends_neither_the_server_nor_its_data(self):
+    def test_a_truncated_file_ends_no_server_and_loses_no_data(self):
         with Server() as server:
             with server.client() as ask:
                 self.fill(ask)
@@ -429,7 +429,7 @@ class Store(unittest.TestCase):
                 for name in 'bm':
                     self.assertNotEqual(ask('BF.EXISTS', name, KEYS[0]), 0)
 
-    def test_filters_that_cannot_be_saved_are_keys_that_answer_with_errors(self):
+    def test_keys_of_unsavable_filters_answer_with_errors(self):
         with Server() as server:
             with server.client() as ask:
                 self.fill(ask)
@@ -446,7 +446,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
                 self.assertEqual(ask('DEL', 'b', 'm', 'n'), 3)
 
-    def test_a_failed_creation_says_why_and_a_detached_filter_takes_no_name_of_the_server(self):
+    def test_a_failed_creation_states_the_cause(self):
         with Server() as server, server.client() as ask:
             self.assertIn('a multiple of 512', ask('BLM.CREATE', 'm', 'CELLS', 100, 'KIND', 'blocked'))
             ask('BF.ADD', 'b', 'x')

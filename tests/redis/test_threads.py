@@ -82,7 +82,7 @@ class Threads(unittest.TestCase):
             commands = file.read()
         return b'BLM.UNION' in commands or b'RESTORE' in commands
 
-    def test_a_rewrite_during_a_union_has_it_all_or_a_key_that_is_gone(self):
+    def test_a_rewrite_during_a_union_is_complete_or_absent(self):
         def delete(ask, other):
             self.assertEqual((other('DEL', 'u'), ask.read()), (1, 'OK'))
 
@@ -105,7 +105,7 @@ class Threads(unittest.TestCase):
                     for i in range(SOURCES if do != delete else 0):
                         self.assertEqual(ask('BF.MEXISTS', 'u', *keys_of(i)), [1] * KEYS, i)
 
-    def test_a_flush_during_a_union_and_a_publication_leaves_only_the_published_filter(self):
+    def test_a_flush_during_a_union_keeps_the_published_filter(self):
         with Server(more=['persist', 'files']) as server, server.client() as ask, server.client() as publish, server.client() as other:
             self.fill(ask)
             ask.send(*self.union())
@@ -124,7 +124,7 @@ class Threads(unittest.TestCase):
             self.assertEqual(server.names(), ['published'])
             self.assertEqual(server.program('test', 'published', keys=b'0-1\nnone\n').stdout, b'0-1\n')
 
-    def test_a_dump_in_a_thread_is_that_of_the_server(self):
+    def test_a_threads_dump_equals_the_servers(self):
         with Server() as server, server.client() as ask:
             self.fill(ask)
             ask('BF.RESERVE', 'b', '0.001', CAPACITY)
@@ -136,7 +136,7 @@ class Threads(unittest.TestCase):
                 self.assertEqual(ask('BF.MEXISTS', 'r', *keys_of(0), 'none'), [1] * KEYS + [0])
                 self.assertEqual(len(set(ask('DEBUG', 'DIGEST-VALUE', 'r', name))), 1)
 
-    def test_a_dump_in_a_thread_during_a_save_has_the_data(self):
+    def test_a_threads_dump_during_a_save_has_the_data(self):
         with Server(more=['persist', 'files', 'dump-in-thread', 'yes']) as server, server.client() as ask, server.client() as other:
             self.fill(ask)
             ask.send('DUMP', 's0')
@@ -144,7 +144,7 @@ class Threads(unittest.TestCase):
             self.assertEqual(ask('RESTORE', 'r', 0, ask.read()), 'OK')
             self.assertEqual(ask('BF.MEXISTS', 'r', *keys_of(0)), [1] * KEYS)
 
-    def test_dump_in_thread_runs_it_in_the_place_of_dump(self):
+    def test_dump_in_thread_replaces_dump(self):
         with Server(more=['dump-in-thread', 'yes']) as server, server.client() as ask, server.client() as other:
             self.fill(ask)
             plain = [ask('EVAL', 'return redis.call("DUMP", KEYS[1])', 1, 's0')]

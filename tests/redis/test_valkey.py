@@ -87,7 +87,7 @@ class Seeds(unittest.TestCase):
                     self.assertEqual(state(ask, key + suffix), was, key + suffix)
             self.check(ask, states)
 
-    def test_an_append_only_file_keeps_seeds_before_and_after_its_rewrite(self):
+    def test_an_append_only_file_keeps_seeds_across_its_rewrite(self):
         server, ask = self.server('--appendonly', 'yes', '--aof-use-rdb-preamble', 'no', arguments=[])
         states = self.fill(ask)
         for rewrite in (False, True):
@@ -111,7 +111,7 @@ class Seeds(unittest.TestCase):
         with server.client() as ask:
             self.check(ask, states)
 
-    def test_replicas_get_the_seed_by_commands_and_by_a_full_resynchronisation(self):
+    def test_replicas_get_the_seed_by_commands_and_full_synchronisation(self):
         server, ask = self.server()
         seeded(ask, self.SEED, 'before')
         with Server(arguments=['bf-initial-size', '7']) as replica, replica.client() as other:
@@ -132,7 +132,7 @@ class Seeds(unittest.TestCase):
                       ['x', 1, 2, '0.1', '0.5']):
             self.assertEqual(ask('BLM.LOAD', 'f', 'x', *words), 'ERR received bad data', words)
 
-    def test_an_object_that_does_not_scale_is_full_at_its_capacity(self):
+    def test_a_nonscaling_object_is_full_at_its_capacity(self):
         _, ask = self.server(arguments=[])
         for case in CASES:
             seed = read('rust-bloomfilter/' + case['file'])[13:45]
@@ -209,7 +209,7 @@ class Valkey(unittest.TestCase):
                                                          'Expansion rate'])
         self.assertIsNone(self.ask('BF.INFO', 'n', 'EXPANSION'))
 
-    def test_events_tell_of_filters_and_items(self):
+    def test_events_report_filters_and_items(self):
         self.ask('CONFIG', 'SET', 'notify-keyspace-events', 'KEA')
         with self.server.client() as other:
             other('PSUBSCRIBE', '__keyevent@0__:bloom.*')

@@ -123,7 +123,7 @@ START_TEST(every_set_counts_as_scalar_does)
 }
 END_TEST
 
-START_TEST(the_counts_of_scalar_are_those_of_its_bits)
+START_TEST(the_scalar_counts_are_right)
 {
 	uint64_t *words = words_at_64(1024), random = 4, histogram[513] = { 0 }, ones = 0, sum = 0;
 
@@ -301,7 +301,7 @@ static void compare_set(const struct blm_simd *simd, uint64_t blocks, unsigned p
 static const uint64_t block_counts[] = { 1, 2, 3, 7, 64, 1000 };
 static const unsigned edges[] = { 1, 2, 6, 7, 8, 13, 14, 15, 20, 21, 22, 28, 29, 255, 256 };
 
-START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes)
+START_TEST(every_set_finds_equal_keys_for_each_probe_count)
 {
 	uint64_t random = 2;
 
@@ -313,7 +313,7 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes)
 }
 END_TEST
 
-START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys)
+START_TEST(every_set_finds_equal_keys_for_each_batch_size)
 {
 	uint64_t random = 3;
 
@@ -326,7 +326,7 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys)
 END_TEST
 
 /* The pages of most are the system's page of zeros, but for those of a third of the keys. */
-START_TEST(every_set_finds_the_same_keys_in_more_than_2_to_the_32_blocks)
+START_TEST(every_set_finds_equal_keys_in_2_to_32_blocks)
 {
 	const uint64_t blocks = (UINT64_C(1) << 33) + 12345;
 	uint8_t *data = mmap(NULL, blocks * 64, PROT_READ | PROT_WRITE,
@@ -365,7 +365,7 @@ START_TEST(every_set_finds_the_same_keys_in_more_than_2_to_the_32_blocks)
 }
 END_TEST
 
-START_TEST(every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some)
+START_TEST(every_set_sets_equal_bits_and_reports_equal_changes)
 {
 	uint64_t random = 4;
 
@@ -481,7 +481,7 @@ static void compare_split(const struct blm_simd *simd, uint64_t blocks, size_t c
 	free(data), free(other);
 }
 
-START_TEST(every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition)
+START_TEST(every_set_treats_split_blocks_by_their_definition)
 {
 	uint64_t random = 5;
 
@@ -587,7 +587,7 @@ static void hash_short_keys(blm_xxh3_many *many, is_xxh3 *is)
 	}
 }
 
-START_TEST(every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it)
+START_TEST(every_set_hashes_short_keys_as_xxhash)
 {
 	const struct blm_simd *simd = blm_simd_at((size_t)_i);
 
@@ -624,7 +624,7 @@ static void hash_keys_of_one_width(blm_xxh3_fixed *fixed, is_xxh3 *is)
 		}
 }
 
-START_TEST(every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_as_xxhash_does)
+START_TEST(every_set_hashes_columns_of_short_keys_as_xxhash)
 {
 	const struct blm_simd *simd = blm_simd_at((size_t)_i);
 
@@ -635,7 +635,7 @@ START_TEST(every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_a
 }
 END_TEST
 
-START_TEST(the_environment_picks_a_set_by_name_and_another_name_changes_nothing)
+START_TEST(the_environment_selects_an_instruction_set_by_name)
 {
 	const char *best = blm_simd_at(0)->name;
 
@@ -678,29 +678,29 @@ int main(int argc, char **argv)
 	while (blm_simd_at((size_t)sets))
 		sets++;
 	tcase_add_test(tc, every_set_has_every_loop);
-	tcase_add_test(tc, the_counts_of_scalar_are_those_of_its_bits);
-	tcase_add_test(tc, the_environment_picks_a_set_by_name_and_another_name_changes_nothing);
+	tcase_add_test(tc, the_scalar_counts_are_right);
+	tcase_add_test(tc, the_environment_selects_an_instruction_set_by_name);
 	tcase_add_loop_test(tc, every_set_ors_and_ands_as_scalar_does, 1, sets);
 	tcase_add_loop_test(tc, every_set_finds_the_same_missing_lines_as_scalar, 1, sets);
 	tcase_add_loop_test(tc, every_set_counts_as_scalar_does, 1, sets);
-	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes,
+	tcase_add_loop_test(tc, every_set_finds_equal_keys_for_each_probe_count,
 			    1, sets);
-	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys, 1,
+	tcase_add_loop_test(tc, every_set_finds_equal_keys_for_each_batch_size, 1,
 			    sets);
-	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_more_than_2_to_the_32_blocks, 1,
+	tcase_add_loop_test(tc, every_set_finds_equal_keys_in_2_to_32_blocks, 1,
 			    sets);
 	tcase_add_loop_test(
-		tc, every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some,
+		tc, every_set_sets_equal_bits_and_reports_equal_changes,
 		1, sets);
 	tcase_add_loop_test(
 		tc,
-		every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition,
+		every_set_treats_split_blocks_by_their_definition,
 		0, sets);
-	tcase_add_loop_test(tc, every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it,
+	tcase_add_loop_test(tc, every_set_hashes_short_keys_as_xxhash,
 			    1, sets);
 	tcase_add_loop_test(
 		tc,
-		every_set_hashes_keys_of_4_to_16_bytes_that_lie_one_after_the_other_as_xxhash_does,
+		every_set_hashes_columns_of_short_keys_as_xxhash,
 		1, sets);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -40,7 +40,7 @@ static int compare_bytes(const void *a, const void *b)
 	return compare_records(a, b);
 }
 
-START_TEST(records_are_put_into_the_order_that_qsort_puts_them_into)
+START_TEST(records_are_sorted_in_the_order_of_qsort)
 {
 	static const size_t counts[] = { 0, 1, 2, 40, 41, 1000, 200000 };
 
@@ -62,7 +62,7 @@ START_TEST(records_are_put_into_the_order_that_qsort_puts_them_into)
 }
 END_TEST
 
-START_TEST(of_more_threads_than_can_be_started_as_many_as_can_put_them_into_order)
+START_TEST(fewer_threads_than_requested_sort_as_well)
 {
 	enum { COUNT = 200000, THREADS = 100 };
 	uint64_t *a = malloc(COUNT * 16), *b = malloc(COUNT * 16);
@@ -167,7 +167,7 @@ static int compare_hashes(const void *a, const void *b)
 /* All in memory, some runs, many runs; and just as much as fits. */
 static const uint64_t memories[] = { 0, 1 << 20, 64 << 10, 50000 * 2 * 24, 50000 * 2 * 16 };
 
-START_TEST(each_key_comes_once_and_in_order_with_its_value)
+START_TEST(each_key_appears_once_in_order_with_its_value)
 {
 	const uint64_t count = 50000;
 	struct blm_hash *expected = malloc(count * sizeof(*expected)),
@@ -208,7 +208,7 @@ START_TEST(each_key_comes_once_and_in_order_with_its_value)
 }
 END_TEST
 
-START_TEST(a_key_with_two_values_is_refused_wherever_the_second_comes)
+START_TEST(a_key_with_a_second_value_is_refused_anywhere)
 {
 	const struct blm_hash key = { 1, 2 };
 
@@ -230,7 +230,7 @@ START_TEST(a_key_with_two_values_is_refused_wherever_the_second_comes)
 END_TEST
 
 /* Both are in the memory of the sort when it is full. */
-START_TEST(two_values_of_a_key_are_told_of_before_the_end)
+START_TEST(two_values_of_a_key_are_reported_early)
 {
 	struct blm_sort *s = begin(true, 1, 64 << 10);
 	const uint64_t values[] = { 3, 4 };
@@ -304,7 +304,7 @@ static void no_tick(void *context, uint64_t count)
 
 static const struct blm_runs_progress nobody = { begin_nothing, no_tick, NULL };
 
-START_TEST(a_merge_takes_no_more_than_its_memory_whatever_the_runs)
+START_TEST(a_merge_uses_no_more_than_its_memory)
 {
 	static const uint64_t bytes[] = { 64 << 10, 68 << 10, 1 << 20 };
 
@@ -342,7 +342,7 @@ START_TEST(a_merge_takes_no_more_than_its_memory_whatever_the_runs)
 END_TEST
 
 /* Of 4 MiB of records, which is what goes out at a time, nothing is left at the end. */
-START_TEST(as_many_records_as_are_written_at_a_time_are_merged)
+START_TEST(as_many_records_as_written_at_once_are_merged)
 {
 	enum { HALF = (4 << 20) / 16 / 2 };
 	struct blm_memory memory = memory_with_an_end(16 << 20);
@@ -368,7 +368,7 @@ START_TEST(as_many_records_as_are_written_at_a_time_are_merged)
 }
 END_TEST
 
-START_TEST(more_memory_than_there_is_comes_to_as_much_as_there_is)
+START_TEST(a_request_for_too_much_memory_gets_the_available)
 {
 	struct blm_sort *s = begin(false, 1, UINT64_C(1) << 60);
 
@@ -380,7 +380,7 @@ START_TEST(more_memory_than_there_is_comes_to_as_much_as_there_is)
 }
 END_TEST
 
-START_TEST(one_run_is_merged_already_and_a_temporary_file_that_was_cut_is_told_of)
+START_TEST(one_run_needs_no_merge_and_truncation_is_reported)
 {
 	struct blm_memory memory = memory_with_an_end(BLM_RUNS_MEMORY);
 	uint64_t records[2 * 1000];
@@ -428,18 +428,18 @@ int main(void)
 	Suite *s = begin_suite("sort");
 	TCase *tc = tcase_create("sort");
 
-	tcase_add_loop_test(tc, records_are_put_into_the_order_that_qsort_puts_them_into, 0,
+	tcase_add_loop_test(tc, records_are_sorted_in_the_order_of_qsort, 0,
 			    SHAPES);
-	tcase_add_loop_test(tc, each_key_comes_once_and_in_order_with_its_value, 0,
+	tcase_add_loop_test(tc, each_key_appears_once_in_order_with_its_value, 0,
 			    ARRAY_LEN(memories));
-	tcase_add_test(tc, of_more_threads_than_can_be_started_as_many_as_can_put_them_into_order);
-	tcase_add_test(tc, a_key_with_two_values_is_refused_wherever_the_second_comes);
-	tcase_add_test(tc, two_values_of_a_key_are_told_of_before_the_end);
+	tcase_add_test(tc, fewer_threads_than_requested_sort_as_well);
+	tcase_add_test(tc, a_key_with_a_second_value_is_refused_anywhere);
+	tcase_add_test(tc, two_values_of_a_key_are_reported_early);
 	tcase_add_test(tc, runs_are_merged_however_many_and_however_large);
-	tcase_add_test(tc, a_merge_takes_no_more_than_its_memory_whatever_the_runs);
-	tcase_add_test(tc, as_many_records_as_are_written_at_a_time_are_merged);
-	tcase_add_test(tc, more_memory_than_there_is_comes_to_as_much_as_there_is);
-	tcase_add_test(tc, one_run_is_merged_already_and_a_temporary_file_that_was_cut_is_told_of);
+	tcase_add_test(tc, a_merge_uses_no_more_than_its_memory);
+	tcase_add_test(tc, as_many_records_as_written_at_once_are_merged);
+	tcase_add_test(tc, a_request_for_too_much_memory_gets_the_available);
+	tcase_add_test(tc, one_run_needs_no_merge_and_truncation_is_reported);
 	tcase_add_test(tc, nothing_is_left_in_the_folder);
 	tcase_add_test(tc, no_keys_are_in_order);
 	suite_add_tcase(s, tc);

@@ -81,7 +81,7 @@ class Build(Case):
             self.ask(NUMBERS.format(1000) + "SELECT bloomery_build('b', stop(x)) FROM numbers")
         self.assertEqual(self.names(), ['seen'])
 
-    def test_a_statement_that_a_progress_handler_ends_makes_no_filter(self):
+    def test_a_statement_ended_by_a_handler_makes_no_filter(self):
         calls = []
 
         def end():
@@ -93,7 +93,7 @@ class Build(Case):
         self.db.set_progress_handler(None, 0)
         self.assertEqual(self.names(), ['seen'])
 
-    def test_a_filter_is_published_in_the_place_of_another_one(self):
+    def test_a_published_filter_replaces_another(self):
         publish = "SELECT bloomery_publish('new', 'seen', bloomery_build('new', x, 1e-9))"
         self.ask("SELECT bloomery_add('seen', 'old')")
         self.assertEqual(self.ask("SELECT bloomery_test('seen', 'old')"), 1)

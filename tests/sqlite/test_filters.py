@@ -45,7 +45,7 @@ class Filters(Case):
             self.refused('^seen: ', f'SELECT bloomery_{call}')
         self.assertEqual(self.filters_open(), 0)
 
-    def test_a_filter_that_was_made_anew_under_its_name_is_used(self):
+    def test_a_filter_recreated_under_its_name_is_used(self):
         self.ask("SELECT bloomery_add('seen', 'a'), bloomery_test('seen', 'a')")
         self.bloomery('drop', 'seen')
         self.bloomery('create', 'seen', '-n', '1k')
@@ -53,7 +53,7 @@ class Filters(Case):
         self.assertEqual(self.ask("SELECT bloomery_claim('seen', 'b')"), 1)
         self.assertEqual(self.bloomery('test', 'seen', '--key', 'b'), 'b\n')
 
-    def test_a_renamed_filter_is_no_longer_used_under_its_old_name(self):
+    def test_a_renamed_filter_is_unused_under_its_old_name(self):
         self.ask("SELECT bloomery_add('seen', 'a'), bloomery_test('seen', 'a')")
         self.bloomery('mv', 'seen', 'old')
         self.refused('^seen: ', "SELECT bloomery_test('seen', 'a')")
@@ -63,7 +63,7 @@ class Filters(Case):
         self.assertEqual(self.ask("SELECT bloomery_add('seen', 'b')"), 1)
         self.assertEqual(self.bloomery('test', 'old', '--key', 'b'), '')
 
-    def test_a_name_that_two_renames_gave_to_another_filter_is_that_one(self):
+    def test_a_name_given_by_two_renames_is_followed(self):
         self.bloomery('create', 'next', '-n', '1k')
         self.bloomery('add', 'next', '--key', 'b')
         self.assertEqual(self.ask("SELECT bloomery_test('seen', 'b')"), 0)
@@ -80,7 +80,7 @@ class Filters(Case):
         self.assertEqual(self.ask("SELECT bloomery_test('seen', 'b')"), 1)
         self.assertEqual(self.filters_open(), 1)
 
-    def test_an_add_in_a_statement_that_outlives_its_filter_goes_to_the_new_one(self):
+    def test_an_add_that_outlives_its_filter_uses_the_new(self):
         rows = self.db.execute(NUMBERS.format(10) + "SELECT bloomery_add('seen', x) FROM numbers")
         self.assertEqual(next(rows), (1,))
         self.bloomery('drop', 'seen')
@@ -95,7 +95,7 @@ class Filters(Case):
         with self.assertRaisesRegex(sqlite3.Error, '^seen: '):
             list(rows)
 
-    def test_a_truncated_file_is_an_error_and_does_not_end_the_process(self):
+    def test_a_truncated_file_is_an_error_for_one_statement(self):
         self.ask("SELECT bloomery_test('seen', 'a')")
         path = self.bloomery('info', 'seen', '--json').split('"path":"')[1].split('"')[0]
         os.truncate(path, 4096 * 8)
@@ -137,7 +137,7 @@ class Connections(Case):
         self.assertEqual(sum(wins), self.KEYS)
         self.assertEqual(self.ask("SELECT bloomery_count('seen')"), self.KEYS)
 
-    def test_a_connection_and_the_program_claim_each_key_exactly_once(self):
+    def test_connection_and_program_claim_each_key_once(self):
         with subprocess.Popen([PROGRAM, 'claim', 'seen'], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             keys = ''.join(f'{i}\n' for i in range(1, self.KEYS + 1)).encode()
             output = []

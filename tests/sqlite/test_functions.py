@@ -28,7 +28,7 @@ class Functions(Case):
         self.assertEqual(self.ask("SELECT bloomery_add('seen', zeroblob(3))"), 1)
         self.assertEqual(self.bloomery('test', 'seen', '--hex', keys='000000\n00ff\n'), '000000\n')
 
-    def test_a_text_is_its_UTF_8_in_a_database_of_UTF_16(self):
+    def test_a_text_counts_as_UTF_8_in_UTF_16_databases(self):
         self.db.execute("PRAGMA encoding = 'UTF-16le'")
         self.db.execute('CREATE TABLE t(x TEXT)')
         self.db.execute("INSERT INTO t VALUES ('ä\N{SNOWMAN}')")
@@ -84,7 +84,7 @@ class Functions(Case):
         for name in 'add', 'claim':
             self.refused('fixed.*(ribbon|sealed)', f"SELECT bloomery_{name}('fixed', 'c')")
 
-    def test_a_filter_that_is_missing_is_an_error_with_its_name(self):
+    def test_a_missing_filter_is_an_error_with_its_name(self):
         for call in "test('none', 1)", "add('none', 1)", "claim('none', 1)", "count('none')":
             self.refused('^none: .*bloomery ls', f'SELECT bloomery_{call}')
 
@@ -123,7 +123,7 @@ class Functions(Case):
         for name in 'test', 'add':
             self.refused('^seen .*666.*which queries cannot: only the program, with --anyone', f"SELECT bloomery_{name}('seen', 'a')")
 
-    def test_an_error_of_one_call_is_not_that_of_the_next(self):
+    def test_an_error_of_one_call_is_forgotten_next(self):
         self.refused('bloomery_paths', "SELECT bloomery_test('./x', 'a')")
         self.refused('^none: ', "SELECT bloomery_test('none', 'a')")
 
@@ -171,7 +171,7 @@ class Places(Case):
         new = self.db.execute("SELECT x FROM t WHERE bloomery_claim('seen', x)").fetchall()
         self.assertEqual(sorted(x for x, in new), sorted(map(str, range(100))))
 
-    def test_a_join_asks_the_filter_first_and_loses_no_row(self):
+    def test_a_join_asks_the_filter_first_without_loss(self):
         self.db.execute('CREATE TABLE a(x TEXT)')
         self.db.execute('CREATE TABLE b(x TEXT PRIMARY KEY)')
         self.db.execute(NUMBERS.format(3000) + 'INSERT INTO a SELECT x FROM numbers')

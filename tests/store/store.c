@@ -118,7 +118,7 @@ static void is_refused(struct blm_store *store, const char *name, int err)
 	free(info);
 }
 
-START_TEST(what_is_no_name_is_refused_with_words_everywhere)
+START_TEST(an_invalid_name_is_refused_everywhere)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
@@ -202,7 +202,7 @@ static int stop_at_b(void *context, const struct blm_info *info, int err)
 	return !strcmp(info->name, "b") ? 42 : 0;
 }
 
-START_TEST(a_listing_is_in_the_order_of_bytes_and_takes_patterns)
+START_TEST(a_listing_is_in_byte_order_and_takes_patterns)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	int seen = 0;
@@ -256,7 +256,7 @@ static int clears(int unused)
 }
 
 /* It waits for the sync before it keeps others off. */
-START_TEST(while_who_replaces_a_filter_waits_for_a_sync_others_claim_and_add)
+START_TEST(others_claim_and_add_while_a_replacer_awaits_sync)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
@@ -280,7 +280,7 @@ START_TEST(while_who_replaces_a_filter_waits_for_a_sync_others_claim_and_add)
 }
 END_TEST
 
-START_TEST(a_dropped_filter_refuses_changes_and_goes_on_answering)
+START_TEST(a_dropped_filter_refuses_changes_and_still_answers)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *writer, *reader;
@@ -367,7 +367,7 @@ START_TEST(a_name_is_never_missing_while_others_publish_over_it)
 }
 END_TEST
 
-START_TEST(labels_are_set_changed_and_taken_away)
+START_TEST(labels_are_set_changed_and_removed)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info *info = info_buffer();
@@ -430,7 +430,7 @@ static int race_to_create(int i)
 	return r == 0;
 }
 
-START_TEST(of_eight_that_race_to_create_one_makes_it_and_seven_open_his)
+START_TEST(one_of_eight_racing_creators_makes_it_others_open)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -493,7 +493,7 @@ static int put_many(int who)
 	return 0;
 }
 
-START_TEST(a_store_opened_twice_and_closed_once_still_keeps_writers_apart)
+START_TEST(a_store_opened_twice_and_closed_once_excludes_writers)
 {
 	struct blm_store *one = open_store(BLM_STORE_CREATE), *two = open_store(0),
 			 *three = open_store(BLM_STORE_READ);
@@ -542,7 +542,7 @@ START_TEST(a_listing_holds_no_lock_while_it_tells)
 }
 END_TEST
 
-START_TEST(ten_thousand_filters_are_listed_and_none_is_opened)
+START_TEST(listing_ten_thousand_filters_opens_none)
 {
 	enum { COUNT = 10000 };
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -588,7 +588,7 @@ static int use_when_it_has_grown(int unused)
 	return 0;
 }
 
-START_TEST(a_catalog_outgrows_its_map_while_another_process_has_it_open)
+START_TEST(a_catalog_outgrows_its_map_in_other_processes)
 {
 	enum { COUNT = 15000, MORE = 3000, MAP = 64 << 20 };
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -635,7 +635,7 @@ START_TEST(a_catalog_outgrows_its_map_while_another_process_has_it_open)
 }
 END_TEST
 
-START_TEST(a_catalog_that_is_written_over_and_over_does_not_grow)
+START_TEST(a_catalog_that_is_overwritten_repeatedly_does_not_grow)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE), *other = open_store(BLM_STORE_READ);
 	struct blm_info *info = info_buffer();
@@ -679,7 +679,7 @@ static int use_what_the_parent_opened(int unused)
 	return 0;
 }
 
-START_TEST(a_forked_child_uses_its_parents_store_and_harms_it_not)
+START_TEST(a_forked_child_uses_its_parents_store_harmlessly)
 {
 	parents_store = open_store(BLM_STORE_CREATE);
 	make(&parents_filter, parents_store, "a");
@@ -771,7 +771,7 @@ static int as_nobody_with_the_key(int err)
 	return 0;
 }
 
-START_TEST(a_store_whose_files_and_folders_are_write_protected_is_readable)
+START_TEST(a_write_protected_store_is_readable)
 {
 	if (cannot_become(65534, 65534))
 		SKIP(cannot_become(65534, 65534));
@@ -818,7 +818,7 @@ static int becomes_read_only(int unused)
 	return 0;
 }
 
-START_TEST(a_filter_that_is_open_while_its_file_system_becomes_read_only_answers_on)
+START_TEST(an_open_filter_survives_a_read_only_remount)
 {
 	int r;
 
@@ -866,7 +866,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-START_TEST(waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder)
+START_TEST(waiting_for_the_catalog_ends_and_names_the_holder)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info *info = info_buffer();
@@ -925,7 +925,7 @@ static void is_in_no_file_but(const char *key_file, const char *const *others)
 	}
 }
 
-START_TEST(a_secret_lies_in_its_own_file_and_nowhere_else)
+START_TEST(a_secret_is_only_in_its_own_file)
 {
 	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash",
 						    .secret = secret);
@@ -1017,7 +1017,7 @@ END_TEST
 
 /* ---- What is no store ---- */
 
-START_TEST(what_is_no_store_is_said_to_be_none)
+START_TEST(a_folder_that_is_no_store_is_reported)
 {
 	struct blm_store *store = NULL;
 
@@ -1055,34 +1055,34 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, any_line_of_utf8_without_a_slash_is_a_name, 0,
 			    ARRAY_LEN(good_names));
-	tcase_add_loop_test(tc, what_is_no_name_is_refused_with_words_everywhere, 0,
+	tcase_add_loop_test(tc, an_invalid_name_is_refused_everywhere, 0,
 			    ARRAY_LEN(bad_names));
 	tcase_add_test(tc, a_name_of_256_bytes_is_too_long);
 	tcase_add_test(tc, a_filter_is_made_once_and_found_by_its_name);
-	tcase_add_test(tc, a_listing_is_in_the_order_of_bytes_and_takes_patterns);
+	tcase_add_test(tc, a_listing_is_in_byte_order_and_takes_patterns);
 	tcase_add_test(tc, a_rename_moves_the_name_and_keeps_the_handles);
-	tcase_add_test(tc, while_who_replaces_a_filter_waits_for_a_sync_others_claim_and_add);
-	tcase_add_test(tc, a_dropped_filter_refuses_changes_and_goes_on_answering);
+	tcase_add_test(tc, others_claim_and_add_while_a_replacer_awaits_sync);
+	tcase_add_test(tc, a_dropped_filter_refuses_changes_and_still_answers);
 	tcase_add_test(tc, readers_and_writers_go_over_to_what_is_published);
 	tcase_add_test(tc, a_name_is_never_missing_while_others_publish_over_it);
-	tcase_add_test(tc, labels_are_set_changed_and_taken_away);
-	tcase_add_test(tc, of_eight_that_race_to_create_one_makes_it_and_seven_open_his);
-	tcase_add_test(tc, a_store_opened_twice_and_closed_once_still_keeps_writers_apart);
+	tcase_add_test(tc, labels_are_set_changed_and_removed);
+	tcase_add_test(tc, one_of_eight_racing_creators_makes_it_others_open);
+	tcase_add_test(tc, a_store_opened_twice_and_closed_once_excludes_writers);
 	tcase_add_test(tc, a_listing_holds_no_lock_while_it_tells);
-	tcase_add_test(tc, ten_thousand_filters_are_listed_and_none_is_opened);
-	tcase_add_test(tc, a_catalog_outgrows_its_map_while_another_process_has_it_open);
-	tcase_add_test(tc, a_catalog_that_is_written_over_and_over_does_not_grow);
-	tcase_add_test(tc, a_forked_child_uses_its_parents_store_and_harms_it_not);
+	tcase_add_test(tc, listing_ten_thousand_filters_opens_none);
+	tcase_add_test(tc, a_catalog_outgrows_its_map_in_other_processes);
+	tcase_add_test(tc, a_catalog_that_is_overwritten_repeatedly_does_not_grow);
+	tcase_add_test(tc, a_forked_child_uses_its_parents_store_harmlessly);
 	tcase_add_test(tc, another_user_reads_a_store_and_changes_nothing);
-	tcase_add_test(tc, a_store_whose_files_and_folders_are_write_protected_is_readable);
+	tcase_add_test(tc, a_write_protected_store_is_readable);
 	tcase_add_test(tc, a_store_on_a_read_only_mount_is_readable);
 	tcase_add_test(tc,
-		       a_filter_that_is_open_while_its_file_system_becomes_read_only_answers_on);
-	tcase_add_test(tc, waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder);
-	tcase_add_test(tc, a_secret_lies_in_its_own_file_and_nowhere_else);
+		       an_open_filter_survives_a_read_only_remount);
+	tcase_add_test(tc, waiting_for_the_catalog_ends_and_names_the_holder);
+	tcase_add_test(tc, a_secret_is_only_in_its_own_file);
 	tcase_add_test(tc, a_keyed_filter_opens_with_its_key_only);
 	tcase_add_test(tc, filters_with_different_keys_do_not_combine);
-	tcase_add_test(tc, what_is_no_store_is_said_to_be_none);
+	tcase_add_test(tc, a_folder_that_is_no_store_is_reported);
 	tcase_add_test(tc, a_closed_store_serves_its_open_filters);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

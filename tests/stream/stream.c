@@ -185,7 +185,7 @@ static void round_trip(const struct stack *stack, size_t count, bool zeros, size
 	free(bytes);
 }
 
-START_TEST(what_is_written_reads_back_whatever_its_size)
+START_TEST(output_of_any_size_is_read_back)
 {
 	static const size_t more[] = { 3071,  3072,  3073,  4095,  4096, 32767,
 				       32768, 32769, 65535, 65536, 65537 };
@@ -203,7 +203,7 @@ START_TEST(what_is_written_reads_back_whatever_its_size)
 }
 END_TEST
 
-START_TEST(what_is_written_reads_back_in_pieces_of_any_size)
+START_TEST(output_is_read_back_in_pieces_of_any_size)
 {
 	size_t count = (size_t)(5 * MI * test_scale());
 
@@ -214,7 +214,7 @@ START_TEST(what_is_written_reads_back_in_pieces_of_any_size)
 }
 END_TEST
 
-START_TEST(what_is_written_does_not_depend_on_how_it_arrives)
+START_TEST(the_output_does_not_depend_on_the_pieces)
 {
 	uint8_t *bytes = some_bytes(200000, false);
 	struct blm_buffer whole;
@@ -236,7 +236,7 @@ START_TEST(what_is_written_does_not_depend_on_how_it_arrives)
 }
 END_TEST
 
-START_TEST(a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut)
+START_TEST(a_truncated_stream_gives_its_beginning_and_an_error)
 {
 	uint8_t *bytes = some_bytes(300, false);
 	struct blm_buffer there = encoded(&stacks[_i], 6, bytes, 300, MI), back;
@@ -259,7 +259,7 @@ START_TEST(a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut
 }
 END_TEST
 
-START_TEST(whatever_the_bytes_reading_them_ends)
+START_TEST(reading_any_bytes_ends)
 {
 	uint64_t state = (uint64_t)_i;
 	uint8_t *bytes = some_bytes(5000, false);
@@ -309,7 +309,7 @@ START_TEST(a_failure_stays_with_its_words)
 }
 END_TEST
 
-START_TEST(a_failure_below_comes_through_and_stays)
+START_TEST(a_source_failure_is_returned_and_stays)
 {
 	uint8_t *bytes = some_bytes(100000, false), *buffer = malloc(100000);
 	struct blm_buffer there = encoded(&stacks[_i], 6, bytes, 100000, MI);
@@ -367,7 +367,7 @@ START_TEST(a_failure_to_write_stays_and_is_not_tried_again)
 }
 END_TEST
 
-START_TEST(a_writer_takes_nothing_after_its_end_and_ends_once)
+START_TEST(a_finished_writer_refuses_data_and_ends_once)
 {
 	struct blm_buffer memory = { 0 };
 	struct blm_writer *top;
@@ -411,7 +411,7 @@ START_TEST(a_chain_may_be_closed_half_way)
 }
 END_TEST
 
-START_TEST(the_level_is_one_that_the_library_has_or_else_nothing_is_left)
+START_TEST(an_invalid_compression_level_leaves_nothing)
 {
 	static const struct { const struct blm_stage *stage; int level, r;
 	} cases[] = {
@@ -482,7 +482,7 @@ START_TEST(base64_gives_the_known_answers)
 }
 END_TEST
 
-START_TEST(base64_passes_over_what_is_not_of_its_alphabet_as_python_does)
+START_TEST(base64_skips_other_characters_as_python_does)
 {
 	static const struct {
 		const char *text;
@@ -543,7 +543,7 @@ START_TEST(base64_needs_no_padding_but_two_characters_of_a_group)
 }
 END_TEST
 
-START_TEST(what_follows_the_padding_is_not_asked_for)
+START_TEST(bytes_after_the_padding_are_not_read)
 {
 	static const char text[] = "QUJDRA==";
 	struct pieces p = { (const uint8_t *)text, LEN(text), 1, -EIO };
@@ -598,7 +598,7 @@ START_TEST(zlib_gives_the_known_answers)
 }
 END_TEST
 
-START_TEST(what_follows_zlibs_data_is_ignored_and_not_asked_for)
+START_TEST(bytes_after_zlibs_data_are_not_read)
 {
 	struct pieces p = { (const uint8_t *)TEXT_ZLIB, LEN(TEXT_ZLIB), 1, -EIO };
 	struct blm_reader *top = reader_of(&stacks[1], &p);
@@ -612,7 +612,7 @@ START_TEST(what_follows_zlibs_data_is_ignored_and_not_asked_for)
 }
 END_TEST
 
-START_TEST(what_is_not_zlibs_or_damaged_is_refused_in_zlibs_words)
+START_TEST(invalid_zlib_data_is_refused_in_zlibs_words)
 {
 	char text[] = TEXT_ZLIB;
 
@@ -648,7 +648,7 @@ START_TEST(gzip_is_all_its_members_and_zeros_behind_them)
 END_TEST
 
 /* A member of nothing is 20 bytes. */
-START_TEST(what_says_nothing_in_gzip_ends_after_a_mebibyte)
+START_TEST(gzip_without_content_ends_after_a_mebibyte)
 {
 	static const char empty[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
 	enum { MEMBERS = ((1 << 20) - LEN(TEXT_GZIP)) / LEN(empty) };
@@ -689,7 +689,7 @@ START_TEST(zstd_reads_all_the_frames_and_skips_the_skippable)
 }
 END_TEST
 
-START_TEST(what_is_not_zstds_or_damaged_or_too_large_is_refused)
+START_TEST(invalid_or_excessive_zstd_data_is_refused)
 {
 	char text[] = TEXT_ZSTD;
 
@@ -716,7 +716,7 @@ END_TEST
 
 /* ---- Bombs ---- */
 
-START_TEST(the_beginning_of_a_bomb_costs_no_more_than_a_beginning)
+START_TEST(the_beginning_of_a_bomb_stays_cheap)
 {
 	size_t count = (size_t)64 * MI;
 	uint8_t *zeros = calloc(1, count);
@@ -778,7 +778,7 @@ START_TEST(a_callers_function_that_answers_nonsense_is_a_failure)
 }
 END_TEST
 
-START_TEST(a_callers_functions_are_not_asked_again_after_a_failure_nor_for_nothing)
+START_TEST(a_failed_callback_is_not_called_again)
 {
 	struct pieces p = { (const uint8_t *)"abc", 3, 3, -ENXIO };
 	struct blm_reader *reader;
@@ -809,7 +809,7 @@ static int answer_nonsense(void *context, const void *bytes, size_t count)
 	return INT_MIN;
 }
 
-START_TEST(a_size_that_no_memory_has_is_refused_and_what_came_before_stays)
+START_TEST(a_size_above_all_memory_is_refused_without_loss)
 {
 	struct blm_buffer memory = { 0 };
 	struct blm_writer *top;
@@ -833,7 +833,7 @@ static int do_nothing(void *state, struct blm_in *in, struct blm_out *out, bool 
 	return 0;
 }
 
-START_TEST(a_stage_that_does_nothing_with_its_input_is_a_failure)
+START_TEST(a_stage_that_ignores_its_input_is_a_failure)
 {
 	static const struct blm_stage idle = { "idle",
 					       { 1, NULL, do_nothing, NULL },
@@ -857,7 +857,7 @@ START_TEST(a_stage_that_does_nothing_with_its_input_is_a_failure)
 }
 END_TEST
 
-START_TEST(looking_ahead_takes_nothing)
+START_TEST(looking_ahead_consumes_nothing)
 {
 	uint8_t *bytes = some_bytes(10000, false), *buffer = malloc(10000);
 	struct pieces p = { bytes, 10000, 7 };
@@ -888,7 +888,7 @@ START_TEST(looking_ahead_takes_nothing)
 }
 END_TEST
 
-START_TEST(looking_beyond_a_failure_fails_and_what_comes_before_can_still_be_read)
+START_TEST(bytes_before_a_failure_can_still_be_read)
 {
 	struct blm_reader *top;
 	const uint8_t *seen;
@@ -913,43 +913,43 @@ int main(void)
 	      *ends = tcase_create("ends");
 	int count = ARRAY_LEN(stacks);
 
-	tcase_add_loop_test(all, what_is_written_reads_back_whatever_its_size, 0, count);
-	tcase_add_loop_test(all, what_is_written_reads_back_in_pieces_of_any_size, 0, count);
-	tcase_add_loop_test(all, what_is_written_does_not_depend_on_how_it_arrives, 0, count);
+	tcase_add_loop_test(all, output_of_any_size_is_read_back, 0, count);
+	tcase_add_loop_test(all, output_is_read_back_in_pieces_of_any_size, 0, count);
+	tcase_add_loop_test(all, the_output_does_not_depend_on_the_pieces, 0, count);
 	tcase_add_loop_test(all,
-			    a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut,
+			    a_truncated_stream_gives_its_beginning_and_an_error,
 			    0, count - 1);
-	tcase_add_loop_test(all, whatever_the_bytes_reading_them_ends, 0, count);
+	tcase_add_loop_test(all, reading_any_bytes_ends, 0, count);
 	tcase_add_loop_test(all, a_failure_stays_with_its_words, 0, count);
-	tcase_add_loop_test(all, a_failure_below_comes_through_and_stays, 0, count);
+	tcase_add_loop_test(all, a_source_failure_is_returned_and_stays, 0, count);
 	tcase_add_loop_test(all, a_failure_to_write_stays_and_is_not_tried_again, 0, count);
-	tcase_add_loop_test(all, a_writer_takes_nothing_after_its_end_and_ends_once, 0, count);
+	tcase_add_loop_test(all, a_finished_writer_refuses_data_and_ends_once, 0, count);
 	tcase_add_loop_test(all, a_chain_may_be_closed_half_way, 0, count);
-	tcase_add_test(all, the_level_is_one_that_the_library_has_or_else_nothing_is_left);
+	tcase_add_test(all, an_invalid_compression_level_leaves_nothing);
 	tcase_add_test(one, base64_gives_the_known_answers);
-	tcase_add_test(one, base64_passes_over_what_is_not_of_its_alphabet_as_python_does);
+	tcase_add_test(one, base64_skips_other_characters_as_python_does);
 	tcase_add_test(one, base64_passes_over_line_breaks_as_source_code_has_them);
 	tcase_add_test(one, base64_needs_no_padding_but_two_characters_of_a_group);
-	tcase_add_test(one, what_follows_the_padding_is_not_asked_for);
+	tcase_add_test(one, bytes_after_the_padding_are_not_read);
 	tcase_add_test(one, megabytes_outside_the_alphabet_take_no_longer_than_others);
 	tcase_add_test(one, zlib_gives_the_known_answers);
-	tcase_add_test(one, what_follows_zlibs_data_is_ignored_and_not_asked_for);
+	tcase_add_test(one, bytes_after_zlibs_data_are_not_read);
 	tcase_add_test(one, gzip_is_all_its_members_and_zeros_behind_them);
-	tcase_add_test(one, what_says_nothing_in_gzip_ends_after_a_mebibyte);
-	tcase_add_test(one, what_is_not_zlibs_or_damaged_is_refused_in_zlibs_words);
+	tcase_add_test(one, gzip_without_content_ends_after_a_mebibyte);
+	tcase_add_test(one, invalid_zlib_data_is_refused_in_zlibs_words);
 	tcase_add_test(one, zstd_gives_the_known_answers);
 	tcase_add_test(one, zstd_reads_all_the_frames_and_skips_the_skippable);
-	tcase_add_test(one, what_is_not_zstds_or_damaged_or_too_large_is_refused);
-	tcase_add_test(one, the_beginning_of_a_bomb_costs_no_more_than_a_beginning);
+	tcase_add_test(one, invalid_or_excessive_zstd_data_is_refused);
+	tcase_add_test(one, the_beginning_of_a_bomb_stays_cheap);
 	tcase_add_test(ends, memory_reads_as_it_is);
 	tcase_add_test(ends, a_callers_function_that_answers_nonsense_is_a_failure);
 	tcase_add_test(ends,
-		       a_callers_functions_are_not_asked_again_after_a_failure_nor_for_nothing);
-	tcase_add_test(ends, a_size_that_no_memory_has_is_refused_and_what_came_before_stays);
-	tcase_add_test(ends, a_stage_that_does_nothing_with_its_input_is_a_failure);
-	tcase_add_test(ends, looking_ahead_takes_nothing);
+		       a_failed_callback_is_not_called_again);
+	tcase_add_test(ends, a_size_above_all_memory_is_refused_without_loss);
+	tcase_add_test(ends, a_stage_that_ignores_its_input_is_a_failure);
+	tcase_add_test(ends, looking_ahead_consumes_nothing);
 	tcase_add_test(ends,
-		       looking_beyond_a_failure_fails_and_what_comes_before_can_still_be_read);
+		       bytes_before_a_failure_can_still_be_read);
 	suite_add_tcase(s, all);
 	suite_add_tcase(s, one);
 	suite_add_tcase(s, ends);

@@ -12,7 +12,7 @@ make_blacklist()
 	[ "$(wc -l < wrong)" -gt 500 ]
 }
 
-no_false_alarm_is_repeated_and_every_bad_one_is_caught() {
+no_false_alarm_repeats_and_bad_keys_are_caught() {
 	make_blacklist
 	same "$(bloomery allow add black -c wrong)" "$(wc -l < wrong)"
 	exits 1 bloomery test black good
@@ -24,13 +24,13 @@ no_false_alarm_is_repeated_and_every_bad_one_is_caught() {
 	bloomery verify
 }
 
-what_is_not_taken_for_a_bad_one_is_not_listed() {
+keys_that_the_filter_denies_are_not_listed() {
 	make_blacklist
 	same "$(bloomery allow add black -c good)" "$(wc -l < wrong)"
 	same "$(bloomery allow add black -c good)" 0
 }
 
-a_listed_key_that_is_added_is_caught_from_then_on() {
+a_listed_key_that_is_added_is_caught() {
 	make_blacklist
 	bloomery allow add black wrong
 	head -n 100 wrong > later
@@ -50,7 +50,7 @@ left_of()
 	seq 1000 | bloomery test "$1" -c
 }
 
-what_is_listed_is_not_taken_out() {
+listed_keys_are_not_removed() {
 	local kind
 	for kind in counting cuckoo d-left; do
 		bloomery create "$kind" -n 1000 --kind "$kind" --seed 5; seq 1000 | bloomery add "$kind"
@@ -63,7 +63,7 @@ what_is_listed_is_not_taken_out() {
 	done
 }
 
-a_listed_key_that_is_claimed_is_in_it_and_can_leave_again() {
+a_claimed_listed_key_can_be_removed_again() {
 	local kind
 	for kind in counting cuckoo d-left; do
 		bloomery create "$kind" -n 1000 --kind "$kind" --seed 5; seq 1000 | bloomery add "$kind"
@@ -103,7 +103,7 @@ keys_can_be_taken_off() {
 	bloomery test black good | cmp - <(head -n 30 wrong)
 }
 
-a_list_follows_its_name_and_hides_nothing_that_is_given() {
+an_allowlist_follows_its_name() {
 	make_blacklist
 	bloomery allow add black wrong
 	bloomery mv black blacklist; exits 1 bloomery test blacklist good

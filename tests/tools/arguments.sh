@@ -211,7 +211,7 @@ small_filters_work() {
 	done; done
 }
 
-a_scheme_that_the_hash_is_no_match_for_names_those_that_are() {
+an_unsuitable_scheme_names_the_hashs_own() {
 	exits 64 bloomery create ./f --scheme slices -n 1000 -p 0.01; says 'these hashes go with them: sha256-digest, sha384-digest, sha512-digest'
 	bloomery create ./f --scheme slices -n 1000 -p 0.01 --hash sha512-digest
 	exits 64 bloomery create ./g --scheme slices -m 1000 -k 100; says 'its digest has fewer slices than probes'; not grep -q 'these hashes' exits.err
@@ -241,7 +241,7 @@ a_rate_can_be_in_per_cent() {
 	exits 64 bloomery plan -n 1000 -p %; exits 64 bloomery plan -n 1000 -p 0.1%%
 }
 
-help_says_where_a_kind_a_hash_and_a_format_are_described() {
+help_names_the_pages_of_kinds_hashes_and_formats() {
 	exits 64 bloomery help ribbon; says 'a kind of filter'
 	exits 64 bloomery help murmur3-bip37; says 'a hash'
 	exits 64 bloomery help guava; says 'a file format'

@@ -18,7 +18,7 @@ which_prints_the_filters_that_may_hold_a_key() {
 	exits 1 bloomery which ./week.bank --key none
 }
 
-which_range_prints_the_range_filters_that_may_hold_a_key_of_it() {
+which_range_prints_filters_that_may_hold_its_keys() {
 	seq 1000 2000 | bloomery build ./mon --keys uint -n 2k -p 1e-6 --width 100 --seed 3
 	seq 5000 5500 | bloomery build ./tue --keys uint -n 2k -p 1e-6 --width 100 --seed 3
 	seq 1900 5 5100 | bloomery build ./wed --keys uint -n 2k -p 1e-6 --width 100 --seed 3
@@ -104,7 +104,7 @@ each_line_is_an_object_with_json() {
 	exits 2 bloomery bank ./none.bank --list; says 'no such bank'
 }
 
-what_is_no_bank_or_no_part_of_one_is_refused() {
+a_file_that_is_no_bank_is_refused() {
 	week
 	exits 2 bloomery bank ./week.bank mon; says exists
 	bloomery bank ./week.bank mon --force; exits 1 bloomery which ./week.bank --key 1400

@@ -15,7 +15,7 @@ numbers_are_exact() {
 	bloomery info b | grep -q exactly
 }
 
-what_is_no_number_below_the_last_is_refused_by_name_and_denied() {
+invalid_numbers_are_refused_by_name_and_denied() {
 	bloomery create b --kind bitmap -m 100
 	printf '5\nx7\n6\n' | exits 2 bloomery add b; says x7
 	printf '100\n' | exits 2 bloomery add b; says 100

@@ -24,7 +24,7 @@ the_same_keys_and_seed_give_the_same_data() {
 	done
 }
 
-more_keys_than_were_said_are_told_of() {
+more_keys_than_stated_are_reported() {
 	for kind in blocked classic counting removable split-block; do
 		seq 3000 | bloomery build ./$kind --kind $kind -n 100 2> err; grep -q 'keys, made for 100' err
 		seq 100 | bloomery build ./$kind --kind $kind -n 100 --force 2> err; same "$(cat err)" ''
@@ -78,7 +78,7 @@ what_cannot_be_built_is_refused() {
 	[ ! -e f ]
 }
 
-values_come_from_a_column_beside_the_key() {
+values_come_from_another_column() {
 	printf '%s\t%s\n' alice 17 bob 0 carol 127 > table
 	bloomery build ./f --kind bloomier --field 1 --value-field 2 --value-bits 7 --check-bits 40 table
 	same "$(printf 'dave\ncarol\nbob\n' | bloomery get ./f)" "$(printf 'carol\t127\nbob\t0')"
@@ -133,7 +133,7 @@ an_exact_filter_is_updated_by_both_lists() {
 	exits 2 bloomery merge ./f ./f -o ./h; says 'not merged'
 }
 
-two_lists_are_divided_by_a_column_where_that_is_smaller() {
+two_lists_are_divided_by_a_helpful_column() {
 	{ seq -f 'h%.0f,org' 3000; seq -f 'h%.0f,net' 40; } > keys; { seq -f 'h%.0f,com' 30000; seq -f 'h%.0f,net' 41 30000; } > others
 	columns='--delimiter , --field 1 --partition-field 2'
 	bloomery build ./f keys --not others $columns --seed 3; bloomery build ./g keys --not others --delimiter , --seed 3
@@ -147,7 +147,7 @@ two_lists_are_divided_by_a_column_where_that_is_smaller() {
 	same "$(bloomery test -c ./h keys.tsv)" 3040; exits 1 bloomery test -c ./h others.tsv
 }
 
-a_key_without_its_column_is_an_error_and_no_answer() {
+a_key_without_its_column_is_an_error() {
 	seq -f 'h%.0f,org' 300 > keys; seq -f 'h%.0f,com' 3000 > others
 	columns='--delimiter , --field 1 --partition-field 2'
 	bloomery build ./f keys --not others $columns; bloomery build ./g keys --not others --delimiter ,
@@ -164,7 +164,7 @@ a_key_without_its_column_is_an_error_and_no_answer() {
 	[ ! -e i ]
 }
 
-a_divided_filter_is_updated_and_one_without_need_is_not_divided() {
+a_divided_filter_is_updated_only_where_needed() {
 	seq -f 'h%.0f,org' 3000 > keys; seq -f 'h%.0f,com' 30000 > others
 	columns='--delimiter , --field 1 --partition-field 2'
 	bloomery build ./f keys --not others $columns
@@ -201,7 +201,7 @@ a_delta_brings_a_copy_up_to_date() {
 	exits 64 bloomery export ./f --delta ./first --base64 -o x; says --delta; exits 2 bloomery apply ./f missing; says 'missing'; [ ! -e x ]
 }
 
-a_delta_takes_its_keys_off_the_list_of_false_alarms() {
+a_delta_unlists_its_keys_as_false_alarms() {
 	seq 500 > k1; seq 501 3000 > o1; seq 5001 6000 > strangers
 	bloomery build black --kind exact k1 --not o1 -p 0.2 --seed 3; bloomery test black strangers > alarms; [ "$(wc -l < alarms)" -gt 100 ]
 	bloomery allow add black alarms; exits 1 bloomery test -c black strangers
@@ -229,7 +229,7 @@ a_delta_fits_no_filter_with_another_hash() {
 }
 
 # However many lines, threads and files there are before it, and whatever is wrong behind it.
-a_line_that_cannot_be_built_from_is_named_with_its_value() {
+a_bad_line_of_a_build_is_named() {
 	seq 200000 | sed 's/$/\t5/' > many; seq 10 | sed 's/$/\t6/' > few
 	for j in 1 4; do
 		for wrong in seven -1 1.5 0x 18446744073709551616 ''; do
@@ -294,7 +294,7 @@ end_a_build_by()
 	ended=$got
 }
 
-who_ends_it_while_it_builds_leaves_nothing() {
+a_build_that_is_interrupted_leaves_nothing() {
 	seq 3 | bloomery build first --kind golomb
 	mkfifo keys
 	for signal in TERM INT HUP; do
@@ -331,7 +331,7 @@ sets_are_merged_and_brought_up_to_date() {
 	bloomery create ./g -n 10; exits 2 bloomery merge ./g ./g -o ./h; says 'bloomery union'; exits 2 bloomery compare ./a.g ./d; says 'these kinds can: classic'
 }
 
-a_keyed_set_is_brought_up_to_date_with_its_secret() {
+a_keyed_set_is_updated_with_its_secret() {
 	seq 100 | bloomery build ./f --kind golomb --hash siphash
 	mv f.key secret
 	exits 2 bloomery update ./f --add - <<< new; says '--key-file'
@@ -357,7 +357,7 @@ one_stream_is_not_read_for_two_options() {
 	bloomery test -s ./g --key-file secret in
 }
 
-damage_of_what_was_built_is_told_and_not_repaired() {
+damage_of_built_filters_is_reported_and_not_repaired() {
 	for kind in golomb fuse ribbon; do
 		seq 5000 | bloomery build ./f --kind $kind --force
 		bloomery verify ./f

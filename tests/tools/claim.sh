@@ -21,7 +21,7 @@ four_processes_print_each_line_once() {
 	same "$(bloomery test -c f n)" 200000
 }
 
-of_many_that_create_at_once_one_does_and_all_claim() {
+one_of_many_creators_creates_and_all_claim() {
 	for i in $(seq 16); do
 		echo "$i" | bloomery claim f --create -n 1000 -p 1e-6 > out"$i" &
 	done
@@ -41,7 +41,7 @@ create_takes_what_is_there_as_it_is() {
 	echo b | exits 64 bloomery claim f -n 100; says --create
 }
 
-create_warns_once_of_options_that_an_existing_filter_does_not_have() {
+create_warns_once_of_options_that_differ() {
 	bloomery create seen -n 1m -p 0.01 --kind classic --seed 7
 	echo a | bloomery claim seen --create -n 100m -p 0.0001 2> err
 	same "$(cat err)" 'bloomery: warning: seen: exists with capacity 1000000, rate 0.01; -n, -p were not used'
@@ -180,7 +180,7 @@ a_signal_ends_a_silent_stream_at_once() {
 	echo 'half a line' | exits 1 bloomery test f
 }
 
-what_was_claimed_before_a_signal_was_printed() {
+keys_claimed_before_a_signal_are_printed() {
 	bloomery create f -n 3m -p 1e-6; mkfifo keys
 	for round in 1 2 3; do
 		"$BLOOMERY" claim f keys > out$round & pid=$!
@@ -246,7 +246,7 @@ progress_shows_rate_and_part_where_it_is_asked_for() {
 	bloomery add f n --progress < /dev/null 2>&1 >/dev/null | grep -q 'million/s'
 }
 
-on_a_terminal_a_line_stays_that_sums_up_the_work() {
+on_a_terminal_a_summary_line_stays() {
 	no_terminal && return
 	bloomery create f -n 100k; seq 100000 > n
 	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err

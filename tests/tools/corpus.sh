@@ -71,7 +71,7 @@ another_round()
 }
 
 # One process decides in the order of its files, so that what it writes is known.
-a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_writes() {
+a_killed_and_resumed_run_writes_the_same_output() {
 	no_json && return
 	rounds=4 seed=1
 	if [ "${BLOOMERY_TEST_SCALE:-}" = full ]; then rounds=70; fi
@@ -93,7 +93,7 @@ a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_writes() {
 	grep -q killed killed
 }
 
-processes_that_are_killed_lose_no_document_and_keep_none_twice() {
+killed_processes_lose_and_double_no_document() {
 	no_json && return
 	rounds=3 seed=2
 	if [ "${BLOOMERY_TEST_SCALE:-}" = full ]; then rounds=60; fi
@@ -119,7 +119,7 @@ processes_that_are_killed_lose_no_document_and_keep_none_twice() {
 }
 
 # What a power cut leaves at the worst: the journals as they were, and none of the keys that went into the filter.
-keys_that_a_power_cut_took_are_added_again_by_the_journals() {
+journals_add_keys_lost_in_a_power_cut_again() {
 	no_json && return
 	python3 "$reference" make $((2 * documents)) a.jsonl b.jsonl
 	mkdir bad; { cat b.jsonl; echo bad; } > bad/b.jsonl
@@ -185,7 +185,7 @@ a_filter_without_room_removes_no_document() {
 }
 
 # A text may be longer than what is written at once.
-a_long_text_loses_the_same_paragraphs_as_a_short_one() {
+a_long_text_loses_the_paragraphs_of_short_ones() {
 	no_json && return
 	for written in '\"' '\u0022'; do
 		rm -f f f.claims
@@ -205,7 +205,7 @@ a_document_passes_through_byte_for_byte() {
 }
 
 # A text without escapes but the shortest is copied as it was written, another one is written anew.
-a_shorter_text_is_escaped_as_short_as_it_can_be() {
+a_shortened_text_is_escaped_as_briefly_as_possible() {
 	no_json && return
 	printf '%s\n' '{"text":"gone"}' '{"text":"\"\\ \b\f\r\t/\ngone\nthe \"end\"\n\u007f"}' '{"text":"\/ \u0022\ngone\nend"}' \
 		'{"text":"gone\nof more than sixteen bytes, \"quoted\" and \\, with a line of \u0000 and é\ngone"}' '{"text":"gone\n\"a\"\ngone\n\"b\"\ngone"}' > in
@@ -309,7 +309,7 @@ a_repeated_ngram_does_not_match_itself() {
 	holds 'j["duplicate_spans"] == [[0, 19, 0.7777777910232544]]' < out	# 7 of 9
 }
 
-a_run_that_a_bad_line_ended_goes_on_when_such_lines_are_skipped() {
+a_run_ended_by_a_bad_line_resumes_with_skipping() {
 	no_json && return
 	# the bad line is in a later block than the first documents
 	{ seq -f '{"text":"document %06g"}' 20000; echo bad; echo '{"text":"last"}'; } > in
@@ -331,7 +331,7 @@ what_cannot_be_read_again_has_no_output_file() {
 	same "$(bloomery corpus dedup -F ./f <(echo '{"text":"a"}'))" '{"text":"a"}'
 }
 
-what_is_removed_adds_nothing_to_the_filter() {
+removed_text_adds_nothing_to_the_filter() {
 	no_json && return
 	printf '{"text":"%s"}\n' 'a b c d e f' 'a b c d e x' 'd e x' > in
 	bloomery corpus dedup -F ./f $new --by ngram --ngram 3 --threshold 0.7 in > out
@@ -345,7 +345,7 @@ annotated_documents_say_what_would_go() {
 	printf '%s\n' '{"text":"one\ntwo","my \"spans\"":[]}' '{"text":"two\nthree","my \"spans\"":[[0,4,1]]}' | cmp - out
 }
 
-what_is_no_object_takes_no_spans() {
+a_line_that_is_no_object_takes_no_spans() {
 	no_json && return
 	for line in '"a}"' '["a}"]'; do
 		echo "$line" > in; pointer=; [ "$line" = '"a}"' ] || pointer=/0
@@ -392,7 +392,7 @@ bad_lines_end_the_run_or_are_counted() {
 	rm -f filter filter.claims; bloomery corpus dedup -F ./filter ${new% -q} --by paragraph --skip-bad a d > o 2> said; grep -q '^bloomery: 2 bad lines are left out$' said
 }
 
-a_line_that_is_too_long_is_refused_or_left_out() {
+a_line_that_is_too_long_is_refused_or_skipped() {
 	no_json && return
 	# what follows the long line is in its last block, and has no end in the blocks after it
 	{ echo '{"text":"first"}'; printf '{"text":"'; head -c 67500000 /dev/zero | tr '\0' x; printf '"}\n{"text":"last"}\n{"text":"'

@@ -49,7 +49,7 @@ the_filter_is_the_one_that_create_makes() {
 	bloomery corpus dedup -F ./g a > out; cmp a out
 }
 
-n_grams_allow_the_rate_that_removes_no_more_than_the_share() {
+n_grams_allow_the_rate_for_the_share() {
 	# five n-grams, four of which remove the paragraph
 	seq 500 | awk '{ printf "{\"text\":\""; for (i = 0; i < 17; i++) printf "w%d ", $1 * 17 + i; print "\"}" }' > five
 	bloomery corpus plan --by ngram --json --by-mistake 0.001 five > plan; cat plan
@@ -107,7 +107,7 @@ the_report_has_what_was_done_with_each_file() {
 }
 
 # All documents differ, so each one that is removed is a mistake. The filter has a seed, so these are the same in each run.
-what_is_removed_by_mistake_is_what_was_expected() {
+text_removed_by_mistake_is_as_expected() {
 	documents 1 12000 1000000 > a; documents 12001 24000 1000000 > b
 	for by in document paragraph; do
 		size=24k; [ $by = document ] || size=48k

@@ -56,7 +56,7 @@ the_list_says_where_each_seen_block_stands() {
 	: > empty; same "$(bloomery dedup --index i empty | counts)" '0 0'
 }
 
-no_stored_block_is_called_new_whatever_becomes_of_the_filter() {
+no_stored_block_is_new_whatever_the_filters_state() {
 	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; cp i/filter.blm old
 	bloomery dedup --index i b > /dev/null
 	stored() { same "$(bloomery dedup --index i a b | sed -n 1,2p | counts | tr '\n' ,)" '401 401,601 601,'; }
@@ -78,7 +78,7 @@ a_run_that_is_killed_leaves_what_was_stored_stored() {
 	done
 }
 
-without_an_index_a_run_knows_its_own_blocks_and_leaves_nothing() {
+without_an_index_a_run_knows_its_own_blocks() {
 	files; mkdir tmp; exactly 4096 a b a > want
 	for i in 1 2; do TMPDIR=$PWD/tmp bloomery dedup --blocks 4Ki a b a | sed -n 1,3p | counts | cmp - want; done
 	TMPDIR=$PWD/tmp exits 2 bloomery dedup --blocks 4Ki a nosuch; same "$(ls tmp)" ''
@@ -87,7 +87,7 @@ without_an_index_a_run_knows_its_own_blocks_and_leaves_nothing() {
 	exec 8> p; cat a >&8; sleep 0.5; kill -TERM $pid; exec 8>&-; code=0; wait $pid || code=$?; same $code 143; same "$(ls tmp)" ''
 }
 
-what_was_read_before_a_run_is_told_to_stop_is_stored() {
+blocks_read_before_a_run_is_stopped_are_stored() {
 	python3 -c '
 import random
 open("big", "wb").write(random.Random(8).randbytes(8 << 20))'
@@ -141,7 +141,7 @@ open("big", "wb").write(random.Random(5).randbytes(64 * int(sys.argv[1])))' $blo
 	stored i/hashes > stored; same "$(wc -l < stored)" $blocks; exits 1 bloomery diff --hex i/filter.blm stored
 }
 
-damage_is_told_and_no_block_is_forgotten_by_it() {
+damage_is_reported_and_forgets_no_block() {
 	python3 -c '
 import random
 open("big", "wb").write(random.Random(6).randbytes(64 * 200000))'
@@ -160,7 +160,7 @@ open("big", "wb").write(random.Random(6).randbytes(64 * 200000))'
 	same "$(bloomery dedup --index i big | counts)" '200000 200000'
 }
 
-damage_that_is_found_while_new_blocks_are_stored_is_not_taken_for_a_power_cut() {
+damage_found_while_storing_is_no_power_cut() {
 	python3 -c '
 import random
 for n in 6, 7: open("big%d" % n, "wb").write(random.Random(n).randbytes(64 * 2000))'
@@ -170,7 +170,7 @@ for n in 6, 7: open("big%d" % n, "wb").write(random.Random(n).randbytes(64 * 200
 	exits 2 bloomery dedup --index i big6; says damaged
 }
 
-an_index_that_is_cut_under_a_run_ends_it_with_a_message() {
+an_index_truncated_under_a_run_ends_it() {
 	files; mkfifo p
 	for bytes in 0 4096 20000; do
 		bloomery dedup --index i --blocks 4Ki a > /dev/null
@@ -182,7 +182,7 @@ an_index_that_is_cut_under_a_run_ends_it_with_a_message() {
 	done
 }
 
-a_file_of_somebody_else_is_no_index_and_is_left_as_it_is() {
+a_foreign_file_is_no_index_and_stays() {
 	files; mkdir own; bloomery create ./own/filter.blm -n 1000; seq 1000 | bloomery add ./own/filter.blm
 	exits 2 bloomery dedup --index own --blocks 8k a; says own/filter.blm; says 'another folder'
 	same "$(ls own)" filter.blm; same "$(seq 1000 | bloomery test ./own/filter.blm -c)" 1000
@@ -195,7 +195,7 @@ a_file_of_somebody_else_is_no_index_and_is_left_as_it_is() {
 }
 
 # By a user who may write in the folder; the filter is rebuilt, because there are more blocks than it has space for.
-a_link_that_takes_the_filters_place_in_a_run_leads_nowhere() {
+a_link_in_the_filters_place_leads_nowhere() {
 	files; mkfifo p; bloomery create ./other -n 1000; seq 1000 | bloomery add ./other; cp other before
 	bloomery dedup --index i --blocks 64 a > /dev/null
 	"$BLOOMERY" dedup --index i p > log & pid=$!
@@ -206,7 +206,7 @@ a_link_that_takes_the_filters_place_in_a_run_leads_nowhere() {
 	same "$(seq 1000 | bloomery test ./other -c)" 1000
 }
 
-an_index_that_has_lost_its_table_is_not_begun_anew() {
+an_index_without_its_table_is_not_restarted() {
 	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; cp i/hashes table; cp i/filter.blm filter
 	rm i/hashes; exits 2 bloomery dedup --index i --blocks 4Ki a; says i/filter.blm; says i/hashes
 	same "$(ls i)" filter.blm; cmp i/filter.blm filter

@@ -6,7 +6,7 @@
 files() { seq 100000 > mine; (seq 99990; seq 200001 200003) > theirs; }
 sides() { comm -23 <(sort "$1") <(sort "$2") | sed 's/^/< /'; comm -13 <(sort "$1") <(sort "$2") | sed 's/^/> /'; }
 
-a_table_and_a_file_list_the_keys_of_both_sides_and_no_other() {
+a_table_and_a_file_list_exactly_their_differences() {
 	files; bloomery build ./theirs.iblt -n 100 --kind iblt --with key-bytes=16 theirs
 	exits 0 bloomery diff ./theirs.iblt mine --stats; says '13 keys differ: the first alone has 3, the second 10'
 	same "$(sort exits.out)" "$(sides theirs mine | sort)"
@@ -14,7 +14,7 @@ a_table_and_a_file_list_the_keys_of_both_sides_and_no_other() {
 	exits 1 bloomery diff ./theirs.iblt theirs; same "$(cat exits.out)" ''
 }
 
-two_tables_do_with_any_100_or_1000_keys_of_100000_whatever_the_seed() {
+two_tables_list_100_or_1000_of_100000_keys() {
 	seq 100000 > common
 	for seed in 1 2 3 4 5 6; do
 		n=$((seed % 2 ? 100 : 1000))
@@ -26,7 +26,7 @@ two_tables_do_with_any_100_or_1000_keys_of_100000_whatever_the_seed() {
 	done
 }
 
-a_table_that_was_sealed_or_published_lists_both_sides_too() {
+a_sealed_or_published_table_lists_both_sides() {
 	files; bloomery build seen -n 100 --kind iblt theirs; bloomery build next -n 100 --kind iblt theirs; bloomery publish next seen
 	bloomery build ./sealed -n 100 --kind iblt theirs; bloomery seal ./sealed; bloomery export ./sealed --base64 -o text
 	bloomery import --base64 text ./read
@@ -37,7 +37,7 @@ a_table_that_was_sealed_or_published_lists_both_sides_too() {
 	done
 }
 
-what_is_damaged_lists_no_wrong_key_and_repair_leaves_it_as_it_is() {
+a_damaged_table_lists_no_wrong_key() {
 	files; bloomery build ./f -n 100 --kind iblt theirs; bloomery template ./f ./own; bloomery add ./own mine; bloomery seal ./f
 	printf '\xff\xfe' | dd of=./f bs=1 seek=22000 conv=notrunc status=none; sha256sum ./f > sum
 	exits 2 bloomery diff --tables ./f ./own; same "$(cat exits.out)" ''; says 'is damaged'
@@ -45,7 +45,7 @@ what_is_damaged_lists_no_wrong_key_and_repair_leaves_it_as_it_is() {
 	exits 1 bloomery verify ./f --repair; grep -q damaged exits.out; sha256sum -c --quiet sum
 }
 
-where_too_many_differ_nothing_is_printed_and_a_table_of_the_size_that_is_named_does() {
+too_many_differences_print_a_sufficient_table_size() {
 	files; bloomery build ./theirs.iblt -n 100 --kind iblt theirs; seq 95000 > few
 	exits 2 bloomery diff ./theirs.iblt few; same "$(cat exits.out)" ''; says 'keys differ'
 	n=$(sed -n 's/.* make them for \([0-9]*\) keys, unless.*/\1/p' exits.err)
@@ -53,7 +53,7 @@ where_too_many_differ_nothing_is_printed_and_a_table_of_the_size_that_is_named_d
 	same "$(bloomery diff ./larger.iblt few | sort)" "$(sides theirs few | sort)"
 }
 
-two_small_tables_or_filters_with_counters_tell_how_large_one_has_to_be() {
+two_small_tables_tell_the_size_needed() {
 	files; seq 95000 > few
 	bloomery build ./a -n 100 --kind iblt theirs; bloomery template ./a ./b; bloomery add ./b few
 	bloomery diff --estimate ./a ./b --json > j; holds 'abs(j["difference"] - 4993) < 5 * j["difference_error"] and j["capacity"] > j["difference"]' < j
@@ -80,7 +80,7 @@ json_names_the_side_of_each_key() {
 	same "$(bloomery diff --tables ./f ./g -c --json)" '{"count":2}'; exits 1 bloomery diff --tables ./f ./f --json
 }
 
-made_anew_for_more_keys_it_is_as_large_as_those_need() {
+a_table_rebuilt_for_more_keys_is_large_enough() {
 	seq 100 > k; bloomery create ./f -n 20 --kind iblt; bloomery create ./g -n 10000 --kind iblt
 	bloomery rebuild ./f --from k -n 10000
 	same "$(bloomery info ./f --json | json 'j["m"]')" "$(bloomery info ./g --json | json 'j["m"]')"

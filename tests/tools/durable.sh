@@ -33,7 +33,7 @@ verify_finds_a_damaged_block_and_says_which() {
 	same "$(bloomery verify ./f --json | json 'len(all), j["repaired"], "block 1" in j["what"]')" "(2, False, True)"
 }
 
-syncs_tell_of_a_block_that_lost_bits_until_it_is_repaired() {
+syncs_report_lost_bits_until_the_block_is_repaired() {
 	make ./f 20000; spoil ./f 1 65536
 	seq 20001 20100 > more
 	exits 2 bloomery add ./f more --sync-every 50; says './f: synced, but part 0, block 1, bytes 86080 to 151615 lost bits'
@@ -44,7 +44,7 @@ syncs_tell_of_a_block_that_lost_bits_until_it_is_repaired() {
 }
 
 # with enough keys after the first thousand that no count of its bits shows the loss of the block
-a_block_that_lost_bits_stops_no_input_and_is_told_of_at_its_end() {
+lost_bits_stop_no_input_and_are_reported_last() {
 	make ./damaged 20000; spoil ./damaged 1 65536
 	seq 20001 80000 > more
 	slowly() { head -1000 more; sleep 1; tail -n +1001 more; }
@@ -79,7 +79,7 @@ cut_under()
 	says './f: I/O error on the mapped file (truncated, unreadable, or disk full): do not trust the answers; free disk space, or restore a copy'
 }
 
-a_file_that_is_cut_under_the_map_is_one_line_of_error_that_names_it() {
+a_file_truncated_under_its_map_is_one_error() {
 	for size in 30000 8192 0; do
 		cut_under $size test; cut_under $size add; cut_under $size add --sync-every 10; cut_under $size claim; cut_under $size remove
 	done
@@ -90,7 +90,7 @@ what_goes_wrong_after_that_line_is_said_after_it() {
 	[[ $(tail -1 exits.err) = 'bloomery: standard output: '* ]]
 }
 
-bits_that_were_lost_are_told_of_also_where_the_input_ends_badly() {
+lost_bits_are_reported_after_bad_input_too() {
 	make ./f 20000; spoil ./f 1 65536
 	seq 20001 20100 > more; code=0
 	bloomery add ./f more no-such-file --sync-every 50 2> err || code=$?
@@ -99,7 +99,7 @@ bits_that_were_lost_are_told_of_also_where_the_input_ends_badly() {
 	same "$(bloomery test -c ./f more)" 100
 }
 
-of_a_file_that_is_no_filter_verify_says_the_path_once() {
+verify_names_a_file_that_is_no_filter_once() {
 	make ./f 2000; head -c 30000 f > g; mv g f
 	exits 1 bloomery verify ./f; grep -q '^\./f: ' exits.out; not grep -q '^\./f: \./f' exits.out
 }
@@ -119,7 +119,7 @@ of_damaged_sync_records_info_says_what_follows() {
 	same "$(seq 10 | bloomery test -c ./f)" 10
 }
 
-of_a_file_system_of_other_machines_is_warned_once_by_create_too() {
+create_warns_once_about_a_network_file_system() {
 	[ -z "${SANITIZED-}" ] && command -v cc > /dev/null || { echo '# SKIP a compiler, and no sanitizers, are needed'; return; }
 	cat > fuse.c <<-'END'
 		#include <string.h>
@@ -173,7 +173,7 @@ keys_that_are_not_synced_yet_are_no_damage() {
 	same "$(seq 5000 | bloomery test -c ./copy)" 5000
 }
 
-repair_sets_the_bits_of_a_damaged_block_and_tells_the_rate() {
+repair_fills_a_damaged_block_and_reports_the_rate() {
 	make ./f 20000; spoil ./f 0; spoil ./f 2 65536
 	[ "$(seq 20000 | bloomery test -c ./f)" -lt 20000 ]
 	exits 0 bloomery verify ./f --repair
@@ -196,7 +196,7 @@ repairing_a_store_repairs_its_filters_too() {
 	spoil "$file" 2; exits 1 bloomery verify seen; exits 0 bloomery verify seen --repair; exits 0 bloomery verify
 }
 
-a_damaged_file_of_a_store_is_told_of_by_its_filters_name_and_by_its_path_once() {
+a_stores_damaged_file_is_named_by_filter_and_path() {
 	make seen 20000; file=$PWD/$(echo store/filters/*.blm); spoil "$file" 1
 	exits 1 bloomery verify; grep -q "^$file (seen): part 0, block 1, bytes 86080 to 151615: damaged" exits.out
 	exits 1 bloomery verify --json; json 'j["name"]' < exits.out | grep -qx seen
@@ -213,7 +213,7 @@ messages_have_the_path_that_was_given() {
 	exits 2 bloomery rebuild ./c --from keys; grep -q '^bloomery: \./c: ' exits.err
 }
 
-of_what_cannot_be_repaired_the_repair_says_what_to_do() {
+an_impossible_repair_says_what_to_do() {
 	seq 20000 > keys; bloomery build ./b --kind fuse keys; spoil ./b 0
 	exits 1 bloomery verify ./b --repair; grep -q 'it cannot be repaired: put a copy in its place, or make it anew .*bloomery build' exits.out
 	exits 1 bloomery verify ./b; not grep -q 'anew' exits.out
@@ -262,7 +262,7 @@ several_filters_are_sealed_at_once_also_in_a_store() {
 	bloomery mv a c; bloomery drop c
 }
 
-what_is_wrong_with_one_filter_is_no_reason_to_leave_the_next() {
+one_faulty_filter_does_not_stop_the_next() {
 	for f in a b c; do make ./$f 20000; done; spoil ./b 1 65536
 	for f in a b c; do seq 20001 20100 | bloomery add ./$f; done
 	code=0; bloomery sync ./none ./a ./b ./c none 2> err || code=$?
@@ -355,7 +355,7 @@ what_ends_badly_is_synced_too() {
 	same "$(cat code)" 141
 }
 
-adding_to_what_nobody_finds_any_more_is_no_success() {
+adding_to_a_lost_file_is_no_success() {
 	for how in '--sync-every 0.2s' '--sync-every 5' ''; do
 		for gone in 'rm q' 'mv q2 q'; do
 			bloomery create ./q -n 10000; bloomery create ./q2 -n 10000; rm -f keys; mkfifo keys
@@ -387,7 +387,7 @@ opened()
 	while ! bloomery info q --json | holds 'j["keys"] == 3' > /dev/null; do sleep 0.05; done
 }
 
-a_file_that_is_gone_ends_adding_by_name_with_an_error() {
+a_missing_file_ends_adds_by_name_with_an_error() {
 	for command in add claim; do
 		for how in '' '--sync-every 50'; do
 			bloomery create q -n 10000

@@ -12,7 +12,7 @@ make_mike() {
 	echo "$mike" | bloomery import - mike --base64
 }
 
-the_text_here_and_in_quickstart_and_fruit_is_the_tutorials_to_the_letter() {
+the_tutorial_texts_are_copied_to_the_letter() {
 	local text=$TOOLS/../tests/exchange/legacy/seed-mike.b64
 
 	echo "$mike" | cmp - "$text"
@@ -63,7 +63,7 @@ a_foreign_file_is_opened_as_it_is() {
 	bloomery verify ./old.bloom
 }
 
-what_is_no_filter_is_called_what_it_is() {
+a_file_that_is_no_filter_is_identified() {
 	local text='text, not a filter; keys in it go into a filter by `bloomery add`'
 	printf 'https://example.org/%s\n' {1..50} > urls; gzip -k urls; zstd -q urls; printf '%s\n' {1000..1050} > numbers
 	printf 'apple\norange\npear\nquince\n' > words
@@ -108,7 +108,7 @@ a_file_that_leaves_its_hash_open_asks_for_it() {
 	bloomery export u --format pybloomfiltermmap | cmp - f.bloom
 }
 
-a_hash_that_the_numbers_of_a_file_rule_out_is_refused_unless_a_key_shows_it() {
+a_hash_that_the_numbers_exclude_needs_a_key() {
 	local vectors=$TOOLS/../tests/exchange
 	make_mike; bloomery export mike -o mike.bloom; echo MIKE > key
 	for wrong in md5 superfast sha512 mm3_32 mm3_64; do
@@ -130,7 +130,7 @@ a_hash_that_the_numbers_of_a_file_rule_out_is_refused_unless_a_key_shows_it() {
 	bloomery import g.bloom h; same "$(echo apple | bloomery test h)" apple
 }
 
-a_file_of_more_bits_than_its_older_hashes_reach_is_read_with_the_one_that_reaches_them() {
+a_large_file_is_read_with_the_possible_hash() {
 	bloomery create f --sparse --hash mm3_64 -n 500m -p 0.01 -m 4792529190 -k 6	# as pybloomfiltermmap3 sizes it
 	seq 100 > keys; bloomery add f keys
 	bloomery export f --format pybloomfiltermmap -o f.bloom
@@ -170,7 +170,7 @@ a_keyed_filter_travels_without_its_secret() {
 	same "$(bloomery test -c ./g < <(seq 10))" 10
 }
 
-what_is_too_large_is_refused_before_it_takes_space() {
+an_excessive_size_is_refused_before_it_takes_space() {
 	bloomery create f --sparse --hash mm3_64 -m 2g -k 3; bloomery export f --format pybloomfiltermmap --base64 -o text
 	exits 2 bloomery import text g --base64 --max-size 100m; says --max-size
 	exits 2 bloomery import - g --base64 --max-size 249m < text; says '250001280 bytes by its header'
@@ -193,7 +193,7 @@ export_writes_over_files_and_not_over_filters() {
 	same "$(echo MIKE | bloomery test ./fresh)" MIKE	# its numbers, too, are djb's alone
 }
 
-what_does_not_fit_is_said_of_the_file_that_it_was_for() {
+a_mismatch_is_reported_for_the_right_file() {
 	bloomery create f --hash mm3_64 -n 1m; seq 200000 | bloomery add f
 	bloomery export f --format pybloomfiltermmap -o f.bloom
 	(ulimit -f 100; exits 2 bloomery export f -o ./out; says './out: cannot write: File too large')
@@ -242,7 +242,7 @@ formats_are_listed() {
 	bloomery formats --json | holds 'all[0]["name"] == "bloomery" and all[1]["in_place"] and "mm3_64" in all[1]["hashes"]'
 }
 
-a_filter_is_made_for_another_program_read_back_and_asked_as_it_is() {
+another_programs_filter_is_made_read_and_asked_directly() {
 	printf '00ff\n0102\n' > keys; printf '00ff\nabcd\n0102\n' > asked
 	bloomery create spv --format bip37 -n 30 -p 0.001 --tweak 7; bloomery add spv keys --hex
 	bloomery export spv --format bip37 -o spv.bin
@@ -264,7 +264,7 @@ a_filter_is_made_for_another_program_read_back_and_asked_as_it_is() {
 	bloomery create d -n 1000 -m 32000 -k 22 --scheme double; bloomery info d > text; grep -q '184 times' text
 }
 
-the_filter_of_a_column_of_a_parquet_file_is_asked_imported_and_goes_out() {
+a_parquet_columns_filter_is_asked_imported_and_exported() {
 	local data=$TOOLS/../tests/format/data
 	head -n 200 "$data/keys/insert.txt" > keys
 	bloomery test "$data/parquet/two.parquet" keys --column url --row-group 0 | cmp - keys
@@ -292,7 +292,7 @@ for line in sys.stdin:
 	[ -s said ]; diff said written
 }
 
-what_has_no_bits_is_taken_only_by_force() {
+a_filter_without_bits_is_exported_only_by_force() {
 	printf '\0\5\0\0\0\0\0\0\0\1' > empty
 	exits 2 bloomery import empty f --format bip37; says 'has no bits'; says --force
 	bloomery import empty f --format bip37 --force
@@ -310,7 +310,7 @@ a_block_filter_is_built_for_its_format() {
 	exits 2 bloomery build g --format bip158 --with modulus=5 keys; says 'which options'
 }
 
-what_its_maker_did_not_state_is_not_said_to_be_stated() {
+parameters_that_the_maker_omitted_are_called_unstated() {
 	bloomery create g --format guava -n 100; bloomery export g --format guava -o g.bin
 	bloomery info ./g.bin --format guava > text; grep -q '^  capacity *not stated; half of its bits are set with' text
 	bloomery create d --format dcso -n 100; bloomery export d --format dcso -o d.bin
@@ -347,7 +347,7 @@ what_cannot_be_stated_is_not_said_to_be_stated() {
 	done
 }
 
-json_of_bits_and_blooms_is_told_by_its_beginning_and_read_in_any_order() {
+json_of_bits_and_blooms_is_read_in_any_order() {
 	bloomery create f --format bits-and-blooms -n 10; seq 10 > keys; bloomery add f keys
 	bloomery export f --format bits-and-blooms-json -o f.json
 	same "$(bloomery test -c ./f.json keys)" 10
@@ -362,7 +362,7 @@ json_of_bits_and_blooms_is_told_by_its_beginning_and_read_in_any_order() {
 	(cat f.json; echo x) > bad; exits 2 bloomery import bad none; says 'goes on'
 }
 
-a_filter_of_javascript_answers_as_it_does_in_a_browser() {
+a_javascript_filter_answers_as_in_a_browser() {
 	echo '{"size":64,"seeds":[32,33],"bits":{"0":536870944,"1":524320}}' > theirs.json
 	printf 'apple\norange\ncabbage\n' > keys
 	same "$(bloomery test ./theirs.json keys | tr '\n' ' ')" 'apple orange '
@@ -396,7 +396,7 @@ fingerprints_are_taken_by_their_id_and_compared() {
 	same "$(bloomery export bits --format fps | tail -1)" "$(printf '0002\tbits')"
 }
 
-a_chain_of_redisbloom_is_asked_imported_grows_and_goes_out() {
+a_redisbloom_chain_is_asked_imported_grown_and_exported() {
 	local data=$TOOLS/../tests/format/data
 	head -n 1000 "$data/keys/insert.txt" > keys
 	python3 -c 'import json, sys
@@ -415,7 +415,7 @@ for c in json.load(open(sys.argv[1]))["cases"]:
 	exits 64 bloomery create none --kind scalable -n 100 --scheme partitioned
 }
 
-a_cuckoo_filter_of_redisbloom_is_asked_imported_changed_and_goes_out() {
+a_redisbloom_cuckoo_filter_is_imported_changed_and_exported() {
 	local data=$TOOLS/../tests/format/data
 	head -n 300 "$data/keys/insert.txt" > keys
 	python3 -c 'import json, sys
@@ -437,7 +437,7 @@ for c in json.load(open(sys.argv[1]))["cases"]:
 	bloomery create none --kind cuckoo -n 100; exits 2 bloomery export none --format redisbloom-cf; says 'which redisbloom-cf does not know'
 }
 
-the_scalable_filter_of_pybloom_live_is_asked_imported_grows_and_goes_out() {
+a_pybloom_live_filter_is_asked_imported_grown_and_exported() {
 	local theirs=$TOOLS/../tests/format/data/pybloom_live/s1-v4.spybloom
 	head -n 700 "$TOOLS/../tests/format/data/keys/insert.txt" > keys
 	bloomery test "$theirs" keys --hash xxh3 | cmp - keys
@@ -449,7 +449,7 @@ the_scalable_filter_of_pybloom_live_is_asked_imported_grows_and_goes_out() {
 	bloomery test ./own.spybloom keys --hash xxh3 | cmp - keys
 }
 
-a_filter_of_dcso_in_gzip_is_known_and_asked_as_it_is() {
+a_gzipped_dcso_filter_is_asked_directly() {
 	local theirs=$TOOLS/../tests/format/data/dcso/p3.bloom.gz
 	bloomery info "$theirs" --json | holds 'j["format"] == "dcso"'
 	gzip -dc "$theirs" > plain; bloomery test -c ./plain "$TOOLS/../tests/format/data/keys/insert.txt" > text
@@ -457,7 +457,7 @@ a_filter_of_dcso_in_gzip_is_known_and_asked_as_it_is() {
 	head -c 20 "$theirs" > cut.gz; exits 2 bloomery info ./cut.gz
 }
 
-a_filter_of_a_leveldb_table_is_asked_where_it_lies_imported_and_goes_out() {
+a_leveldb_tables_filter_is_asked_imported_and_exported() {
 	tail -c +4 "$TOOLS/../tests/fuzz/corpus/import/leveldb-table" > 000005.ldb
 	head -n 500 "$TOOLS/../tests/format/data/keys/insert.txt" > keys
 	exits 2 bloomery info ./000005.ldb --format leveldb; says '--record'

@@ -15,7 +15,7 @@ make_lists()
 	head -n 500 log > bad; tail -n +501 log > good
 }
 
-guard_prints_what_the_table_has_and_nothing_that_the_filter_took_for_it() {
+guard_prints_the_tables_keys_and_no_false_alarm() {
 	make_lists
 	not cmp -s bad <(bloomery test ./f log)		# the filter alone is wrong of some
 	for db in keys 'keys --sorted' rows.mdb 'many.mdb --database hosts'; do
@@ -84,7 +84,7 @@ two_guards_append_whole_keys_to_one_file() {
 	cmp <(sort learned) <(cat many many many | sort)
 }
 
-learned_keys_do_not_go_into_a_file_that_is_read() {
+learned_keys_never_go_into_a_file_being_read() {
 	make_lists; cp f filter; cp keys table; cp log input; mkdir db; cp rows.mdb db/data.mdb; ln log second
 	exits 64 bloomery guard ./f --exact keys --learn f log; says 'is the filter'; exits 64 bloomery guard ./f --exact keys --learn ./keys log; says 'is the table'
 	exits 64 bloomery guard ./f --exact db --learn db/data.mdb log; says 'is the table'; exits 64 bloomery guard ./f --exact keys --learn second good log; says 'read as keys'
@@ -104,7 +104,7 @@ values_come_from_the_table() {
 	exits 64 bloomery guard ./f --exact rows --values -c; says --values
 }
 
-what_is_packed_is_refused_and_not_searched() {
+packed_files_are_refused_and_not_searched() {
 	make_lists
 	gzip -k keys; exits 2 bloomery guard ./f --exact keys.gz log; says 'packed with gzip, and what is packed cannot be searched: unpack it first with gzip -d'
 	if command -v zstd > /dev/null; then zstd -q keys; exits 2 bloomery guard ./f --exact keys.zst log --sorted; says 'packed with zstd'; fi
@@ -145,7 +145,7 @@ a_filter_that_lacks_a_key_hides_it() {
 	exits 1 bloomery guard ./empty --exact keys log --stats --json; holds 'j["looked_up"] == 0 and j["avoided"] == 10000' < exits.out
 }
 
-lines_of_any_length_and_number_are_found_in_a_sorted_file() {
+lines_of_any_length_are_found_in_sorted_files() {
 	head -c 100000 /dev/zero | tr '\0' b > long
 	{ echo; echo a; cat long; echo; sed 's/b/c/g' long; echo; seq 1000 1999 | sed 's/^/d/'; printf z; } > sorted
 	LC_ALL=C sort -c sorted
@@ -169,13 +169,13 @@ keys_that_a_table_cannot_have_are_not_in_it() {
 	{ echo; head -c 3000 /dev/zero | tr '\0' h; echo; } | exits 1 bloomery guard ./all --exact rows.mdb
 }
 
-a_file_that_is_not_sorted_is_refused_with_its_line() {
+an_unsorted_file_is_refused_with_its_line() {
 	make_lists
 	seq 100 > numbers
 	exits 2 bloomery guard ./f --exact numbers log; says 'line 10'; says sort
 }
 
-what_is_no_table_is_refused() {
+a_file_that_is_no_table_is_refused() {
 	make_lists
 	exits 64 bloomery guard ./f log; says --exact
 	exits 2 bloomery guard ./f --exact nosuch log; says nosuch

@@ -105,7 +105,7 @@ options_that_commands_share_stand_together() {
 	[ "$(sed -n '/^Options$/=' titles)" -lt "$(sed -n '/^A new filter$/=' titles)" ]
 }
 
-no_output_names_a_function_or_a_field_of_the_library() {
+no_output_names_functions_or_fields_of_the_library() {
 	for list in kinds 'kinds -l' hashes schemes formats; do
 		bloomery $list; bloomery $list --json
 	done > out
@@ -159,7 +159,7 @@ the_manual_pages_are_well_formed() {
 	done < pages
 }
 
-every_manual_page_is_installed_and_refers_to_pages_that_exist() {
+every_manual_page_is_installed_and_its_references_exist() {
 	local page
 	sed -n "/^manual_pages = /,/]/s/'/\n/gp" "$TOOLS/meson.build" | grep '^bloomery.*[.][0-9]$' | sort > installed
 	(cd "$TOOLS/man" && ls ./*.[0-9]) | cut -c3- | sort | cmp - installed

@@ -16,7 +16,7 @@ info_has_every_field_it_promises() {
 	holds 'len(j["template"]) == 32 and "claim" in j["can"] and j["version"] == 1' < j
 }
 
-of_a_copy_that_gives_no_key_up_info_says_so() {
+info_marks_a_copy_that_keeps_its_keys() {
 	local options
 	for kind in cuckoo redis-cuckoo iblt; do
 		options=(); [ $kind != iblt ] || options=(--with key-bytes=8)
@@ -53,7 +53,7 @@ a_seed_from_json_survives_a_reader_with_doubles() {
 	bloomery info --json ./first ./second | holds 'all[0]["template"] == all[1]["template"]'
 }
 
-the_keys_of_a_saturated_filter_are_a_lower_bound_where_they_are_estimated() {
+a_saturated_filters_estimated_keys_are_a_lower_bound() {
 	bloomery create a -m 64 -k 3 --hash mm3_64 --seed 1 --seed 2 --seed 3; seq 1000 | bloomery add a
 	bloomery copy a b; bloomery union a b -o f
 	bloomery info f > text; grep -q '^  keys *at least [0-9]*: saturated, so the number is a lower bound' text
@@ -138,7 +138,7 @@ the_store_is_found_by_option_environment_and_home() {
 }
 
 # Of some a filter can be made, of some only if all its keys are there.
-formats_say_whether_create_and_build_make_a_filter_for_them() {
+formats_lists_whether_create_and_build_support_it() {
 	bloomery formats --json | python3 -c 'import json, sys
 for f in map(json.loads, sys.stdin): print(f["name"], f["create"], f["build"])' > made
 	while read -r format create build; do

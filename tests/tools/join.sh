@@ -13,7 +13,7 @@ sorted_join() { join -t "$tab" "$@"; }
 by() { sort -t "$tab" -k "$1,$1" "$2"; }
 number() { sed -n "s/.*[^0-9]\([0-9]*\) $1.*/\1/p" exits.err; }	# the number before a word of the last message of `exits`
 
-filter_prints_every_row_whose_key_is_in_the_filter_and_few_others() {
+filter_prints_rows_with_present_keys_and_few_others() {
 	tables; bloomery build ./f -p 0.01 --field 1 small
 	exits 0 bloomery filter big --in ./f --on 1 --stats; mv exits.out out
 	same "$(number rows)" 300000; same "$(number passed)" "$(wc -l < out)"
@@ -25,7 +25,7 @@ filter_prints_every_row_whose_key_is_in_the_filter_and_few_others() {
 	bloomery filter -v --in ./f big | sort - out | cmp - a
 }
 
-filter_exits_1_where_no_row_passes_and_says_what_it_lacks() {
+filter_exits_1_without_rows_and_names_missing_options() {
 	bloomery create ./f -n 100 -p 1e-9; printf 'a\tb\n' | exits 1 bloomery filter --in ./f --stats
 	same "$(number rows)" 1; same "$(number passed)" 0
 	printf 'a\tb\n' | exits 64 bloomery filter; says --in
@@ -73,7 +73,7 @@ join_takes_another_column_delimiter_and_end() {
 	same "$(bloomery join -0 <(printf 'a\t1\n1\0') <(printf 'a\t2\0') | od -An -tx1 | tr -d ' \n')" 6109310a31093200
 }
 
-join_reads_packed_tables_of_any_length_with_any_number_of_threads() {
+join_reads_packed_tables_with_any_threads() {
 	tables; gzip -k small; zstd -q big; bloomery join small big -j 1 > want
 	for j in 2 5; do bloomery join small.gz big.zst -j $j | cmp - want; done
 	{ printf 'k1\t'; head -c 1000000 /dev/zero | tr '\0' x; echo; } > long
@@ -91,7 +91,7 @@ join_of_tables_without_a_match_prints_nothing() {
 	exits 2 bloomery join a b a b --delimiter , --on 2
 }
 
-diff_prints_no_key_that_the_peer_has_and_nearly_all_that_it_lacks() {
+diff_prints_nearly_all_keys_the_peer_lacks() {
 	seq 1 200000 | bloomery build ./peer -p 0.01; seq 100001 300000 > own
 	exits 0 bloomery diff ./peer own --stats; mv exits.out out
 	same "$(awk '$1 <= 200000' out | wc -l)" 0; grep -Fxf out own | cmp - out

@@ -50,7 +50,7 @@ static void holds(const char *line, const char *pointer, const char *raw, const 
 	done_with(r, 1);
 }
 
-START_TEST(pointers_name_values_as_rfc_6901_says)
+START_TEST(pointers_select_values_as_in_rfc_6901)
 {
 	static const char doc[] = "{\"foo\": [\"bar\", \"baz\"], \"\": 0, \"a/b\": 1, \"c%d\": 2, "
 		"\"e^f\": 3, \"g|h\": 4, \"i\\\\j\": 5, \"k\\\"l\": 6, \" \": 7, \"m~n\": 8}";
@@ -187,7 +187,7 @@ START_TEST(a_nul_is_no_end_of_a_line)
 }
 END_TEST
 
-START_TEST(names_may_come_twice_where_no_pointer_leads)
+START_TEST(names_off_the_pointers_path_may_repeat)
 {
 	holds("{\"b\":1,\"b\":2,\"a\":{\"c\":3},\"d\":{\"c\":4,\"c\":5}}", "/a/c", "3", "3");
 	holds("[{\"a\":1},{\"a\":2}]", "/1/a", "2", "2");
@@ -369,7 +369,7 @@ START_TEST(every_value_is_found_at_its_bytes)
 }
 END_TEST
 
-START_TEST(a_long_line_is_read_and_then_a_short_one)
+START_TEST(a_short_line_after_a_long_one_is_read)
 {
 	enum { LONG = 20 << 20 };
 	const char *a = "/a";
@@ -397,7 +397,7 @@ int main(void)
 	Suite *s = begin_suite("json_pointer");
 	TCase *tc = tcase_create("json_pointer");
 
-	tcase_add_test(tc, pointers_name_values_as_rfc_6901_says);
+	tcase_add_test(tc, pointers_select_values_as_in_rfc_6901);
 	tcase_add_test(tc, texts_that_are_no_pointers_are_refused);
 	tcase_add_test(tc, strings_are_decoded);
 	tcase_add_test(tc, other_values_are_given_as_they_stand_there);
@@ -405,11 +405,11 @@ int main(void)
 	tcase_add_loop_test(tc, a_broken_line_is_refused_with_words, 0,
 			    sizeof(broken_lines) / sizeof(broken_lines[0]));
 	tcase_add_test(tc, a_nul_is_no_end_of_a_line);
-	tcase_add_test(tc, names_may_come_twice_where_no_pointer_leads);
+	tcase_add_test(tc, names_off_the_pointers_path_may_repeat);
 	tcase_add_test(tc, nesting_ends_at_1024_levels);
 	tcase_add_test(tc, every_beginning_of_a_line_is_refused);
 	tcase_add_loop_test(tc, every_value_is_found_at_its_bytes, 0, 20);
-	tcase_add_test(tc, a_long_line_is_read_and_then_a_short_one);
+	tcase_add_test(tc, a_short_line_after_a_long_one_is_read);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -24,7 +24,7 @@ an_empty_line_is_the_empty_key() {
 	printf '\n' | bloomery test -s ./f
 }
 
-a_carriage_return_belongs_to_the_key_unless_crlf_is_given() {
+a_carriage_return_belongs_to_the_key_without_crlf() {
 	make; printf 'a\r\n' | bloomery add ./f
 	has "$(printf 'a\r')"; not has a
 	printf 'b\r\n' | bloomery add --crlf ./f
@@ -47,7 +47,7 @@ hexadecimal_keys_may_be_any_bytes() {
 	printf 'ab\n' | bloomery test -s --hex ./f
 }
 
-a_column_is_the_key_and_the_line_is_printed_whole() {
+a_column_is_the_key_of_its_line() {
 	make; printf 'x\tkey\ty\n' | bloomery add --field 2 ./f
 	has key
 	same "$(printf '1,key,z\n2,other,z\n' | bloomery test --field 2 --delimiter , ./f)" 1,key,z
@@ -73,14 +73,14 @@ lines' --key -dash > got; printf 'two\nlines\n-dash\n' | cmp - got
 	exits 1 bloomery test ./f --key no
 }
 
-keys_of_the_command_line_come_first_and_stdin_only_by_name() {
+command_line_keys_come_before_files_and_stdin() {
 	make; printf 'c\nb\n' > file; echo d | bloomery add ./f --key a file
 	same "$(echo d | bloomery test ./f --key a file | tr '\n' ' ')" 'a c b '
 	not has d; echo d | bloomery add ./f --key x -; has d
 	same "$(echo d | bloomery test ./f - --key x | tr '\n' ' ')" 'x d '
 }
 
-the_options_of_lines_hold_for_given_keys_as_they_can() {
+line_options_hold_for_given_keys_where_possible() {
 	make; bloomery add ./f --hex --key 00ff0A; same "$(printf '00FF0a\n' | bloomery test --hex ./f)" 00FF0a
 	exits 2 bloomery add ./f --hex --key 31 --key xy; says '--key xy is not a key in hexadecimal digits'
 	has 1; not has xy
@@ -122,7 +122,7 @@ a_given_key_and_its_value_stand_together() {
 	exits 64 bloomery rebuild v --key a; says 'has no value'
 }
 
-a_key_in_the_place_of_a_file_is_told_of_key() {
+a_key_instead_of_a_file_suggests_key() {
 	make; bloomery create c -n 100 --kind counting; touch file
 	for command in 'test ./f' 'add ./f' 'claim ./f' 'remove c' 'get c' 'rebuild ./f --from' 'build ./b' 'diff ./f'; do
 		exits 2 bloomery $command 42; says '42: no such file; to give it as a key: --key 42'
@@ -152,7 +152,7 @@ packed_members_put_together_are_one_input() {
 	same "$(bloomery test -c ./f z)" 200
 }
 
-packed_input_that_is_cut_short_or_damaged_is_an_error() {
+truncated_or_damaged_packed_input_is_an_error() {
 	make; seq 5000 | gzip > g; seq 5000 | zstd -q > z
 	for p in g z; do
 		for n in 5 20 100 1000; do
@@ -165,7 +165,7 @@ packed_input_that_is_cut_short_or_damaged_is_an_error() {
 	head -c -1 z > cut; exits 2 bloomery test ./f cut
 }
 
-the_first_bytes_of_a_magic_are_plain_if_no_more_come() {
+the_beginning_of_a_magic_number_is_plain_text() {
 	make
 	printf '\037\213' | bloomery add ./f; same "$(printf '\037\213' | bloomery test -c ./f)" 1
 	printf '\050\265' | bloomery add ./f; same "$(printf '\050\265' | bloomery test -c ./f)" 1
@@ -178,7 +178,7 @@ lines_may_be_longer_than_any_block() {
 	bloomery test ./f long | cmp - <(cat long; echo)
 }
 
-what_is_printed_is_what_came_in_order() {
+lines_are_printed_in_input_order() {
 	make; seq 30000 | shuf > n; sed -n '1~3p' n | bloomery add -q ./f
 	bloomery create ./g -n 30000 -p 1e-9; sed -n '1~3p' n | bloomery add ./g
 	bloomery test ./g n | cmp - <(sed -n '1~3p' n)
@@ -227,7 +227,7 @@ a_missing_or_unreadable_input_is_named() {
 	exits 2 bloomery add ./f <&-; says 'standard input'
 }
 
-whatever_the_input_it_ends_with_an_answer_or_one_line() {
+any_input_gets_an_answer_or_one_error() {
 	make
 	for i in $(seq 60); do
 		magic=('' '\037\213\010' '\050\265\057\375' '\122\052\115\030')

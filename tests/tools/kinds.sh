@@ -52,7 +52,7 @@ try()
 	esac
 }
 
-what_a_kind_cannot_do_is_refused_with_the_names_of_those_that_can() {
+an_unsupported_operation_names_the_kinds_that_support_it() {
 	fill_all
 	for kind in "${kinds[@]}"; do
 		for verb in test add claim remove put get union intersect compare; do
@@ -71,7 +71,7 @@ what_a_kind_cannot_do_is_refused_with_the_names_of_those_that_can() {
 	done
 }
 
-what_is_refused_changes_nothing() {
+refused_operations_change_nothing() {
 	fill_all
 	for kind in "${kinds[@]}"; do
 		bloomery export "./$kind" -o before --force
@@ -166,7 +166,7 @@ a_rebuild_reads_values_where_keys_have_them() {
 }
 
 # What the cells alone promise is made, and not a key more.
-a_capacity_that_the_cells_cannot_hold_is_refused_with_the_one_that_they_can() {
+a_capacity_beyond_the_cells_names_the_possible_one() {
 	local kind cells most
 	while read -r kind cells; do
 		bloomery create ./least -m "$cells" --kind "$kind"
@@ -184,7 +184,7 @@ iblt 8"
 }
 
 # A filter that is made for some keys is made again by the sizes that it came to.
-the_sizes_of_a_filter_hold_what_it_was_made_for() {
+the_sizes_of_a_filter_hold_its_capacity() {
 	local kind n cells numbers=(1 2 3 10 37 100 955 1000 12345)
 	for kind in cuckoo d-left redis-cuckoo iblt; do
 		for n in "${numbers[@]}"; do bloomery create "./$n" -n "$n" --kind "$kind" --force; done
@@ -207,7 +207,7 @@ a_cuckoo_filter_has_whole_places() {
 	[[ $(bloomery info ./f) == *'k 2; layout=windows'* ]]; [[ $(bloomery info ./g) == *'k 2; layout=buckets'* ]]
 }
 
-a_rate_that_is_out_of_reach_is_told_from_the_one_that_is_not() {
+an_unreachable_rate_is_reported_with_a_reachable_one() {
 	exits 64 bloomery create ./f -n 100t -p 1e-9 --kind blocked; not grep -q classic exits.err
 	exits 64 bloomery create ./f -n 3t -p 1e-9 --kind blocked; says 'the kind classic can'
 	bloomery plan -n 3t -p 1e-9 --kind classic
@@ -215,7 +215,7 @@ a_rate_that_is_out_of_reach_is_told_from_the_one_that_is_not() {
 	not same "$(sed -E 's/.*for a rate of ([^;]*); (.*) takes more.*/\1/' exits.err)" 1e-10
 }
 
-a_key_that_cannot_leave_is_printed_and_help_says_so() {
+a_key_that_cannot_be_removed_is_printed() {
 	bloomery create ./f -n 100 --kind counting
 	for i in {1..20}; do echo a; done | bloomery add ./f
 	for i in {1..20}; do echo a; done > again
@@ -231,7 +231,7 @@ no_filter_is_made_that_cannot_be_claimed_in() {
 	same "$(bloomery ls)" ''
 }
 
-a_value_that_cannot_be_held_is_named_with_its_line_and_those_before_it_are_put() {
+an_invalid_value_is_named_after_earlier_puts() {
 	bloomery create ./f -n 1000 --kind approximator
 	{ seq 5000 | sed 's/$/\t7/'; printf 'x\t300\ny\t1\n'; } > many
 	printf 'a\t1\n' > one
@@ -239,7 +239,7 @@ a_value_that_cannot_be_held_is_named_with_its_line_and_those_before_it_are_put()
 	same "$(seq 5000 | bloomery test -c ./f)" 5000
 }
 
-info_tells_the_rate_of_every_kind_and_what_it_is_made_of() {
+info_reports_every_kinds_rate_and_parts() {
 	fill_all
 	bloomery info "${kinds[@]/#/./}" --json > all; same "$(wc -l < all)" ${#kinds[@]}
 	holds 'min(0 <= x["predicted_rate"] < 0.0101 for x in all)' < all

@@ -369,7 +369,7 @@ static void cut_after_a_decision_that_does_not_hold(int times, uint64_t seed)
 	start_again(6, times, seed);
 }
 
-START_TEST(after_a_power_cut_at_any_step_one_copy_is_kept)
+START_TEST(after_a_power_cut_at_any_step_one_copy_stays)
 {
 	uint64_t seed = 1;
 
@@ -380,7 +380,7 @@ START_TEST(after_a_power_cut_at_any_step_one_copy_is_kept)
 }
 END_TEST
 
-START_TEST(answers_that_no_decision_has_are_none_after_a_power_cut)
+START_TEST(answers_without_a_decision_are_discarded_after_power_cuts)
 {
 	for (int times = 1; times <= 6; times++)
 		for (uint64_t seed = 0; seed < 10; seed++)
@@ -388,7 +388,7 @@ START_TEST(answers_that_no_decision_has_are_none_after_a_power_cut)
 }
 END_TEST
 
-START_TEST(whichever_step_a_process_dies_at_one_copy_is_kept)
+START_TEST(a_death_at_any_step_keeps_one_copy)
 {
 	int a = 0, b = 1, deaths = 0;
 
@@ -483,7 +483,7 @@ START_TEST(an_intent_that_became_longer_is_mapped_anew)
 END_TEST
 
 /* A filter of the same hash, whose keys would be removed where a new one is meant. */
-START_TEST(another_filter_at_the_path_takes_no_keys_of_the_one_before)
+START_TEST(another_filter_at_the_path_inherits_no_keys)
 {
 	struct blm_filter *f;
 	struct ledger l;
@@ -509,7 +509,7 @@ START_TEST(another_filter_at_the_path_takes_no_keys_of_the_one_before)
 }
 END_TEST
 
-START_TEST(an_intent_with_fewer_hashes_than_it_says_is_refused)
+START_TEST(an_intent_with_too_few_hashes_is_refused)
 {
 	struct blm_filter *f;
 	struct ledger l;
@@ -677,7 +677,7 @@ START_TEST(a_journal_of_the_version_before_is_refused)
 END_TEST
 
 /* It is as long as the filter is, so it is there also where each run was finished. */
-START_TEST(an_intent_of_the_version_before_is_taken_unless_a_decision_is_open)
+START_TEST(an_intent_of_the_previous_version_is_accepted_when_decided)
 {
 	struct blm_filter *f;
 	struct ledger l;
@@ -750,7 +750,7 @@ START_TEST(a_journal_of_another_command_is_refused)
 }
 END_TEST
 
-START_TEST(a_journal_is_taken_by_one_process)
+START_TEST(one_process_uses_a_journal)
 {
 	static const uint8_t mark[MARK] = { 1 };
 	struct journal j, other;
@@ -771,7 +771,7 @@ START_TEST(a_journal_is_taken_by_one_process)
 }
 END_TEST
 
-START_TEST(what_is_no_journal_is_refused_and_left)
+START_TEST(another_file_than_a_journal_is_refused_and_left)
 {
 	static const uint8_t mark[MARK] = { 1 };
 	struct blm_filter *f;
@@ -803,24 +803,24 @@ int main(void)
 
 	prefer_memory();
 	s = begin_suite("ledger");
-	tcase_add_test(t, whichever_step_a_process_dies_at_one_copy_is_kept);
+	tcase_add_test(t, a_death_at_any_step_keeps_one_copy);
 	tcase_add_test(t, a_process_that_completes_a_decision_may_die_as_well);
-	tcase_add_test(t, after_a_power_cut_at_any_step_one_copy_is_kept);
-	tcase_add_test(t, answers_that_no_decision_has_are_none_after_a_power_cut);
+	tcase_add_test(t, after_a_power_cut_at_any_step_one_copy_stays);
+	tcase_add_test(t, answers_without_a_decision_are_discarded_after_power_cuts);
 	tcase_add_test(t, an_output_that_was_deleted_does_not_stop_others);
-	tcase_add_test(t, another_filter_at_the_path_takes_no_keys_of_the_one_before);
+	tcase_add_test(t, another_filter_at_the_path_inherits_no_keys);
 	tcase_add_test(t, an_intent_that_became_longer_is_mapped_anew);
-	tcase_add_test(t, an_intent_with_fewer_hashes_than_it_says_is_refused);
+	tcase_add_test(t, an_intent_with_too_few_hashes_is_refused);
 	tcase_add_test(t, a_damaged_journal_is_refused_or_changes_nothing);
 	tcase_add_test(t, a_damaged_intent_is_refused_or_changes_nothing);
 	tcase_add_test(t, answers_that_were_on_the_disk_are_not_missing);
 	tcase_add_test(t, a_journal_without_its_head_is_refused);
 	tcase_add_test(t, a_journal_of_the_version_before_is_refused);
-	tcase_add_test(t, an_intent_of_the_version_before_is_taken_unless_a_decision_is_open);
+	tcase_add_test(t, an_intent_of_the_previous_version_is_accepted_when_decided);
 	tcase_add_test(t, another_journal_at_the_path_keeps_its_own_decision);
 	tcase_add_test(t, a_journal_of_another_command_is_refused);
-	tcase_add_test(t, a_journal_is_taken_by_one_process);
-	tcase_add_test(t, what_is_no_journal_is_refused_and_left);
+	tcase_add_test(t, one_process_uses_a_journal);
+	tcase_add_test(t, another_file_than_a_journal_is_refused_and_left);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -163,7 +163,7 @@ static void look_at_lines(struct batch *b)
 	}
 }
 
-START_TEST(every_line_is_found_whole_with_its_key_wherever_blocks_end)
+START_TEST(every_line_and_key_is_found_across_blocks)
 {
 	srandom((unsigned)_i);
 	choose_options();
@@ -205,7 +205,7 @@ static void look_at_answers(struct batch *b)
 	}
 }
 
-START_TEST(what_is_gathered_is_what_a_loop_over_the_lines_prints)
+START_TEST(gathered_lines_are_those_that_a_loop_prints)
 {
 	srandom((unsigned)_i);
 	choose_options();
@@ -229,7 +229,7 @@ START_TEST(what_is_gathered_is_what_a_loop_over_the_lines_prints)
 }
 END_TEST
 
-START_TEST(the_lines_before_a_wrong_one_are_there)
+START_TEST(lines_before_a_bad_one_are_present)
 {
 	struct batch slots[SLOTS] = { { 0 } };
 	struct source source = { .name = "input" };
@@ -297,7 +297,7 @@ START_TEST(skipped_lines_are_counted_and_no_number_is_wrong)
 }
 END_TEST
 
-START_TEST(a_refused_line_has_its_number_behind_skipped_ones)
+START_TEST(a_refused_lines_number_counts_skipped_lines)
 {
 	struct source source = { .name = "input" };
 	struct batch b = { 0 };
@@ -358,11 +358,11 @@ int main(void)
 	Suite *s = begin_suite("lines");
 	TCase *tc = tcase_create("lines");
 
-	tcase_add_loop_test(tc, every_line_is_found_whole_with_its_key_wherever_blocks_end, 0, 500);
-	tcase_add_loop_test(tc, what_is_gathered_is_what_a_loop_over_the_lines_prints, 0, 500);
-	tcase_add_loop_test(tc, the_lines_before_a_wrong_one_are_there, 0, 50);
+	tcase_add_loop_test(tc, every_line_and_key_is_found_across_blocks, 0, 500);
+	tcase_add_loop_test(tc, gathered_lines_are_those_that_a_loop_prints, 0, 500);
+	tcase_add_loop_test(tc, lines_before_a_bad_one_are_present, 0, 50);
 	tcase_add_loop_test(tc, skipped_lines_are_counted_and_no_number_is_wrong, 0, 50);
-	tcase_add_test(tc, a_refused_line_has_its_number_behind_skipped_ones);
+	tcase_add_test(tc, a_refused_lines_number_counts_skipped_lines);
 	tcase_add_loop_test(tc, given_keys_keep_the_ends_of_lines_in_them, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

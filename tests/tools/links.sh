@@ -43,7 +43,7 @@ ends()
 }
 fails() { ends "$@"; same $code 2; grep -qF -- "$named" err || { echo "no $named in: $(cat err)"; return 1; }; }
 
-a_store_writes_through_no_link_in_the_place_of_its_files() {
+a_store_writes_through_no_link() {
 	victims; mark; seq 100 > keys
 	bloomery create seen -n 1000; bloomery create secret -n 1000 --untrusted; cp -a store whole
 	local number=0 step=1
@@ -64,7 +64,7 @@ a_store_writes_through_no_link_in_the_place_of_its_files() {
 	done
 }
 
-the_lock_of_a_catalog_is_a_file_or_an_error() {
+the_lock_of_a_catalog_is_a_file() {
 	victims; mark; seq 100 > keys; bloomery create seen -n 1000; named=catalog/lock
 	for sort in $sorts; do
 		put store/catalog/lock $sort
@@ -75,7 +75,7 @@ the_lock_of_a_catalog_is_a_file_or_an_error() {
 	rm -r store/catalog/lock; bloomery label seen a=b; [ -f store/catalog/lock ]
 }
 
-the_data_of_a_catalog_is_a_file_or_is_made_anew() {
+the_data_of_a_catalog_is_a_file() {
 	victims; mark; seq 100 > keys; bloomery create seen -n 1000; named=catalog/data.mdb
 	for sort in $sorts; do
 		put store/catalog/data.mdb $sort
@@ -106,7 +106,7 @@ an_index_writes_through_no_link_when_its_table_grows() {
 	for file in hashes hashes.new filter.blm; do put i/$file index/$file; ends "$BLOOMERY" dedup --index i blocks; untouched; done
 }
 
-a_secret_beside_a_path_is_put_into_no_link() {
+a_secret_of_a_path_is_put_into_no_link() {
 	victims; mark; seq 100 > keys
 	for sort in $sorts; do
 		put f.key $sort; named=f.key
@@ -114,7 +114,7 @@ a_secret_beside_a_path_is_put_into_no_link() {
 	done
 }
 
-a_file_that_is_made_or_replaced_writes_through_no_link() {
+a_created_or_replaced_file_writes_through_no_link() {
 	victims; mark; seq 100 > keys; bloomery create ./a -n 1000; bloomery create ./b -n 1000
 	for sort in text empty nosuch store/catalog/data.mdb fifo folder; do
 		for command in 'create ./x -n 1000' 'copy ./a ./x' 'build ./x keys -p 0.01' 'template ./a ./x' 'bank ./x ./a ./b' \

@@ -8,7 +8,7 @@ sanitized()
 	grep -qa __asan_init "$BLOOMERY"
 }
 
-answers_do_not_depend_on_how_a_filter_lies_in_memory() {
+answers_do_not_depend_on_pages_in_memory() {
 	bloomery create ./f -n 3m --seed 1; seq 1000 | bloomery add ./f
 	seq 20000 | bloomery test ./f > expected
 	for how in --prefault --lock '--pages huge' '--pages small' '--prefault --lock --pages small'; do
@@ -29,7 +29,7 @@ pages_are_huge_or_small() {
 	done
 }
 
-what_may_not_be_locked_is_an_error_with_the_limit() {
+a_refused_memory_lock_names_the_limit() {
 	bloomery create ./f -n 3m; seq 10 | bloomery add ./f
 	# Root may lock what it likes. Root of a user namespace has the limit of others.
 	as_nobody=()

@@ -4,7 +4,7 @@
 
 info() { bloomery info --json "$1"; }
 
-what_is_removed_from_a_cuckoo_filter_is_gone_and_the_rest_stays() {
+removed_keys_leave_a_cuckoo_filter_and_others_stay() {
 	bloomery create ./f -n 1000 -p 1e-6 --kind cuckoo
 	seq 1000 | bloomery add ./f
 	seq 1 2 1000 | bloomery remove ./f > removed
@@ -59,7 +59,7 @@ a_stable_filter_forgets_what_is_long_ago() {
 }
 
 # The first of the words of its kind, at 4672 in the file, counts them: each makes others fade, and is remembered anew.
-a_claim_counts_for_a_stable_filter_though_the_key_is_known() {
+a_claim_of_a_known_key_ages_stable_filters() {
 	bloomery create ./f -n 1000 -p 0.01 --kind stable
 	for _ in $(seq 1000); do seq 1000; done | bloomery claim ./f > /dev/null
 	same "$(od -An -tu8 -j 4672 -N 8 ./f | tr -d " ")" 1000000

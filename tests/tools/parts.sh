@@ -2,7 +2,7 @@
 # parts.sh - kinds of several parts, as a person types them
 . "${0%/*}/tap.sh"
 
-a_scalable_filter_grows_and_rebuild_brings_it_to_one_stage() {
+a_scalable_filter_grows_and_rebuilds_to_one_stage() {
 	seq 20000 > keys
 	bloomery create ./f -n 100 -p 0.01 --kind scalable
 	same "$(bloomery add ./f keys 2>&1)" ''
@@ -54,7 +54,7 @@ a_window_forgets_slot_by_slot() {
 	same $code 2; grep -q window err
 }
 
-a_warning_is_given_where_the_rate_does_not_hold_any_more() {
+a_warning_is_printed_when_the_rate_is_exceeded() {
 	bloomery create ./r -n 100 --kind removable
 	seq 300 | bloomery add ./r 2>&1 | grep -q 'made for 100; it answers wrongly at a rate of 0'
 	bloomery create ./t -n 100 --kind window --with span=1h
@@ -76,7 +76,7 @@ a_window_that_is_wholly_past_is_empty() {
 	bloomery info ./w | grep -q '^  fill *0 % (all'
 }
 
-a_rebuild_keeps_options_but_not_those_that_follow_from_what_is_asked() {
+a_rebuild_keeps_options_that_were_given() {
 	seq 100 > keys
 	options() { bloomery info ./f --json | json 'j["options"]'; }
 	bloomery create ./f -n 1000 --kind window --with slots=4,span=2h; bloomery rebuild ./f --from keys --with slots=5

@@ -71,7 +71,7 @@ it_recommends_a_kind_for_each_need() {
 	bloomery plan -n 10m -p 0.001 --json | holds 'len(all) > 15'
 }
 
-the_bound_is_told_only_where_it_is_one() {
+the_bound_is_printed_only_where_it_holds() {
 	for kind in bitmap iblt; do
 		bloomery plan -n 1000 -p 0.01 --kind $kind > o; not grep -q 'no filter takes fewer' o
 		same "$(tr -s ' ' < o | grep "^$kind " | cut -d' ' -f5)" -
@@ -93,7 +93,7 @@ the_kinds_are_as_small_as_their_summaries_say() {
 	bloomery plan -n 1m -p 0.001 --kind cuckoo --json | holds 'j["bytes"] > 1.9 * j["data_bytes"]'
 }
 
-how_often_counters_overflow_is_told_beforehand() {
+the_overflow_of_counters_is_predicted() {
 	bloomery plan -n 1m -m 14426950 -k 10 --kind counting | grep -q 7.07e-17
 	bloomery plan -n 1m -m 14426950 -k 10 --kind counting --json | holds 'abs(j["facts"]["overflow"] / 7.07e-17 - 1) < 0.01'
 	bloomery plan -n 1m -m 14426950 -k 10 --kind counting --with bits=3 --json | holds 'abs(j["facts"]["overflow"] / 7.2e-7 - 1) < 0.01'
@@ -115,7 +115,7 @@ the_plan_is_what_create_makes() {
 	[ $tried -gt 15 ]
 }
 
-what_is_no_filter_stands_beside_the_kinds() {
+non_filters_are_compared_with_the_kinds() {
 	bloomery plan -n 100m -p 0.01 --compare --json > j
 	same "$(json '" ".join(x["structure"] for x in all if "structure" in x)' < j)" 'hash-table one-hash perfect-hash'
 	same "$(json '[x["bytes"] for x in all if x.get("structure") == "hash-table"][0]' < j)" 1600000000
@@ -132,7 +132,7 @@ numbers_that_mean_nothing_for_a_kind_are_left_out() {
 	same "$(awk '$1 == "classic" || $1 == "fuse" { print $2, $3 }' sizes | tr '\n' ' ')" "$(bloomery plan -n 1m -p 0.01 --json | json '" ".join("%d %d" % (x["m"], x["k"]) for x in all if x.get("kind") in ("classic", "fuse"))') "
 }
 
-bars_are_as_long_as_their_numbers_and_cut_at_eight_times_the_bound() {
+bars_have_the_length_of_their_numbers() {
 	bloomery plan -n 1m -p 0.01 --compare --plot | sed '1,/^Bits a key/d' > bars
 	awk '{ n = gsub("#", ""); cut = index($0, ">") > 0; if (cut != ($(NF - cut) > 8 * 6.644) || (!cut && n != int($(NF) * 48 / (8 * 6.644) + 0.5))) print }' \
 		<(sed 's/^lower bound/lower-bound/; s/ \(#*\)\(>*\)$/\1 \2/' bars) > wrong
@@ -157,7 +157,7 @@ assert len(of("circle")) == len(names) - 3 + 1 and len(of("rect")) == 3 + 1 + 1'
 	exits 64 bloomery plan -n 1m -m 10m --plot; exits 64 bloomery plan --table --compare; exits 64 bloomery plan -n 1m --plot --json
 }
 
-a_picture_of_a_measurement_has_its_rates_and_their_order() {
+a_plot_of_a_measurement_has_sorted_rates() {
 	bloomery measure -n 10000 -p 0.01 --questions 100000 --svg rates.svg --json > rates
 	bloomery measure -n 1000 -p 1e-9 --questions 10000 --svg none.svg --json > none
 	python3 -c '
@@ -185,7 +185,7 @@ for name in "rates", "none":
 	exits 2 bloomery measure -n 1000 --questions 1000 --svg rates.svg; says 'exists'; same "$(wc -c < exits.out)" 0
 }
 
-ranks_send_and_take_what_the_model_of_the_example_says() {
+ranks_send_and_receive_what_the_model_predicts() {
 	for ranks in 1 4 16 64 4096; do bloomery plan -n 1g -p 0.001 --ranks $ranks --json; done > j
 	python3 -B -c '
 import argparse, importlib.util, json, sys

@@ -71,7 +71,7 @@ each_long_command_ends_with_bytes_and_rate() {
 	same $n 30
 }
 
-on_a_terminal_each_phase_has_its_line_and_the_last_line_stays() {
+on_a_terminal_the_last_phases_line_stays() {
 	local phase command n=0
 	no_terminal && return
 	filters; more_filters
@@ -114,7 +114,7 @@ a_call_that_does_nothing_leaves_no_line() {
 	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./a ./new > err; [ ! -s err ]
 }
 
-a_failed_call_leaves_no_line_that_says_how_much_was_done() {
+a_failed_call_leaves_no_line_of_success() {
 	filters
 	bloomery export ./a -o /dev/full --progress 2> err || same $? 2; not grep -q '%' err
 	no_terminal && return
@@ -142,7 +142,7 @@ killed_on_terminal()
 	return $code
 }
 
-a_signal_leaves_a_line_that_has_its_end_and_kills() {
+a_signal_ends_the_line_and_kills() {
 	local signal code
 	no_terminal && return
 	bloomery create ./small -m 8000000 -k 3 --format redisbloom; bloomery export ./small -o whole; head -c 200000 whole > head
@@ -178,7 +178,7 @@ a_dumb_terminal_gets_no_codes() {
 	done
 }
 
-a_build_shows_its_checksums_and_ends_with_keys_size_time_and_rate() {
+a_build_shows_checksums_and_a_closing_line() {
 	seq 20000 > keys
 	bloomery build ./f keys -p 0.01 --kind golomb --progress 2> err; grep -Eq '20000 keys  [0-9.e-]+ million/s' <(tail -n 1 err)
 	no_terminal && return

@@ -55,7 +55,7 @@ where_there_are_no_random_numbers_each_command_says_so() {
 	same "$(bloomery test -c a keys)" 100
 }
 
-what_takes_no_random_numbers_works_without_any() {
+commands_without_random_numbers_work_without_them() {
 	skipped && return
 	prepare; number=38
 	for command in 'test -c a' 'add ./f' 'claim b' 'test -c ./secret' 'info a' 'ls' 'sync a' 'verify' 'mv b c' 'label a k=v' 'compare a c' \
@@ -85,7 +85,7 @@ another_device_or_file_is_not_believed() {
 	done
 }
 
-a_test_draws_the_same_numbers_in_each_run_and_new_ones_for_each_command() {
+tests_draw_the_same_numbers_in_each_run() {
 	[ -e "${SAME_RANDOM:-}" ] || { echo '# SKIP nothing gives the same numbers here'; return 0; }
 	mkdir x y runs
 	drawn() { (cd $1; bloomery create ./f -n 1000; bloomery info ./f --json | json 'j["uuid"]'); }

@@ -51,7 +51,7 @@ numbers_have_signs_and_ends() {
 	exits 1 bloomery test --range ./none <<< -9223372036854775808..9223372036854775807
 }
 
-a_network_answers_for_its_addresses_and_for_what_meets_it() {
+a_network_answers_for_addresses_and_overlapping_ranges() {
 	printf '10.0.0.0/8\n192.168.1.0/24\n2001:db8::/32\n1.2.3.4\n' | bloomery build ./f --keys cidr -p 0.0001 --seed 3
 	printf '%s\n' 10.1.2.3 11.0.0.0 192.168.0.0/16 192.168.2.0/24 2001:db8:1::5 2001:db9:: 1.2.3.4 1.2.3.5 ::ffff:10.9.9.9 0.0.0.0/0 > asked
 	same "$(bloomery test ./f asked | tr '\n' ' ')" '10.1.2.3 192.168.0.0/16 2001:db8:1::5 1.2.3.4 ::ffff:10.9.9.9 0.0.0.0/0 '
@@ -81,7 +81,7 @@ urls_are_asked_by_their_host_reversed() {
 	same "$(printf 'peas..peat\npea..peas\n' | bloomery test --range ./g)" pea..peas
 }
 
-what_is_no_range_is_refused_with_its_line() {
+an_invalid_range_is_refused_with_its_line() {
 	seq 100 200 | bloomery build ./f --keys uint
 	exits 2 bloomery test --range ./f < <(printf '150..160\n9..5\n'); says 'line 2 is refused' && says 'ends before it begins'
 	same "$(bloomery test --range ./f < <(printf '150..160\n9..5\n150..151\n') 2> /dev/null)" 150..160
@@ -112,7 +112,7 @@ range_filters_are_merged_and_take_more_keys() {
 	exits 2 bloomery merge ./a ./d -o ./e
 }
 
-a_listed_key_that_is_given_in_other_words_is_hidden_no_more() {
+a_listed_range_in_other_words_is_unlisted_when_given() {
 	for i in {1..100}; do echo 192.168.$i.1; done | bloomery build net --keys cidr -p 0.9 --width 1 -n 200 --seed 3
 	for i in {1..250}; do echo 10.1.2.$i; done | bloomery test net > wrong
 	bloomery allow add net wrong; exits 1 bloomery test net wrong
@@ -164,7 +164,7 @@ prefixes_are_refused_where_keys_can_be_removed() {
 	done
 }
 
-a_prefix_of_many_keys_is_in_a_filter_that_keeps_all() {
+a_prefix_of_many_keys_is_in_the_filter() {
 	for kind in classic blocked split-block scalable; do
 		bloomery create ./$kind --kind $kind -n 5000 -p 0.001
 		seq -f 'http://e.org/a/%g' 1000 | bloomery add --prefixes / ./$kind

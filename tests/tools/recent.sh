@@ -7,7 +7,7 @@ days_ago()
 	date -u -d "$1 days ago" +%Y-%m-%dT%H:%M:%SZ
 }
 
-a_key_is_claimed_again_after_the_age_that_is_asked_for() {
+a_key_is_claimed_again_after_the_given_age() {
 	bloomery create ./r -n 1000 --rate 1e-6 --kind recent --span 90d --tick 2h
 	bloomery info ./r --json | holds '"span=7.776e+06,tick=7200" in j["options"]'
 	same "$(echo old | bloomery claim ./r --again-after 7d)" old
@@ -53,7 +53,7 @@ of_four_processes_one_claims_each_key() {
 	same "$(cat won.* | sort -n)" "$(seq 20000)"
 }
 
-what_does_not_go_together_is_refused() {
+conflicting_options_are_refused() {
 	bloomery create ./b -n 10
 	exits 2 bloomery claim ./b --again-after 7d --key a; says recent
 	exits 2 bloomery test ./b --within 7d --key a; says recent

@@ -49,7 +49,7 @@ text_of_others_stays_text() {
 	holds 'j["title"].endswith("/<i>&")' < page.json
 }
 
-a_filter_is_full_in_so_many_days_at_this_pace() {
+the_pace_predicts_the_day_a_filter_fills() {
 	local keys
 	bloomery create seen -n 1000 -p 0.001; seq 800 | bloomery add seen
 	keys=$(bloomery info seen --json | json 'j["keys"]')
@@ -97,7 +97,7 @@ a_history_has_a_line_for_each_change() {
 	exits 64 bloomery report -o page.html --history -
 }
 
-a_history_that_is_no_file_is_refused_before_the_page_is_made() {
+a_history_that_is_no_file_is_refused() {
 	few; mkfifo fifo; touch real; ln -s real link
 	for f in fifo link /dev/zero; do exits 2 bloomery report -o page.html --history $f; says "$f: is a device, a pipe or a link"; done
 	exits 2 bloomery report -o page.html --history .; says '.: Is a directory'

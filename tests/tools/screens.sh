@@ -61,7 +61,7 @@ damage()
 	sed "s|$PWD/|/|; s|[0-9a-f-]\{36\}|00000000-0000-0000-0000-000000000000|" verify.out verify.err
 }
 
-the_screens_are_as_stored_at_80_120_and_200_columns() {
+screens_are_as_stored_at_80_120_200_columns() {
 	local screen width
 	no_terminal && return
 	unset COLUMNS

@@ -99,7 +99,7 @@ no_secret_is_in_a_core_dump() {
 	in_no_dump secret "$BLOOMERY" build ./b -p 0.01 --untrusted --key-file secret keys
 }
 
-with_each_instruction_set_and_kind_no_secret_is_in_a_core_dump() {
+no_secret_is_in_any_core_dump() {
 	secrets secret
 	for set in scalar avx2; do
 		export BLOOMERY_SIMD=$set
@@ -144,7 +144,7 @@ where_others_dump_core_what_hashes_keys_does_not() {
 	same "$(dumps "$BLOOMERY" add ./f keys)" none
 }
 
-of_many_that_create_a_keyed_filter_at_once_one_does_and_all_claim() {
+one_of_many_keyed_creators_creates_and_all_claim() {
 	for i in $(seq 8); do
 		{ seq 100; echo $i; } | bloomery claim ./x --create -n 1000 -p 1e-9 --untrusted > out$i 2> err$i &
 	done
@@ -154,7 +154,7 @@ of_many_that_create_a_keyed_filter_at_once_one_does_and_all_claim() {
 	same "$(stat -c %a x.key)" 600
 }
 
-a_keyed_filter_is_created_over_and_rebuilt_with_another_key() {
+a_keyed_filter_is_replaced_with_another_key() {
 	printf '%032d\n' 1 > first; printf '%032d\n' 2 > second; seq 10 > n
 	bloomery create ./f -n 100 --untrusted --key-file first; bloomery add ./f n
 	bloomery rebuild ./f --from n --key-file second
@@ -164,7 +164,7 @@ a_keyed_filter_is_created_over_and_rebuilt_with_another_key() {
 	same "$(wc -l < f.key)" 3; same "$(head -2 f.key)" "$(cat first second)"
 }
 
-a_key_file_holds_one_secret_and_blank_lines_at_most() {
+a_key_file_holds_one_secret() {
 	printf '\n%032d\r\n   \n' 1 > first; { cat first; printf '%032d\n' 2; } > both
 	bloomery create ./f -n 100 --untrusted --key-file first; echo x | bloomery add ./f --key-file first
 	exits 2 bloomery test ./f --key-file both; says both
@@ -172,7 +172,7 @@ a_key_file_holds_one_secret_and_blank_lines_at_most() {
 	: > empty; exits 2 bloomery test ./f --key-file empty
 }
 
-where_a_secret_may_be_read_by_all_the_message_says_how_else_to_give_it() {
+a_world_readable_secret_suggests_safer_ways() {
 	bloomery create ./f -n 100 --untrusted; cp f.key kept; chmod 644 f.key
 	exits 2 bloomery info ./f; says 'f.key has the mode 644'; says 'chmod 600 it, or give it with --key-file'
 	bloomery info ./f --key-file kept

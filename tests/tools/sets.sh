@@ -123,7 +123,7 @@ all_that_filters_differ_in_is_named() {
 	[ "$(wc -c < exits.err)" -le 200 ]
 }
 
-a_name_that_is_taken_names_force_where_there_is_one() {
+a_name_in_use_suggests_force_where_possible() {
 	local taken='exists already; choose another name, or delete it first' command
 	bloomery create ./a -n 100; bloomery bank ./bank ./a
 	for command in 'create ./a -n 5' 'build ./a --key x' 'build ./a --key x --kind golomb'; do

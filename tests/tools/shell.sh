@@ -193,7 +193,7 @@ the_gate_repeats_the_reasons_before_and_after_a_failure() {
 	same "$(reasons)" "$(printf '# the reason\n# and more\nnot ok 2 - b\n# after it\n'; seq 7)"
 }
 
-what_takes_long_says_how_far_it_is() {
+long_work_shows_its_progress() {
 	cat > script <<-END
 		. "$folder/setup.sh"
 		EVERY=0.1 underway 'doing this' bash -c 'echo half of it; until grep -q half out; do sleep 0.1; done' || exit 1

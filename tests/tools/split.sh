@@ -10,7 +10,7 @@ same_data() { data "$1" > data.1; data "$2" | cmp - data.1; }
 recipe() { while read -r line; do grep -qF -- "$line" "$TOOLS/man/bloomery-examples.7" || { echo "not in the page: $line"; return 1; }; done; }
 keys() { seq 20000 | gzip > keys-1.gz; seq 15001 30000 | gzip > keys-2.gz; }
 
-parts_of_every_kind_that_splits_join_to_the_same_data() {
+parts_of_every_splitting_kind_join_to_equal_data() {
 	for kind in $(bloomery kinds --json | json '" ".join(k["name"] for k in all if "split" in k["can"])'); do
 		case $kind in
 		bitmap) seq 2000 | bloomery build ./f --kind bitmap ;;
@@ -71,7 +71,7 @@ a_part_is_not_measured_by_keys_of_other_parts() {
 	bloomery create ./p --partition 1/2 -n 1k --seed 4; exits 2 bloomery measure ./p; says 'belongs to part 2'; same "$(< exits.out)" ''
 }
 
-parts_that_do_not_fit_are_refused_and_no_file_appears() {
+parts_that_do_not_fit_are_refused_without_output() {
 	seq 1000 | bloomery build ./f -n 1k --seed 1; bloomery split ./f --into 3; bloomery split ./f --into 2 -o ./two
 	seq 1000 | bloomery build ./o -n 1k --seed 2; bloomery split ./o --into 3
 	exits 2 bloomery join ./f.part-[12]* -o ./g; says '1 of 3 parts are missing, the first of them is part 3'
@@ -97,7 +97,7 @@ files_of_secrets_among_the_parts_are_skipped() {
 	exits 2 bloomery join ./p.part-1-of-2.key ./p.part-2-of-2 -o ./i; says p.part-1-of-2.key
 }
 
-tables_are_joined_as_before_and_a_forgotten_output_is_told() {
+tables_join_as_before_and_missing_outputs_are_reported() {
 	printf 'a\t1\n' > small; printf 'a\t2\n' > big
 	same "$(bloomery join small big)" "$(printf 'a\t1\t2')"
 	bloomery create ./f -n 1k; bloomery split ./f --into 2
@@ -140,7 +140,7 @@ bloomery join ./seen.part-* -o ./seen
 END
 }
 
-parts_of_kinds_that_are_built_at_once_join_to_one_build() {
+parts_of_built_kinds_join_to_one_build() {
 	seq 3000 | sed 's/.*/&\t7/' > keys
 	for kind in golomb fuse ribbon bloomier; do
 		bloomery build ./whole --force --kind $kind -p 0.001 --seed 42 keys

@@ -2,7 +2,7 @@
 # store.sh - publish, mv, drop, label, verify, sync, create --force, secrets
 . "${0%/*}/tap.sh"
 
-ls_counts_the_keys_in_the_files_and_not_those_of_the_last_sync() {
+ls_counts_the_keys_in_the_files() {
 	bloomery create a -n 10000; seq 1500 | bloomery add a
 	seq 2201 | bloomery build b -n 10000
 	same "$(bloomery ls -l | awk 'NR > 1 { print $2 }' | tr '\n' ' ')" "$(bloomery info a b --json | json '" ".join(str(f["keys"]) for f in all)') "
@@ -26,7 +26,7 @@ ls_marks_numbers_of_keys_that_are_estimated() {
 	bloomery ls -l a > out 2> err; not grep '~' err out
 }
 
-what_is_built_or_published_was_written_durably() {
+built_and_published_filters_are_written_durably() {
 	seq 1000 | bloomery build b --seal -n 1000; seq 1000 | bloomery build ./b --kind fuse
 	bloomery create c -n 1000; bloomery publish c d
 	for f in b ./b c d; do
@@ -48,7 +48,7 @@ publishing_replaces_in_one_step() {
 	exits 2 bloomery publish ./nosuch seen
 }
 
-what_is_published_is_sealed_unless_asked_otherwise() {
+published_filters_are_sealed_by_default() {
 	bloomery create ./new -n 200; echo new | bloomery add ./new
 	bloomery publish ./new seen
 	bloomery info seen --json | holds 'j["sealed"] and "add" not in j["can"]'
@@ -65,7 +65,7 @@ moving_never_destroys() {
 	bloomery mv a c; same "$(bloomery ls | tr '\n' ' ')" 'b c '
 }
 
-a_filter_that_every_user_may_change_is_not_moved_and_verify_names_it() {
+a_world_writable_filter_is_not_moved() {
 	bloomery create k -n 10; chmod 666 store/filters/*.blm
 	exits 2 bloomery mv k k2; says '/store): its file has the mode 666, so every user may change what is in it'
 	same "$(bloomery ls)" k
@@ -80,7 +80,7 @@ a_filter_that_every_user_may_change_is_not_moved_and_verify_names_it() {
 	exits 2 bloomery verify --repair; says 'chmod o-w'; bloomery verify --anyone --repair
 }
 
-a_store_with_secrets_lost_its_catalog_and_one_without_any_never_had_one() {
+a_lost_catalog_shows_by_secrets_only() {
 	mkdir -p store/catalog store/filters store/keys
 	exits 2 bloomery ls; says 'no store of filters yet'
 	echo secret > store/keys/0123456789abcdef
@@ -142,7 +142,7 @@ filters_of_a_list_of_names_appear_together() {
 	bloomery verify
 }
 
-a_filter_renamed_while_its_name_is_published_over_is_not_lost() {
+a_filter_renamed_during_a_publication_is_not_lost() {
 	bloomery create ./b -n 1000; seq 100 | bloomery add ./b
 	bloomery publish ./b n
 	local times=300
@@ -175,7 +175,7 @@ labels_outlive_publications() {
 	same "$(bloomery label n)" at=$times
 }
 
-what_a_link_leads_to_is_replaced_and_not_the_link() {
+a_links_target_is_replaced_and_the_link_stays() {
 	bloomery create ./real -n 1000; seq 10 | bloomery add ./real; bloomery copy ./real ./b
 	ln -s real link; ln -s nothing dangling
 	bloomery intersect ./link ./b --in-place
@@ -201,7 +201,7 @@ a_lost_catalog_is_rebuilt_with_its_names() {
 	bloomery verify
 }
 
-a_catalog_on_which_lmdb_crashes_is_made_anew_by_a_repair() {
+a_catalog_that_crashes_lmdb_is_rebuilt_by_repair() {
 	[ -z "${SANITIZED-}" ] && command -v cc > /dev/null && ldd "$BLOOMERY" | grep -q liblmdb.so ||
 		{ echo '# SKIP a compiler, LMDB as a shared library, and no sanitizers, are needed'; return; }
 	cat > crash.c <<-'END'
@@ -285,7 +285,7 @@ a_create_that_fails_leaves_no_store_that_is_damaged() {
 	done
 }
 
-a_catalog_that_is_lost_is_told_of_where_there_are_filters() {
+a_lost_catalog_is_reported_where_filters_exist() {
 	bloomery create a -n 1000; rm store/catalog/data.mdb
 	exits 2 bloomery ls; says 'the catalog is lost'
 	exits 0 bloomery verify --repair; bloomery info a > /dev/null
@@ -316,7 +316,7 @@ filters_are_dropped_on_a_full_disk() {
 	(cd at; unshare -m bash -c drop_on_a_full_disk)
 }
 
-an_older_file_that_is_put_back_is_told_until_it_is_taken() {
+a_restored_older_file_is_reported_until_accepted() {
 	bloomery create a -n 10000 --seed 1; seq 1000 | bloomery add a; bloomery sync a
 	cp store/filters/*.blm backup; seq 3000 | bloomery add a; bloomery sync a
 	mv backup store/filters/*.blm
@@ -342,7 +342,7 @@ repair_says_that_a_lost_filters_name_was_removed() {
 	same "$(bloomery ls)" ''; bloomery verify
 }
 
-a_store_can_be_read_by_those_who_cannot_write_it() {
+a_store_is_readable_without_write_access() {
 	bloomery create a -n 100; echo x | bloomery add a
 	chmod -R a-w store
 	bloomery ls > /dev/null; echo x | bloomery test -s a; bloomery info a > /dev/null; bloomery verify

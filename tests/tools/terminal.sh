@@ -146,7 +146,7 @@ a_share_is_shown_in_per_cent() {
 	grep -q "^  fill        $want % (all of the data read)$" <(bloomery info f --full)
 }
 
-the_table_of_the_literature_is_cut_into_columns_that_fit() {
+the_published_table_is_cut_into_fitting_columns() {
 	no_terminal && return
 	bloomery plan --table --mn 20..22 > whole
 	python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" plan --table --mn 20..22 > cut

@@ -51,7 +51,7 @@ adding_leaves_the_same_bits_and_the_same_count() {
 	done
 }
 
-of_equal_lines_the_first_is_claimed_and_the_order_stays() {
+the_first_of_equal_lines_is_claimed_in_order() {
 	text 3 'b"\n"' n $lines; { cat n; shuf --random-source=n n; sed 's/^/x/' n; } > many
 	awk '!seen[$0]++' many > wanted
 	for j in $threads; do
@@ -63,7 +63,7 @@ of_equal_lines_the_first_is_claimed_and_the_order_stays() {
 	done
 }
 
-of_a_hash_made_anew_for_each_probe_the_first_line_is_claimed_too() {
+a_family_hashing_each_probe_claims_the_first_line() {
 	text 6 'b"\n"' n 30000; { cat n; shuf --random-source=n n; } > many
 	for j in 1 3; do
 		rm -f ./f; bloomery create ./f -n 200k -p 1e-6 --hash murmur3-bip37
@@ -71,7 +71,7 @@ of_a_hash_made_anew_for_each_probe_the_first_line_is_claimed_too() {
 	done
 }
 
-every_line_is_claimed_while_the_filter_is_replaced_by_ones_with_other_seeds() {
+every_line_is_claimed_despite_replacements_with_new_seeds() {
 	text 7 'b"\n"' n 60000; make
 	bloomery claim -j 3 ./f n n n n n n > out &
 	while kill -0 $! 2> /dev/null; do
@@ -136,7 +136,7 @@ packed_files_and_many_files_are_one_input() {
 	done
 }
 
-a_wrong_line_is_named_once_and_what_came_before_it_is_answered() {
+a_bad_line_is_named_after_earlier_answers() {
 	seq 200000 | awk '{ printf "%08d\n", $1 }' > n; sed -i '150001s/.*/xx/;170000s/.*/yy/' n; make
 	for j in 1 2 8; do
 		rm -f ./f; make
@@ -150,7 +150,7 @@ a_wrong_line_is_named_once_and_what_came_before_it_is_answered() {
 	exits 2 bloomery test -j 4 -v ./f n cut.gz; says 'cut short'
 }
 
-what_was_claimed_before_a_signal_was_printed() {
+keys_claimed_before_a_signal_are_printed() {
 	bloomery create f -n 3m -p 1e-6; seq 3000000 > n
 	for round in 1 2 3; do
 		"$BLOOMERY" claim -j 4 f n > out$round & pid=$!
@@ -237,7 +237,7 @@ lines_that_come_late_are_answered_as_they_come() {
 	P
 }
 
-a_reader_that_leaves_ends_it_while_its_input_is_silent() {
+a_reader_that_leaves_ends_it_during_silent_input() {
 	bloomery create f -n 3m -p 1e-6
 	for j in 1 4; do
 		rm -f in; mkfifo in

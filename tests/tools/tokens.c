@@ -24,7 +24,7 @@ static const char *tokens_in(const char *text)
 	return all;
 }
 
-START_TEST(words_end_where_unicode_says)
+START_TEST(words_end_at_unicodes_boundaries)
 {
 	ck_assert_str_eq(tokens_in(""), "");
 	ck_assert_str_eq(tokens_in("one"), "one|");
@@ -60,7 +60,7 @@ START_TEST(white_space_is_no_token)
 }
 END_TEST
 
-START_TEST(what_is_not_utf_8_is_refused)
+START_TEST(invalid_utf_8_is_refused)
 {
 	struct tokens t = { 0 };
 
@@ -110,9 +110,9 @@ int main(void)
 	Suite *s = begin_suite("tokens");
 	TCase *tc = tcase_create("tokens");
 
-	tcase_add_test(tc, words_end_where_unicode_says);
+	tcase_add_test(tc, words_end_at_unicodes_boundaries);
 	tcase_add_test(tc, white_space_is_no_token);
-	tcase_add_test(tc, what_is_not_utf_8_is_refused);
+	tcase_add_test(tc, invalid_utf_8_is_refused);
 	tcase_add_loop_test(tc, tokens_leave_out_only_white_space, 0, 100);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -66,14 +66,14 @@ the_file_is_replaced_in_one_step() {
 	ls -d folder* > files; same "$(< files)" folder
 }
 
-what_is_no_file_is_not_replaced() {
+special_files_are_not_replaced() {
 	three
 	mkfifo fifo; echo old > real; ln -s real link; ln -s nothing dangling
 	for f in fifo link dangling; do exits 2 bloomery watch --prometheus $f; says "$f: is a device, a pipe or a link"; done
 	[ -p fifo ]; [ -L link ]; [ -L dangling ]; same "$(< real)" old
 }
 
-another_store_at_the_path_is_not_taken_for_the_first() {
+another_store_at_the_path_is_not_the_first() {
 	local pid code=0
 	three
 	bloomery watch --prometheus out.prom --every 0.05s 2> err & pid=$!
@@ -83,7 +83,7 @@ another_store_at_the_path_is_not_taken_for_the_first() {
 	same $code 2; grep -qE 'another one is there now|no store|No such file' err
 }
 
-the_path_of_a_store_is_whole_and_valid_utf_8() {
+the_path_of_a_store_is_complete_valid_utf_8() {
 	bloomery create one -n 1 --store $'./caf\xe9'
 	bloomery watch --store $'./caf\xe9' --prometheus - > metrics
 	parsed metrics > m

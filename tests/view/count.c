@@ -63,7 +63,7 @@ static struct blm_filter *opened(const char *path)
 	return f;
 }
 
-START_TEST(keys_that_a_power_cut_took_are_counted_again_if_their_count_was_on_the_disk)
+START_TEST(keys_lost_in_a_power_cut_are_counted_again)
 {
 	const char *path = a_path(), *before = a_path(), *after;
 	struct blm_filter *f = made(path);
@@ -81,7 +81,7 @@ START_TEST(keys_that_a_power_cut_took_are_counted_again_if_their_count_was_on_th
 }
 END_TEST
 
-START_TEST(a_power_cut_that_kept_more_keys_than_it_counted_leaves_the_count_of_the_last_sync)
+START_TEST(a_power_cut_may_restore_the_last_syncs_count)
 {
 	const char *path = a_path(), *before = a_path(), *after;
 	struct blm_filter *f = made(path);
@@ -105,10 +105,10 @@ int main(void)
 	TCase *tc = tcase_create("count");
 
 	tcase_add_test(tc,
-		       keys_that_a_power_cut_took_are_counted_again_if_their_count_was_on_the_disk);
+		       keys_lost_in_a_power_cut_are_counted_again);
 	tcase_add_test(
 		tc,
-		a_power_cut_that_kept_more_keys_than_it_counted_leaves_the_count_of_the_last_sync);
+		a_power_cut_may_restore_the_last_syncs_count);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -42,7 +42,7 @@ static void is_refused(const char *path, int err)
 	}
 }
 
-START_TEST(a_file_cut_at_any_length_is_refused)
+START_TEST(a_file_truncated_at_any_length_is_refused)
 {
 	size_t bytes;
 	uint8_t *all;
@@ -58,7 +58,7 @@ START_TEST(a_file_cut_at_any_length_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_filter_is_refused)
+START_TEST(a_file_that_is_no_filter_is_refused)
 {
 	static const char *const others[] = { "This is text, which begins with no magic.\n",
 					      "\177ELF\2\1\1", "bloomery", "YREMOOLB" };
@@ -116,7 +116,7 @@ static void spoil(const char *path, size_t at)
 	close(fd);
 }
 
-START_TEST(one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of)
+START_TEST(one_damaged_sync_slot_is_tolerated_two_are_reported)
 {
 	struct blm_info *info = info_buffer();
 	struct blm_filter *f;
@@ -185,7 +185,7 @@ static uint64_t read_word(const char *path, size_t at)
 	return le64toh(word);
 }
 
-START_TEST(a_mark_that_a_dead_replacer_left_is_set_right_by_who_adds_next)
+START_TEST(the_next_adder_repairs_a_dead_replacers_mark)
 {
 	struct blm_filter *f;
 	const size_t at = offsetof(struct blm_header, live.state.word);
@@ -201,7 +201,7 @@ START_TEST(a_mark_that_a_dead_replacer_left_is_set_right_by_who_adds_next)
 }
 END_TEST
 
-START_TEST(a_file_that_says_that_it_has_no_parts_or_too_many_is_refused)
+START_TEST(a_file_with_no_or_too_many_parts_is_refused)
 {
 	static const uint64_t numbers[] = { 0, BLM_PARTS_MAX + 1, UINT64_MAX };
 	struct blm_filter *f;
@@ -314,7 +314,7 @@ static void leave_a_replacement(char left[BLM_TEMPORARY_NAME])
 	copy_file("a.blm", left);
 }
 
-START_TEST(what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next)
+START_TEST(a_dead_replacers_file_is_removed_by_its_successor)
 {
 	char left[BLM_TEMPORARY_NAME];
 	struct blm_filter *f;
@@ -380,7 +380,7 @@ static int add_for_ever(int unused)
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 }
 
-START_TEST(a_copy_of_a_file_that_is_being_added_to_is_a_good_filter)
+START_TEST(a_copy_made_during_adds_is_a_good_filter)
 {
 	struct blm_filter *f;
 	pid_t pid;
@@ -407,20 +407,20 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_file_cut_at_any_length_is_refused);
-	tcase_add_loop_test(tc, what_is_no_filter_is_refused, 0, 4);
+	tcase_add_test(tc, a_file_truncated_at_any_length_is_refused);
+	tcase_add_loop_test(tc, a_file_that_is_no_filter_is_refused, 0, 4);
 	tcase_add_test(tc, a_folder_or_a_fifo_is_no_filter);
 	tcase_add_test(tc, any_bit_of_the_constant_page_flipped_is_refused);
-	tcase_add_test(tc, one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of);
+	tcase_add_test(tc, one_damaged_sync_slot_is_tolerated_two_are_reported);
 	tcase_add_loop_test(tc, a_file_copied_in_any_state_is_a_good_filter, 0, 4);
-	tcase_add_test(tc, a_mark_that_a_dead_replacer_left_is_set_right_by_who_adds_next);
-	tcase_add_test(tc, a_file_that_says_that_it_has_no_parts_or_too_many_is_refused);
+	tcase_add_test(tc, the_next_adder_repairs_a_dead_replacers_mark);
+	tcase_add_test(tc, a_file_with_no_or_too_many_parts_is_refused);
 	tcase_add_test(tc, a_sealed_filter_is_read_and_not_changed);
 	tcase_add_loop_test(tc, a_replacer_killed_at_any_moment_leaves_a_good_filter, 0, 2);
 	tcase_add_test(tc,
-		       what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next);
+		       a_dead_replacers_file_is_removed_by_its_successor);
 	tcase_add_test(tc, verify_removes_what_died_before_it_replaced_anything);
-	tcase_add_test(tc, a_copy_of_a_file_that_is_being_added_to_is_a_good_filter);
+	tcase_add_test(tc, a_copy_made_during_adds_is_a_good_filter);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

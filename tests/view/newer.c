@@ -77,7 +77,7 @@ static void opens(const char *path, unsigned flags, int want)
 	blm_close(f);
 }
 
-START_TEST(a_newer_file_is_refused_or_read_as_the_page_says)
+START_TEST(a_newer_file_is_refused_or_read_as_documented)
 {
 	const char *path = a_path();
 	struct blm_filter *f;
@@ -107,7 +107,7 @@ int main(void)
 	Suite *s = begin_suite("newer");
 	TCase *tc = tcase_create("newer");
 
-	tcase_add_loop_test(tc, a_newer_file_is_refused_or_read_as_the_page_says, 0,
+	tcase_add_loop_test(tc, a_newer_file_is_refused_or_read_as_documented, 0,
 			    sizeof(newer) / sizeof(newer[0]));
 	suite_add_tcase(s, tc);
 	return run_suite(s);

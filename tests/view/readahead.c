@@ -167,7 +167,7 @@ START_TEST(many_questions_to_a_cold_filter_wait_for_few_pages)
 }
 END_TEST
 
-START_TEST(a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages)
+START_TEST(a_filter_beyond_memory_moves_to_small_pages)
 {
 	const char *path = make_cold("blocked");
 	struct blm_filter *f;
@@ -187,7 +187,7 @@ START_TEST(a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages)
 }
 END_TEST
 
-START_TEST(a_sparse_filter_is_counted_and_united_whole_from_the_disk)
+START_TEST(a_sparse_filter_is_counted_and_united_completely)
 {
 	struct blm_params p = BLM_PARAMS(.cells = (uint64_t)COLD_BYTES * 8, .probes = 5,
 					 .kind = "blocked", .capacity = MANY, .sparse = true);
@@ -216,9 +216,9 @@ int main(void)
 	TCase *tc = tcase_create("readahead");
 
 	tcase_add_loop_test(tc, many_questions_to_a_cold_filter_wait_for_few_pages, 0, 2);
-	tcase_add_loop_test(tc, a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages, 0,
+	tcase_add_loop_test(tc, a_filter_beyond_memory_moves_to_small_pages, 0,
 			    2);
-	tcase_add_test(tc, a_sparse_filter_is_counted_and_united_whole_from_the_disk);
+	tcase_add_test(tc, a_sparse_filter_is_counted_and_united_completely);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -486,7 +486,7 @@ START_TEST(a_sync_of_a_kind_without_checksums_checks_nothing)
 END_TEST
 
 /* A format of text, which is read as a whole. */
-START_TEST(how_much_comes_out_of_base64_is_not_known)
+START_TEST(the_decoded_size_of_base64_is_unknown)
 {
 	struct blm_exchange in_base64 = BLM_EXCHANGE(.format = "js", .base64 = true);
 	struct blm_filter *f, *made;
@@ -548,7 +548,7 @@ static int fail_late(const struct blm_scan *pass, struct blm_worker *worker, uin
 	return at >= 16 << 20 ? blm_fail(-ENOSPC, "no room at %llu", (unsigned long long)at) : 0;
 }
 
-START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
+START_TEST(a_failure_in_any_thread_ends_the_pass)
 {
 	struct blm_filter *f = make("blocked", NULL, false, 0);
 	const struct blm_view *view = current_view(f);
@@ -577,7 +577,7 @@ static int fail_together(const struct blm_scan *pass, struct blm_worker *worker,
 	return blm_fail(-ENOSPC, "no room at %llu", (unsigned long long)at);
 }
 
-START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
+START_TEST(one_of_two_threads_failures_is_reported)
 {
 	struct blm_filter *f = make("blocked", NULL, false, 0);
 	const struct blm_view *view = current_view(f);
@@ -644,10 +644,10 @@ int main(void)
 			    ARRAY_LEN(long_calls));
 	tcase_add_test(tc, a_sync_of_a_kind_without_checksums_checks_nothing);
 	tcase_add_test(tc, a_search_in_few_long_rows_reports_each_megabyte);
-	tcase_add_test(tc, how_much_comes_out_of_base64_is_not_known);
-	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0,
+	tcase_add_test(tc, the_decoded_size_of_base64_is_unknown);
+	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass, 0,
 			    ARRAY_LEN(threads));
-	tcase_add_test(tc, of_two_threads_that_fail_at_once_one_is_told_of);
+	tcase_add_test(tc, one_of_two_threads_failures_is_reported);
 	tcase_add_loop_test(tc, a_helper_that_cannot_be_had_is_done_without, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
