@@ -241,6 +241,7 @@ static APART struct blm_hash hash##_other(const struct blm_one *one, const void 
 	return hash##_one(one->by, one->seed, bytes, len); \
 }
 OTHER(xxh3)
+OTHER(xxh3_64)
 OTHER(siphash)
 OTHER(xxh64)
 
