@@ -31,7 +31,9 @@ static struct {
 	bool in_unit;		/* the last line is about what progress_of() counts */
 	double begun, start, last;	/* start: of the phase */
 	uint64_t total, keys, bytes;
-	uint64_t counted;	/* keys of the last phase that counts them */
+	uint64_t counted;	/* keys of the last phase that counts them: */
+	const char *counting;
+	double counted_from;	/* when that phase began */
 	uint64_t from;		/* of a call's bytes: done before `start` */
 	uint64_t most;		/* bytes of the last phase that had any */
 	uint64_t written;	/* ... of the phase that writes to the disk */
@@ -75,6 +77,8 @@ void progress_begin(uint64_t total_bytes)
 		p.last -= 1;
 	p.total = total_bytes;
 	p.from = p.most = p.written = p.before = p.counted = p.made = 0;
+	p.counting = NULL;
+	p.counted_from = p.begun;
 	p.shown = p.in_bytes = p.in_unit = false;
 	p.phase = NULL;
 	p.unit = "keys";
@@ -205,9 +209,12 @@ static void show_phase(const char *phase, uint64_t done, uint64_t total)
 void progress_of(const char *phase, uint64_t done, uint64_t total)
 {
 	p.in_bytes = !p.unit;
-	if (p.unit)
-		p.counted = done;
 	show_phase(phase, done, total);
+	if (p.unit) {
+		p.counted = done;
+		p.counting = phase;
+		p.counted_from = p.start;
+	}
 }
 
 /* Of one call, however many phases pass over the same bytes. */
@@ -296,8 +303,12 @@ static void show_all(void)
 static void sum_up(void)
 {
 	if (p.unit) {
-		if (p.in_bytes)
-			p.keys = p.counted;
+		if (p.in_bytes) {
+			p.keys = p.bytes = p.total = p.counted;
+			p.phase = p.counting;
+			p.start = p.counted_from;
+			p.from = 0;
+		}
 		p.in_bytes = false;
 		return;
 	}

@@ -191,7 +191,7 @@ static uint64_t bytes_of_files(const char *dir)
 	return bytes;
 }
 
-/* Once over all of it. shallow: not the filters' data. ret_lost: there was no whole catalog. */
+/* One pass. shallow: without the filters' data. ret_lost: there was no intact catalog. */
 static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_findings *to,
 		     bool *ret_lost)
 {
@@ -228,8 +228,9 @@ static bool is_all_repaired(const struct blm_findings *to)
 }
 
 /*
- * A repair must be complete: the check runs again and reports what is left. Before
- * that a repair that made a lost catalog begins anew. Without a store it saw no secrets.
+ * A repair must be complete: the check runs again and reports what is left. A repair that rebuilt a
+ * lost catalog is repeated before that, because without a store it did not see the secrets; but not
+ * if LMDB crashed, because the repetition opens the catalog by LMDB.
  */
 static int repair_all(const char *dir, unsigned flags, struct blm_findings *to)
 {
@@ -238,8 +239,8 @@ static int repair_all(const char *dir, unsigned flags, struct blm_findings *to)
 
 	if (err == 0)
 		err = look_over(dir, flags, false, to, &lost);
-	if (err == 0 && lost && is_all_repaired(to))
-		err = look_over(dir, flags & ~(unsigned)BLM_VERIFY_DISTRUST, true, to, &lost);
+	if (err == 0 && lost && !(flags & BLM_VERIFY_DISTRUST) && is_all_repaired(to))
+		err = look_over(dir, flags, true, to, &lost);
 	if (err == 0 && is_all_repaired(to))
 		err = look_over(dir, flags & BLM_VERIFY_ANYONE, true, to, &lost);
 	if (lock >= 0)

@@ -46,7 +46,7 @@ struct blm_scheme {
 	bool stages;
 	const char *(*need)(void);	/* before the first key, as a family's; NULL: nothing */
 	void (*begin)(struct blm_probe_seq *seq);		/* NULL: nothing to do */
-	/* the cell of probe i is (h1 + i h2) mod 2^64 mod m, so a loop can make it without next() */
+	/* the cell of probe i is (h1 + i h2) mod 2^64 mod m: a loop can make it without next() */
 	bool doubles;
 	/* the cell of probe seq->at, below seq->cells */
 	uint64_t (*next)(struct blm_probe_seq *seq);

@@ -108,8 +108,8 @@ static bool is_planned_whole(const char *name)
 }
 
 /*
- * Does the new filter keep the old one's hash? A hash of 64 bits that is the default of the old kind
- * stays only in that kind, and while it keeps the rate: other kinds may need 128 bits.
+ * Does the new filter keep the old one's hash? A hash of 64 bits that is the default of the old
+ * kind stays only in that kind, and while it keeps the rate: other kinds may need 128 bits.
  */
 static bool keeps_hash(const struct blm_params *p, const struct blm_info *info)
 {

@@ -571,7 +571,7 @@ START_TEST(an_untrusted_catalog_is_rebuilt)
 
 	OK(blm_store_label(store, "a", "k", "v"));
 	tells(BLM_VERIFY_DISTRUST, 1, "reading it crashed");
-	tells(BLM_VERIFY_DISTRUST | BLM_VERIFY_REPAIR, 0, "reading it crashed - made anew");
+	tells(BLM_VERIFY_DISTRUST | BLM_VERIFY_REPAIR, 0, "reading it crashed; it was made anew");
 	ck_assert(holds(store, "a", "a"));
 	all_is_well();
 	blm_store_close(store);

@@ -112,7 +112,7 @@ of_its_owners_rights_the_program_obeys_no_variable() {
 
 	# all that are read, each as the loops below have them
 	same "$(grep -rhoE '(getenv|environment)\("[A-Z_]+"' "$source"/lib "$source"/tools --include=*.c | sed 's/.*("//; s/"//' | sort -u | xargs)" \
-		'BLOOMERY_SIMD BLOOMERY_STORE COLUMNS HOME TMPDIR XDG_DATA_HOME'
+		'BLOOMERY_SIMD BLOOMERY_STORE COLUMNS HOME NO_COLOR REDISCLI_AUTH TERM TMPDIR XDG_DATA_HOME'
 	same "$(grep -rnE '(^|[^_])getenv\(' "$source"/lib "$source"/tools --include=*.c)" ''
 
 	for sort in BLOOMERY_STORE=$where/s XDG_DATA_HOME=$where/data HOME=$where/home; do

@@ -503,7 +503,8 @@ static int build_of_raw(struct world *w)
 
 	if (r == 0)
 		r = blm_build_begin(&b, w->store, new_name(w),
-				    &BLM_PARAMS(.kind = info.kind, .cells = info.cells,
+				    &BLM_PARAMS(.kind = info.kind, .hash = info.hash,
+						.cells = info.cells,
 						.probes = info.probes, .capacity = info.capacity,
 						.seeds = info.seeds, .seed_count = info.seed_count),
 				    NULL);

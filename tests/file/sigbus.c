@@ -503,13 +503,12 @@ int main(void)
 		0, 3);
 	tcase_add_test(tc, a_file_with_more_pages_than_maps_is_guarded_completely);
 	tcase_add_test(tc, a_file_truncated_during_a_build_is_no_filter);
-	tcase_add_loop_test(tc,
-			    every_use_of_a_truncated_filter_fails_without_harm,
-			    0, 2 * USES);
+	tcase_add_loop_test(tc, every_use_of_a_truncated_filter_fails_without_harm, 0, 2 * USES);
 	tcase_add_loop_test(tc, however_many_maps_there_are_they_are_guarded, 0, 4);
 	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_the_previous_handler, 0,
 			    ARRAY_LEN(before));
-	tcase_add_loop_test(tc, a_signal_sent_by_a_process_goes_to_the_handler, 0, 2 * ARRAY_LEN(before));
+	tcase_add_loop_test(tc, a_signal_sent_by_a_process_goes_to_the_handler, 0,
+			    2 * ARRAY_LEN(before));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -254,7 +254,7 @@ on_a_terminal_a_summary_line_stays() {
 	sed -n '$p' err > last
 	grep -qE '^100,000 keys, 575(\.[0-9])? KiB, [0-9.]+ s, [0-9.e+-]+ million/s$' last || { cat last; return 1; }
 	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" build ./b --kind golomb n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
-	sed -n '$p' err | grep -qE '^100,000 keys, [0-9.]+ s, '
+	sed -n '$p' err | grep -qE '^100,000 keys, [0-9.]+ KiB, [0-9.]+ s, '
 	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" measure -n 1000 --questions 10000 --progress | tr '\r' '\n' > err
 	grep -q '^filling: ' err; sed -n '$p' err | grep -q '^10,000 keys, '
 	python3 "${0%/*}/on_terminal.py" --columns 40 --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | awk 'length > 39 && !/MiB|KiB/' > wide

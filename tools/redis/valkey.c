@@ -350,7 +350,8 @@ int valkey_info(struct redis_ctx *ctx, const struct value *v, const struct redis
 
 /* The numbers of the payload, little-endian, before the bytes of its first filter. */
 enum {
-	LOAD_VERSION = 1, LOAD_EXPANSION = 1, LOAD_RATE = 5, LOAD_COUNT = 22, LOAD_LENGTH = 30, LOAD_HEAD = 38,
+	LOAD_VERSION = 1, LOAD_EXPANSION = 1, LOAD_RATE = 5, LOAD_COUNT = 22, LOAD_LENGTH = 30,
+	LOAD_HEAD = 38,
 	LOAD_TAIL = 16,			/* after each filter: its items and its capacity */
 };
 
