@@ -230,21 +230,6 @@ static __attribute__((flatten)) void contains_fixed_64(const struct blm_one *one
 #define FLAT __attribute__((flatten))
 #define APART __attribute__((flatten, noinline))
 
-/*
- * A claim or an add takes longer than a question, so their keys of other lengths are hashed by a
- * call, which all pairs of a family share.
- */
-#define OTHER(hash) \
-static APART struct blm_hash hash##_other(const struct blm_one *one, const void *bytes, \
-					  size_t len) \
-{ \
-	return hash##_one(one->by, one->seed, bytes, len); \
-}
-OTHER(xxh3)
-OTHER(xxh3_64)
-OTHER(siphash)
-OTHER(xxh64)
-
 #define PAIR(name, kind, asks, adds, hash, most, unit, fixed) \
 static APART bool contains_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
@@ -266,7 +251,7 @@ static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, s
 static APART bool ask_other_##name(const struct blm_one *one, const void *bytes, size_t len, \
 				   struct blm_hash *ret) \
 { \
-	*ret = hash##_other(one, bytes, len); \
+	*ret = hash##_one(one->by, one->seed, bytes, len); \
 	return asks(one, ret); \
 } \
 \
@@ -282,7 +267,7 @@ static FLAT bool ask_##name(const struct blm_one *one, const void *bytes, size_t
 \
 static APART int add_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
-	const struct blm_hash key = hash##_other(one, bytes, len); \
+	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
 \
 	return adds(one, &key); \
 } \

@@ -124,7 +124,7 @@ static const struct {
 	  "blocked @ contains_many absent $", "blocked @ read", .factor = 1 / 0.24, .wanted = 1 },
 	{ "batched contains, window, in cache", "2 lines for each of its 9 live slots",
 	  "window ~ contains_many absent $", "window ~ read", .factor = 2 * LIVE_SLOTS,
-	  .wanted = 1 },
+	  .wanted = 1, .reason = in_cache },
 	{ "batched contains, window, a tenth", "2 lines for each of its 9 live slots",
 	  "window # contains_many absent $", "window # read", .factor = 2 * LIVE_SLOTS },
 	{ "union of two into a third", "vector OR over memory",
