@@ -63,7 +63,31 @@ static struct blm_hash of_ipv6(const struct blm_hasher *by, const uint8_t bytes[
 	return network(by, big(bytes, 8), length < 64 ? 64 - length : 0);
 }
 
-static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
+/*
+ * An address of IPv4, as most questions are: faster than inet_pton(), which says what all other
+ * keys are. False: it is no such address.
+ */
+static bool is_quad(const uint8_t *at, size_t len, uint64_t *ret)
+{
+	const uint8_t *end = at + len;
+
+	*ret = 0;
+	for (int i = 0; i < 4; i++) {
+		const uint8_t *first;
+		unsigned number = 0;
+
+		if (i && (at == end || *at++ != '.'))
+			return false;
+		for (first = at; at < end && at - first < 3 && *at >= '0' && *at <= '9'; at++)
+			number = 10 * number + (unsigned)(*at - '0');
+		if (at == first || number > 255 || (*first == '0' && at - first > 1))
+			return false;
+		*ret = *ret << 8 | number;
+	}
+	return at == end;
+}
+
+static void hash_text(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
 {
 	char text[TEXT_MOST] = "", *slash;
 	uint8_t bytes[16];
@@ -82,6 +106,16 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 	} else if (inet_pton(AF_INET6, text, bytes) == 1 && length_of(slash, 128, &length)) {
 		*ret = of_ipv6(by, bytes, length);
 	}
+}
+
+static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
+{
+	uint64_t place;
+
+	if (is_quad(key->bytes, key->len, &place))
+		*ret = ordered_place(by, place, 0);
+	else
+		hash_text(by, key, ret);
 }
 
 static const char *refuse(const struct blm_hash *hash)

@@ -10,31 +10,44 @@
 
 #include "kind/golomb_layout.h"
 
-static inline unsigned ones_of(uint64_t w)
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+#define TOP_BITS (EACH_BYTE << 7)
+
+/* The set bits of each byte, and of all bytes below it. */
+static inline uint64_t sums_of_ones(uint64_t w)
 {
 	w -= w >> 1 & UINT64_C(0x5555555555555555);
 	w = (w & UINT64_C(0x3333333333333333)) + (w >> 2 & UINT64_C(0x3333333333333333));
-	return (unsigned)(((w + (w >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f))
-			  * UINT64_C(0x0101010101010101) >> 56);
+	return ((w + (w >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * EACH_BYTE;
 }
 
-/* The place of the n-th set bit, from 0, of a word that has more. */
+static inline unsigned ones_of(uint64_t w)
+{
+	return (unsigned)(sums_of_ones(w) >> 56);
+}
+
+/* How many bytes of `sums`, all below 128, are at most n. */
+static inline unsigned bytes_up_to(uint64_t sums, unsigned n)
+{
+	uint64_t is = (((n * EACH_BYTE | TOP_BITS) - sums) & TOP_BITS) >> 7;
+
+	return (unsigned)(is * EACH_BYTE >> 56);
+}
+
+/*
+ * The place of the n-th set bit, from 0, of a word that has more. Without branches, which would be
+ * guesses: S. Vigna, "Broadword Implementation of Rank/Select Queries", WEA 2008.
+ */
 static inline unsigned nth_one(uint64_t w, unsigned n)
 {
-	unsigned at = 0;
+	uint64_t sums = sums_of_ones(w), bits;
+	unsigned at = 8 * bytes_up_to(sums, n);
 
-	for (unsigned half = 32; half >= 8; half /= 2) {
-		unsigned below = ones_of(w & ((UINT64_C(1) << half) - 1));
-
-		if (n >= below) {
-			n -= below;
-			w >>= half;
-			at += half;
-		}
-	}
-	for (; n; n--)
-		w &= w - 1;
-	return at + (unsigned)__builtin_ctzll(w);
+	n -= (unsigned)(sums << 8 >> at) & 255;
+	/* bit i in byte i */
+	bits = (w >> at & 255) * EACH_BYTE & UINT64_C(0x8040201008040201);
+	bits = (((bits + (TOP_BITS - EACH_BYTE)) | bits) & TOP_BITS) >> 7;
+	return at + bytes_up_to(bits * EACH_BYTE, n);
 }
 
 /*
@@ -175,38 +188,112 @@ static inline bool step(const struct layout *l, struct walk *w)
 	return true;
 }
 
-/* Two at a time: each step waits for the one before it, and that of the other goes on meanwhile. */
-static inline void walk_both(const struct layout *l, struct walk *a, struct walk *b)
+/*
+ * Two at a time, until one of them or both are at an end: each step waits for the one before it,
+ * and that of the other goes on meanwhile. They are copies, which stay in registers.
+ */
+static inline void walk_while_both(const struct layout *l, struct walk *a, struct walk *b,
+				   bool *ret_a, bool *ret_b)
 {
 	struct walk x = *a, y = *b;
-	bool both = true;
+	bool goes_x, goes_y;
 
-	while (both) {
-		both = step(l, &x);
-		both &= step(l, &y);
-	}
-	while (step(l, &x))
-		;
-	while (step(l, &y))
-		;
+	do {
+		goes_x = step(l, &x);
+		goes_y = step(l, &y);
+	} while (goes_x & goes_y);
 	*a = x;
 	*b = y;
+	*ret_a = goes_x;
+	*ret_b = goes_y;
 }
 
-/* Is there a number from first to last in the data? block, at: first_block() of `last`. */
-static inline bool any_from(const struct layout *l, uint64_t first, uint64_t last, uint64_t block,
-			    uint64_t at)
+static inline void walk_both(const struct layout *l, struct walk *a, struct walk *b)
 {
-	const uint8_t *bytes;
-	uint64_t number, distance;
-	unsigned bit = l->code.low_bits;
+	bool goes_a, goes_b;
 
-	if (!block_for(l, first, last, block, at, &block, &number))
+	walk_while_both(l, a, b, &goes_a, &goes_b);
+	while (goes_a)
+		goes_a = step(l, a);
+	while (goes_b)
+		goes_b = step(l, b);
+}
+
+/*
+ * Numbers in a row that a question asks for. more: the next piece of the array is for the same
+ * question, and its numbers are larger. The first of such pieces has `end`, the last number of all,
+ * and block and at, which are first_block() of its `last`.
+ */
+struct piece {
+	uint64_t first, last, end, block, at;
+	uint32_t index;
+	bool more;
+};
+
+static inline void find_piece(const struct layout *l, struct piece *p)
+{
+	p->block = first_block(l, p->last >> l->code.low_bits, &p->at);
+}
+
+/* To the first number of a block that is not below the piece; nowhere, if there is no block. */
+static inline struct walk walk_to(const struct layout *l, const struct piece *p)
+{
+	uint64_t block, number;
+
+	if (!block_for(l, p->first, p->last, p->block, p->at, &block, &number))
+		return (struct walk){ .number = 1 };
+	return (struct walk){ l->block + block * l->code.block_bytes, number, p->first,
+			      l->code.low_bits };
+}
+
+/*
+ * Goes on through a block until a piece has a number, all pieces are behind, or the block ends.
+ * Return: the piece that the block ends before; NULL: *ret_yes is the answer.
+ */
+static inline struct piece *walk_on(const struct layout *l, struct piece *p, struct walk *w,
+				    bool *ret_yes)
+{
+	uint64_t distance;
+
+	for (;;) {
+		while (w->number > p->last) {
+			if (!p->more) {
+				*ret_yes = false;
+				return NULL;
+			}
+			p++;
+		}
+		if (w->number >= p->first) {
+			*ret_yes = true;
+			return NULL;
+		}
+		if (!next_distance(l, w->block, &w->bit, &distance))
+			return p;
+		w->number += distance;
+	}
+}
+
+/*
+ * Is one of the numbers of the pieces in the data? The walk is to the first piece. Pieces that are
+ * close together are mostly in one block. A piece behind the end of a block is looked for anew.
+ */
+static inline bool any_of(const struct layout *l, struct piece *p, struct walk w)
+{
+	bool yes = false;
+
+	if (w.block && w.number > p->end)
 		return false;
-	bytes = l->block + block * l->code.block_bytes;
-	while (number < first && next_distance(l, bytes, &bit, &distance))
-		number += distance;
-	return number >= first && number <= last;
+	for (;;) {
+		struct piece *next = w.block ? walk_on(l, p, &w, &yes) : p;
+
+		if (!next)
+			return yes;
+		if (next == p && !p->more)
+			return false;
+		p = next == p ? p + 1 : next;
+		find_piece(l, p);
+		w = walk_to(l, p);
+	}
 }
 
 #endif

@@ -16,8 +16,11 @@
  * (range_block_at), which needs no prime and is random for blocks in a row, too.
  *
  * A key can be an interval of 2^level places, as a network is. Then its number is made of the
- * interval's place among those of its level, by a hash of that level, and a question asks each
- * level that the filter has: in every level the intervals that meet the range are a range.
+ * interval's place among those of its level, and a question asks each level that the filter has: in
+ * every level the intervals that meet the range are a range. Some levels in a row are a group: in
+ * one block are the places of all of them that are in the same part of the order. So one look-up
+ * mostly answers for a group, where each level would take one. The rate is the same, because a
+ * question asks for as many numbers.
  */
 #include "kind/golomb_search.h"
 #include "kind/range.h"
@@ -26,30 +29,34 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { PIECES = 128, BLOCKS_MOST = 1 << 16, LEVELS_AT = 40 };
+enum { PIECES = 128, BLOCKS_MOST = 1 << 16, LEVELS_AT = 40, NEST_USUAL = 6 };
 #define WIDTH_MOST (UINT64_C(1) << 40)
 
 static const struct blm_option options[] = {
 	[RANGE_WIDTH] = { "width", "the rate holds for ranges of at most this many places: "
 			  "numbers, seconds, addresses", BLM_OPTION_COUNT, 1, 0x1p40, 1024 },
+	[RANGE_NEST] = { "nest", "so many lengths of networks are stored together, and a question "
+			 "looks for them at once; 0: each by itself", BLM_OPTION_COUNT, 0,
+			 RANGE_NEST_MOST, NEST_USUAL },
 	{ NULL }
 };
 
 /* ---- Questions ---- */
 
-/* Numbers in a row. The answer to question `index` is yes if one of them is in the data. */
-struct piece {
-	uint64_t first, last, block, at;
-	size_t index;
+/* The levels that the filter has of a group. */
+struct group {
+	uint64_t levels;
+	unsigned count, lowest;
+	unsigned above;		/* so many bits of a place of level 0 are within its block */
 };
 
 struct asking {
 	struct layout l;
-	const struct blm_shape *shape;
-	uint64_t levels;
-	struct range_order order;
+	struct group group[RANGE_LEVELS];
+	unsigned groups;
+	struct range_orders orders;
 	uint64_t *bits;
-	size_t count;
+	size_t count, begun;		/* begun: the first of the pieces that the last one joins */
 	struct piece piece[PIECES];
 };
 
@@ -63,105 +70,162 @@ static inline void answer(struct asking *a, size_t index)
 	a->bits[index / 64] |= UINT64_C(1) << index % 64;
 }
 
-/* To the first number of a block that is not below the piece; nowhere, if there is no block. */
-static inline struct walk walk_to(const struct asking *a, const struct piece *p)
-{
-	const struct walk none = { .number = 1 };
-	uint64_t block, number;
+/* The pieces of one question in one block, and the walk to them. */
+struct visit {
+	struct piece *p;
+	struct walk w;
+};
 
-	if (is_answered(a, p->index)
-	    || !block_for(&a->l, p->first, p->last, p->block, p->at, &block, &number))
-		return none;
-	return (struct walk){ a->l.block + block * a->l.code.block_bytes, number, p->first,
-			      a->l.code.low_bits };
+/*
+ * The next pieces whose question has no answer yet, from *i on. False: there are none, and its walk
+ * is at its end.
+ */
+static inline bool begin_visit(struct asking *a, struct visit *v, size_t *i)
+{
+	while (*i < a->count) {
+		v->p = &a->piece[*i];
+		while (a->piece[(*i)++].more)
+			;
+		if (!is_answered(a, v->p->index)) {
+			v->w = walk_to(&a->l, v->p);
+			return true;
+		}
+	}
+	v->w = (struct walk){ .number = 1 };
+	return false;
 }
 
-static inline void end_walk(struct asking *a, const struct piece *p, const struct walk *w)
+static inline void end_visit(struct asking *a, const struct visit *v)
 {
-	if (w->block && w->number >= p->first && w->number <= p->last)
-		answer(a, p->index);
+	if (any_of(&a->l, v->p, v->w))
+		answer(a, v->p->index);
 }
 
-/* The memory of all pieces was asked for before any of them is looked at. */
+/*
+ * The memory of all pieces was asked for before any of them is looked at. Two visits at a time; the
+ * next one takes the place of the one that ends.
+ */
 static void look(struct asking *a)
 {
+	struct visit x, y;
 	size_t i = 0;
+	bool has_x = begin_visit(a, &x, &i), has_y = begin_visit(a, &y, &i);
 
-	for (; i + 1 < a->count; i += 2) {
-		const struct piece *p = &a->piece[i];
-		struct walk x = walk_to(a, p), y = walk_to(a, p + 1);
+	while (has_x && has_y) {
+		bool goes_x, goes_y;
 
-		walk_both(&a->l, &x, &y);
-		end_walk(a, p, &x);
-		end_walk(a, p + 1, &y);
+		walk_while_both(&a->l, &x.w, &y.w, &goes_x, &goes_y);
+		if (!goes_x) {
+			end_visit(a, &x);
+			has_x = begin_visit(a, &x, &i);
+		}
+		if (!goes_y) {
+			end_visit(a, &y);
+			has_y = begin_visit(a, &y, &i);
+		}
 	}
-	if (i < a->count && !is_answered(a, a->piece[i].index)
-	    && any_from(&a->l, a->piece[i].first, a->piece[i].last, a->piece[i].block,
-			a->piece[i].at))
-		answer(a, a->piece[i].index);
+	if (has_x)
+		end_visit(a, &x);
+	if (has_y)
+		end_visit(a, &y);
 	a->count = 0;
 }
 
-static inline void add_piece(struct asking *a, uint64_t first, uint64_t last, size_t index)
+/* joins: it is for the same question and block as the piece before it. */
+static inline void add_piece(struct asking *a, uint64_t first, uint64_t last, size_t index,
+			     bool joins)
 {
 	struct piece *p;
 
 	if (a->count == PIECES)
 		look(a);
 	p = &a->piece[a->count++];
-	*p = (struct piece){ .first = first, .last = last, .index = index };
-	p->block = first_block(&a->l, last >> a->l.code.low_bits, &p->at);
+	p->first = first;
+	p->last = last;
+	p->more = false;
+	if (joins && a->count > 1 && p[-1].last < first) {
+		p[-1].more = true;
+		a->piece[a->begun].end = last;
+		return;
+	}
+	a->begun = a->count - 1;
+	p->end = last;
+	p->index = (uint32_t)index;
+	find_piece(&a->l, p);
 	prefetch_block(&a->l, p->block);
 }
 
-/* Places of one block: at the end of the range they go on at its beginning. */
-static inline void add_places(struct asking *a, uint64_t first, uint64_t last, size_t index)
+/* Numbers of one block: at the end of the range they go on at its beginning. */
+static inline void add_numbers(struct asking *a, uint64_t from, uint64_t count, size_t index,
+			       bool joins)
 {
-	uint64_t from = range_number(&a->order, first), to = from + (last - first);
+	uint64_t range = a->l.range, to;
 
-	add_piece(a, from, to < a->order.range ? to : a->order.range - 1, index);
-	if (to >= a->order.range)
-		add_piece(a, 0, to - a->order.range, index);
+	from = from < range ? from : from - range;
+	to = from + (count - 1);
+	add_piece(a, from, to < range ? to : range - 1, index, joins);
+	if (to >= range)
+		add_piece(a, 0, to - range, index, false);
 }
 
-/* Adds the blocks of one level. Return: how many more blocks the question may have. */
-static uint64_t add_level(struct asking *a, uint64_t first, uint64_t last, size_t index,
-			  uint64_t most)
+/* The places from first to last that a block has, of the levels of a group. */
+static void add_block(struct asking *a, const struct range_order *order, uint64_t levels,
+		      uint64_t block, const uint64_t ends[2], size_t index)
 {
-	unsigned bits = a->order.block_bits;
-	uint64_t block = first >> bits, end = last >> bits;
+	uint64_t at = range_block_at(order, block);
+	bool joins = false;
 
-	if (end - block >= most) {
-		answer(a, index);
-		return 0;
-	}
-	most -= end - block + 1;
-	for (; block < end && !is_answered(a, index); block++) {
-		uint64_t behind = (block + 1) << bits;
+	for (; levels; levels &= levels - 1) {
+		unsigned level = (unsigned)__builtin_ctzll(levels),
+			 bits = range_level_bits(order, level);
+		uint64_t first = ends[0] >> level, last = ends[1] >> level;
 
-		add_places(a, first, behind - 1, index);
-		first = behind;
+		first = first >> bits == block ? first : block << bits;
+		last = last >> bits == block ? last : (block << bits) + ((UINT64_C(1) << bits) - 1);
+		add_numbers(a, at + range_within(order, level, first), last - first + 1, index,
+			    joins);
+		joins = true;
 	}
-	if (block == end)
-		add_places(a, first, last, index);
-	return most;
 }
 
 /* A range that touches too many blocks is answered yes without a look at the data. */
 static void ask(struct asking *a, const struct blm_hash *from, const struct blm_hash *to,
 		size_t index)
 {
-	uint64_t first = ordered_first(from), last = ordered_last(to), most = BLOCKS_MOST;
+	uint64_t ends[2] = { ordered_first(from), ordered_last(to) }, most = BLOCKS_MOST;
+	uint64_t key = from->lo & ~(uint64_t)(ORDERED_NONE | ORDERED_LEVEL);
 
-	if (ordered_is_none(from) || ordered_is_none(to) || first > last)
+	if (ordered_is_none(from) || ordered_is_none(to) || ends[0] > ends[1])
 		return;
-	for (uint64_t left = a->levels; left && !is_answered(a, index); left &= left - 1) {
-		unsigned level = (unsigned)__builtin_ctzll(left);
-		uint64_t key = (from->lo & ~(uint64_t)(ORDERED_NONE | ORDERED_LEVEL)) | level;
+	for (unsigned i = 0; i < a->groups && !is_answered(a, index); i++) {
+		const struct group *g = &a->group[i];
+		const struct range_order *order = range_order_at(&a->orders, key, g->lowest);
+		uint64_t block = g->above < 64 ? ends[0] >> g->above : 0,
+			 end = g->above < 64 ? ends[1] >> g->above : 0;
 
-		if (key != a->order.key)
-			range_order_of(&a->order, a->shape, key);
-		most = add_level(a, first >> level, last >> level, index, most);
+		if (end - block >= most / g->count) {
+			answer(a, index);
+			return;
+		}
+		most -= (end - block + 1) * g->count;
+		for (; block <= end && !is_answered(a, index); block++)
+			add_block(a, order, g->levels, block, ends, index);
+	}
+}
+
+static void find_groups(struct asking *a, const struct blm_shape *shape, uint64_t levels)
+{
+	unsigned nest = range_nest(shape->args);
+
+	for (a->groups = 0; levels; a->groups++) {
+		struct group *g = &a->group[a->groups];
+		unsigned level = (unsigned)__builtin_ctzll(levels);
+
+		g->lowest = level - level % nest;
+		g->levels = levels & ((UINT64_C(1) << nest) - 1) << g->lowest;
+		g->count = (unsigned)__builtin_popcountll(g->levels);
+		g->above = g->lowest + range_block_bits(shape->args, g->lowest);
+		levels ^= g->levels;
 	}
 }
 
@@ -169,11 +233,11 @@ static bool begin(struct asking *a, const struct blm_part *part, uint64_t *bits)
 {
 	if (!read_layout(&a->l, part))
 		return false;
-	a->shape = &part->shape;
-	a->levels = a->l.blocks ? word_at(part->bytes + LEVELS_AT) : 0;
+	find_groups(a, &part->shape, a->l.blocks ? word_at(part->bytes + LEVELS_AT) : 0);
+	a->orders.shape = &part->shape;
+	a->orders.made = 0;
 	a->bits = bits;
 	a->count = 0;
-	range_order_of(&a->order, a->shape, 0);
 	return true;
 }
 
@@ -228,7 +292,12 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 				(unsigned long long)s.capacity,
 				(unsigned long long)s.args[RANGE_WIDTH], s.rate);
 	s.cells = blm_golomb_range(s.capacity, s.rate / (double)s.args[RANGE_WIDTH], 0);
-	least = UINT64_C(1) << range_block_bits(s.args[RANGE_WIDTH], 0);
+	if (!params->hash || strcmp(params->hash, "ordered-ip"))
+		s.args[RANGE_NEST] = 0;		/* all keys are of one length */
+	if (s.args[RANGE_NEST] == 1)
+		return blm_fail(-EINVAL, "the option nest of range filters is 0, or 2 to %d",
+				RANGE_NEST_MOST);
+	least = range_block_most(s.args);
 	s.cells = s.cells > least ? s.cells : least;
 	code = blm_golomb_code(s.cells, s.capacity);
 	s.bytes = round_up((uint64_t)bytes_for(&code, highs_of(s.cells, code.low_bits),
@@ -242,7 +311,9 @@ static bool valid(const struct blm_shape *s)
 	uint64_t width = s->args[RANGE_WIDTH];
 
 	return width >= 1 && width <= WIDTH_MOST && s->cells <= GOLOMB_RANGE_MOST
-		&& s->cells >= UINT64_C(1) << range_block_bits(width, 0) && s->bytes >= HEAD_BYTES
+		&& s->args[RANGE_NEST] <= RANGE_NEST_MOST && s->args[RANGE_NEST] != 1
+		&& s->cells >= range_block_most(s->args)
+		&& s->bytes >= HEAD_BYTES
 		&& s->probes == 1 && s->cell_bits == 1;
 }
 
@@ -252,7 +323,7 @@ static double rate_for(const struct blm_shape *s, uint64_t keys, double places, 
 	double asked = 0;
 
 	if (places * __builtin_popcountll(levels)
-	    > ldexp(BLOCKS_MOST, (int)range_block_bits(s->args[RANGE_WIDTH], 0)))
+	    > ldexp(BLOCKS_MOST, (int)range_block_bits(s->args, 0)))
 		return keys > 0;
 	for (; levels; levels &= levels - 1)
 		asked += 1 + (places - 1) / ldexp(1, __builtin_ctzll(levels));

@@ -8,29 +8,44 @@
 #include "hash/ordered.h"
 #include "kind/golomb.h"
 
-enum { RANGE_WIDTH };		/* which of its arguments is what */
-enum { RANGE_BLOCK_BITS_LEAST = 3 };
+enum { RANGE_WIDTH, RANGE_NEST };	/* which of its arguments is what */
+enum { RANGE_BLOCK_BITS_LEAST = 3, RANGE_NEST_MOST = 16, RANGE_LEVELS = 64 };
 
 /*
- * How the places of a level of keys become numbers below `range`. a and b are 128 bits each, made
- * of the seed and the level.
+ * How the places of a group of levels become numbers below `range`. The levels of a group share
+ * their blocks: first come the places of the lowest level, then half as many of the next one, and
+ * so on. a and b are 128 bits each, made of the seed and the lowest level.
  */
 struct range_order {
 	uint64_t range;
-	unsigned block_bits;
+	unsigned lowest, block_bits;	/* 2^block_bits places of the lowest level in a block */
 	uint64_t key;			/* the lower word of the hash that a and b are made of */
 	unsigned __int128 a, b;
 };
 
+static inline unsigned range_nest(const uint64_t args[BLM_KIND_ARGS])
+{
+	return args[RANGE_NEST] ? (unsigned)args[RANGE_NEST] : 1;
+}
+
 /*
  * A block has 8 widths at least, so that few ranges need two. In a level whose keys are 2^level
  * places each a range is shorter, and so is a block: of more blocks the rate is nearer to its mean.
+ * The highest level of a group has one place in a block at least.
  */
-static inline unsigned range_block_bits(uint64_t width, unsigned level)
+static inline unsigned range_block_bits(const uint64_t args[BLM_KIND_ARGS], unsigned lowest)
 {
-	unsigned bits = 64 - (unsigned)__builtin_clzll(8 * width - 1);
+	unsigned bits = 64 - (unsigned)__builtin_clzll(8 * args[RANGE_WIDTH] - 1),
+		least = RANGE_BLOCK_BITS_LEAST;
 
-	return bits > RANGE_BLOCK_BITS_LEAST + level ? bits - level : RANGE_BLOCK_BITS_LEAST;
+	least = range_nest(args) > least ? range_nest(args) - 1 : least;
+	return bits > least + lowest ? bits - lowest : least;
+}
+
+/* The numbers of a block of the lowest group, which has the most. */
+static inline uint64_t range_block_most(const uint64_t args[BLM_KIND_ARGS])
+{
+	return UINT64_C(1) << (range_block_bits(args, 0) + (range_nest(args) > 1));
 }
 
 static inline uint64_t range_mix(uint64_t x)	/* splitmix64's finaliser, a bijection */
@@ -40,14 +55,18 @@ static inline uint64_t range_mix(uint64_t x)	/* splitmix64's finaliser, a biject
 	return x ^ x >> 31;
 }
 
+/* Of the level of a key, whose lower word of the hash this is. */
 static inline void range_order_of(struct range_order *ret, const struct blm_shape *shape,
-				  uint64_t key)
+				  uint64_t lo)
 {
 	const uint64_t step = UINT64_C(0x9E3779B97F4A7C15);
+	unsigned level = lo & ORDERED_LEVEL;
+	uint64_t key;
 
 	ret->range = shape->cells;
-	ret->block_bits = range_block_bits(shape->args[RANGE_WIDTH], key & ORDERED_LEVEL);
-	ret->key = key;
+	ret->lowest = level - level % range_nest(shape->args);
+	ret->block_bits = range_block_bits(shape->args, ret->lowest);
+	ret->key = key = (lo ^ level) | ret->lowest;
 	ret->a = (unsigned __int128)range_mix(key + step) << 64 | range_mix(key + 2 * step);
 	ret->b = (unsigned __int128)range_mix(key + 3 * step) << 64 | range_mix(key + 4 * step);
 }
@@ -63,18 +82,62 @@ static inline uint64_t range_block_at(const struct range_order *order, uint64_t 
 	return scale(range_mix((uint64_t)((order->a * block + order->b) >> 64)), order->range);
 }
 
-static inline uint64_t range_within(const struct range_order *order, uint64_t place)
+/* How many bits of a place of a level are its place within a block. */
+static inline unsigned range_level_bits(const struct range_order *order, unsigned level)
 {
-	return place & ((UINT64_C(1) << order->block_bits) - 1);
+	return order->block_bits - (level - order->lowest);
+}
+
+/* Where the places of a level begin in a block: behind those of the lower levels of the group. */
+static inline uint64_t range_level_at(const struct range_order *order, unsigned level)
+{
+	return (UINT64_C(2) << order->block_bits) - (UINT64_C(2) << range_level_bits(order, level));
+}
+
+static inline uint64_t range_within(const struct range_order *order, unsigned level,
+				    uint64_t place)
+{
+	return range_level_at(order, level)
+		+ (place & ((UINT64_C(1) << range_level_bits(order, level)) - 1));
 }
 
 /* The number of a place; both terms are below the range. */
-static inline uint64_t range_number(const struct range_order *order, uint64_t place)
+static inline uint64_t range_number(const struct range_order *order, unsigned level,
+				    uint64_t place)
 {
-	uint64_t number = range_block_at(order, place >> order->block_bits)
-		+ range_within(order, place);
+	uint64_t number = range_block_at(order, place >> range_level_bits(order, level))
+		+ range_within(order, level, place);
 
 	return number < order->range ? number : number - order->range;
+}
+
+/* The orders of all groups. They are made where they are first needed. */
+struct range_orders {
+	const struct blm_shape *shape;
+	uint64_t made;			/* bit i: order[i] is; i is the lowest level of a group */
+	struct range_order order[RANGE_LEVELS];
+};
+
+/* key: the lower word of a hash, without its level. */
+static inline const struct range_order *range_order_at(struct range_orders *orders, uint64_t key,
+						       unsigned lowest)
+{
+	struct range_order *order = &orders->order[lowest];
+
+	if (!(orders->made >> lowest & 1) || order->key != (key | lowest)) {
+		range_order_of(order, orders->shape, key | lowest);
+		orders->made |= UINT64_C(1) << lowest;
+	}
+	return order;
+}
+
+static inline const struct range_order *range_order_for(struct range_orders *orders,
+							const struct blm_hash *hash)
+{
+	unsigned level = ordered_level(hash);
+
+	return range_order_at(orders, hash->lo ^ level,
+			      level - level % range_nest(orders->shape->args));
 }
 
 /* The numbers of sorted keys, in order, a slice of the range at a time (range_keys.c). */

@@ -55,19 +55,18 @@ static uint64_t slice_from(const struct range_keys *k, uint64_t slice)
 }
 
 /* Those of some keys that are in the slice. */
-static int take(struct range_keys *k, struct range_order *order, const struct blm_hash *hashes,
+static int take(struct range_keys *k, struct range_orders *orders, const struct blm_hash *hashes,
 		size_t count)
 {
 	uint64_t from = slice_from(k, k->slice), to = slice_from(k, k->slice + 1);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		uint64_t number;
+		unsigned level = ordered_level(&hashes[i]);
+		uint64_t number = range_number(range_order_for(orders, &hashes[i]), level,
+					       hashes[i].hi);
 
-		if (hashes[i].lo != order->key)
-			range_order_of(order, &k->shape, hashes[i].lo);
-		k->levels |= UINT64_C(1) << ordered_level(&hashes[i]);
-		number = range_number(order, hashes[i].hi);
+		k->levels |= UINT64_C(1) << level;
 		if (number < from || number >= to)
 			continue;
 		if (k->used == k->capacity)
@@ -81,16 +80,17 @@ static int take(struct range_keys *k, struct range_order *order, const struct bl
 static int read_slice(struct range_keys *k)
 {
 	struct blm_hash hashes[AT_ONCE];
-	struct range_order order;
+	struct range_orders orders;
 	int r = 0;
 
-	range_order_of(&order, &k->shape, 0);
+	orders.shape = &k->shape;
+	orders.made = 0;
 	k->used = k->at = 0;
 	for (uint64_t at = 0, some; r == 0 && at < k->keys->count; at += some) {
 		some = k->keys->count - at < AT_ONCE ? k->keys->count - at : AT_ONCE;
 		r = sorted_read(k->keys, at, hashes, NULL, (size_t)some);
 		if (r == 0)
-			r = take(k, &order, hashes, (size_t)some);
+			r = take(k, &orders, hashes, (size_t)some);
 	}
 	if (r < 0)
 		return r;

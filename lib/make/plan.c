@@ -236,6 +236,7 @@ int blm_choice_size(struct blm_shape *ret, const struct blm_choice *choice)
 
 	*ret = (struct blm_shape){ 0 };
 	memcpy(ret->args, choice->args, sizeof(ret->args));
+	p.hash = family->name;
 	if (family->seeds_by_probe && !p.probes)
 		p.probes = p.seed_count;
 	if (r == 0)

@@ -139,7 +139,8 @@ START_TEST(a_range_that_runs_over_the_end_is_whole)
 			number[i] = 4096 + 17 * i;
 		f = build(number, 4, (struct made){ .width = 8, .rate = 0.3, .seed = seed });
 		range_order_of(&order, &current_view(f)->root.shape, seed << 7);
-		wrapped += range_number(&order, number[3]) < range_number(&order, number[0]);
+		wrapped += range_number(&order, 0, number[3])
+			 < range_number(&order, 0, number[0]);
 		for (uint64_t first = 4096; first < 4160; first++)
 			for (uint64_t last = first; last < 4160; last++)
 				ck_assert_int_eq(ask(f, first, last), has(number, 4, first, last));
@@ -224,14 +225,15 @@ START_TEST(a_number_between_two_is_found_at_any_distance)
 		ck_assert(read_layout(&l, &part));
 		for (int i = 0; i < 20000; i++) {
 			uint64_t x = next_random(&state),
-				 first = i % 2 && count ? number[x % count] + x % 3 : x % range, at,
-				 block;
+				 first = i % 2 && count ? number[x % count] + x % 3 : x % range;
+			struct piece p;
 			uint64_t last = first + (next_random(&state) >> (24 + x % 40));
 
 			last = last < range ? last : range - 1;
 			first = first < last ? first : last;
-			block = first_block(&l, last >> l.code.low_bits, &at);
-			ck_assert_int_eq(any_from(&l, first, last, block, at),
+			p = (struct piece){ .first = first, .last = last, .end = last };
+			find_piece(&l, &p);
+			ck_assert_int_eq(any_of(&l, &p, walk_to(&l, &p)),
 					 has(number, count, first, last));
 		}
 		free(part.bytes);
@@ -510,6 +512,11 @@ START_TEST(an_invalid_range_is_refused)
 	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .options = "width=0"),
 			      NULL),
 	      -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL,
+			      &BLM_PARAMS(.kind = "range", .hash = "ordered-ip",
+					  .options = "nest=1"),
+			      NULL),
+	      -EINVAL);
 	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "range", .rate = 1e-30), NULL),
 	      -EFBIG);
 }
@@ -713,6 +720,10 @@ static bool any_meets(const struct network *of, size_t count, uint32_t first, ui
 	return false;
 }
 
+/* How many levels are in a group: none, pairs, a few, all of them, and more than there are. */
+static const char *const nests[] = { "width=256,nest=0", "width=256,nest=2", "width=256,nest=6",
+				     "width=4,nest=16", "width=4096,nest=7" };
+
 /* An address in a network, a network that meets one, a range that meets one: all are in. */
 START_TEST(every_address_and_range_of_a_network_is_found)
 {
@@ -724,8 +735,8 @@ START_TEST(every_address_and_range_of_a_network_is_found)
 
 	for (size_t i = 0; i < NETWORKS; i++)
 		of[i] = network_of(next_random(&state));
-	f = build_networks(of, NETWORKS, "width=256", 0.01, 3);
-	for (int i = 0; i < 20000; i++) {
+	f = build_networks(of, NETWORKS, nests[_i], 0.01, 3);
+	for (int i = 0; i < 10000; i++) {
 		uint64_t x = next_random(&state), y = next_random(&state);
 		struct network near = of[x % NETWORKS], asked = network_of(y);
 		uint32_t first = near.address - (uint32_t)(y >> 60) + (uint32_t)(x >> 40) % 300,
@@ -751,8 +762,59 @@ START_TEST(every_address_and_range_of_a_network_is_found)
 		if (any_meets(of, NETWORKS, asked.address, last_of(asked)))
 			ck_assert(blm_contains(f, from, strlen(from)));
 	}
-	ck_assert_uint_gt(met, 5000);
+	ck_assert_uint_gt(met, 2500);
 	blm_close(f);
+}
+END_TEST
+
+/* Many networks in a few blocks, so that the numbers of one block fill several blocks of codes. */
+START_TEST(no_address_of_networks_close_together_is_denied)
+{
+	enum { NETWORKS = 3000 };
+	static struct network of[NETWORKS];
+	uint64_t state = 6;
+	struct blm_filter *f;
+
+	for (size_t i = 0; i < NETWORKS; i++) {
+		of[i] = network_of(next_random(&state));
+		of[i].address = 0x0a000000 | (of[i].address & 0x3ffff);
+		of[i].address &= (uint32_t)(UINT64_MAX << (32 - of[i].length));
+	}
+	f = build_networks(of, NETWORKS, nests[_i], 0.3, 3);
+	for (size_t i = 0; i < NETWORKS; i++) {
+		uint32_t places = last_of(of[i]) - of[i].address + 1,
+			 inside = of[i].address + (uint32_t)next_random(&state) % places;
+		char text[32];
+
+		text_of(text, inside, 32);
+		ck_assert(blm_contains(f, text, strlen(text)));
+		text_of(text, of[i].address, of[i].length);
+		ck_assert(blm_contains(f, text, strlen(text)));
+	}
+	blm_close(f);
+}
+END_TEST
+
+/* So one look-up answers for all of them, and within a block nothing is ever wrong. */
+START_TEST(the_places_of_a_group_are_numbers_in_a_row)
+{
+	const struct blm_shape shape = { .cells = 1 << 20, .args = { 16, 6 } };
+	struct range_order order;
+	uint64_t expected = 0;
+
+	range_order_of(&order, &shape, 5 << 7 | 15);
+	ck_assert_uint_eq(order.lowest, 12);
+	ck_assert_uint_eq(order.block_bits, 5);
+	for (unsigned level = 12; level < 18; level++)
+		for (uint64_t i = 0; i < 1U << (17 - level); i++, expected++) {
+			uint64_t number = range_number(&order, level, (7 << (17 - level)) + i);
+
+			if (!expected)
+				expected = number;
+			ck_assert_uint_eq(number, expected % shape.cells);
+		}
+	range_order_of(&order, &shape, 5 << 7 | 18);
+	ck_assert_uint_eq(order.lowest, 18);
 }
 END_TEST
 
@@ -760,13 +822,19 @@ END_TEST
 START_TEST(a_range_over_the_most_blocks_is_not_denied)
 {
 	static const struct network of[] = { { 0x01020304, 32 }, { 0xc8000000, 8 } };
-	struct blm_filter *f = build_networks(of, 2, "width=1", 1e-9, 3);
+	struct blm_filter *f = build_networks(of, 2, "width=1,nest=0", 1e-9, 3);
 
 	ck_assert_int_eq(blm_contains_range(f, "200.0.0.0", 9, "200.7.255.255", 13), 1);
 	ck_assert_int_eq(blm_contains_range(f, "200.0.0.0", 9, "200.8.0.0", 9), 1);
 	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.3.255.255", 13), 0);
 	/* more than are looked at */
 	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.8.0.0", 9), 1);
+	blm_close(f);
+	/* blocks of 32 places */
+	f = build_networks(of, 2, "width=1,nest=6", 1e-9, 3);
+	ck_assert_int_eq(blm_contains_range(f, "200.0.0.0", 9, "200.31.255.255", 14), 1);
+	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.30.255.255", 14), 0);
+	ck_assert_int_eq(blm_contains_range(f, "201.0.0.0", 9, "201.32.0.0", 10), 1);
 	blm_close(f);
 }
 END_TEST
@@ -788,7 +856,8 @@ START_TEST(an_address_is_wrong_at_the_reported_rate)
 					  length };
 	}
 	for (uint64_t seed = 0; seed < 5; seed++) {
-		struct blm_filter *f = build_networks(of, NETWORKS, "width=16", 0.2, seed);
+		struct blm_filter *f = build_networks(of, NETWORKS, seed % 2 ? "width=16,nest=4"
+							       : "width=16,nest=0", 0.2, seed);
 
 		OK(blm_fact(f, 0, &fact));
 		ck_assert_double_eq_tol(fact.value, rate_for(0.2, 3.0 / 16), 0.001);
@@ -868,7 +937,11 @@ int main(void)
 	tcase_add_test(tc, times_are_in_their_order);
 	tcase_add_test(tc, addresses_and_networks_are_in_their_order);
 	tcase_add_test(tc, urls_are_in_the_order_of_their_hosts_reversed);
-	tcase_add_test(tc, every_address_and_range_of_a_network_is_found);
+	tcase_add_loop_test(tc, every_address_and_range_of_a_network_is_found, 0,
+			    ARRAY_LEN(nests));
+	tcase_add_loop_test(tc, no_address_of_networks_close_together_is_denied, 0,
+			    ARRAY_LEN(nests));
+	tcase_add_test(tc, the_places_of_a_group_are_numbers_in_a_row);
 	tcase_add_test(tc, a_range_over_the_most_blocks_is_not_denied);
 	tcase_add_test(tc, an_address_is_wrong_at_the_reported_rate);
 	tcase_add_test(tc, a_merged_filter_has_the_keys_and_lengths_of_all);

@@ -997,15 +997,22 @@ class Range(Golomb):
 	"""Kind 23: all numbers are read, and each question looks through them."""
 	@staticmethod
 	def args_valid(args):
-		return 1 <= args[0] <= 1 << 40 and not any(args[1:])
+		return 1 <= args[0] <= 1 << 40 and args[1] <= 16 and args[1] != 1 and not any(args[2:])
 
 	@staticmethod
 	def valid(part, args):
-		return Golomb.valid(part, args) and part.cells >= 1 << Range.block_bits(args)
+		return Golomb.valid(part, args) and part.cells >= 1 << Range.block_bits(args) + (args[1] > 0)
+
+	@staticmethod
+	def lowest(args, level):
+		"""The lowest level of the group of this one."""
+		return level - level % (args[1] or 1)
 
 	@staticmethod
 	def block_bits(args, level=0):
-		return max((8 * args[0] - 1).bit_length() - level, 3)
+		"""Of a place of this level, how many say where it is in its block."""
+		lowest = Range.lowest(args, level)
+		return max((8 * args[0] - 1).bit_length() - lowest, args[1] - 1, 3) - (level - lowest)
 
 	@staticmethod
 	def takes(family, part):
@@ -1014,11 +1021,12 @@ class Range(Golomb):
 	@staticmethod
 	def pieces(part, args, seed, level, first, last):
 		"""The numbers of these places of a level, as ranges."""
-		bits, step = Range.block_bits(args, level), 0x9e3779b97f4a7c15
-		a, c, e, g = (splitmix((seed << 7 | level) + i * step & M64) for i in range(1, 5))
+		bits, lowest, step = Range.block_bits(args, level), Range.lowest(args, level), 0x9e3779b97f4a7c15
+		behind = sum(1 << Range.block_bits(args, lower) for lower in range(lowest, level))
+		a, c, e, g = (splitmix((seed << 7 | lowest) + i * step & M64) for i in range(1, 5))
 		for block in range(first >> bits, (last >> bits) + 1):
 			x = ((a << 64 | c) * block + (e << 64 | g) >> 64) & M64
-			start = scale(splitmix(x), part.cells)
+			start = scale(splitmix(x), part.cells) + behind
 			low = max(first, block << bits) - (block << bits) + start
 			high = min(last, (block + 1 << bits) - 1) - (block << bits) + start
 			yield low % part.cells, low % part.cells + high - low
