@@ -51,6 +51,25 @@ int MPI_Alltoall(const void *from, int sent, MPI_Datatype sent_type, void *to, i
 	return r == MPI_SUCCESS ? rest(&request, MPI_STATUS_IGNORE) : r;
 }
 
+int MPI_Alltoallv(const void *from, const int sent[], const int sent_at[], MPI_Datatype sent_type,
+		  void *to, const int got[], const int got_at[], MPI_Datatype got_type,
+		  MPI_Comm comm)
+{
+	MPI_Request request;
+	int r = PMPI_Ialltoallv(from, sent, sent_at, sent_type, to, got, got_at, got_type, comm,
+				&request);
+
+	return r == MPI_SUCCESS ? rest(&request, MPI_STATUS_IGNORE) : r;
+}
+
+int MPI_Barrier(MPI_Comm comm)
+{
+	MPI_Request request;
+	int r = PMPI_Ibarrier(comm, &request);
+
+	return r == MPI_SUCCESS ? rest(&request, MPI_STATUS_IGNORE) : r;
+}
+
 int MPI_Reduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root,
 	       MPI_Comm comm)
 {
