@@ -3,8 +3,9 @@
 usage: stalls.py MODULE PROGRAM [--megabytes N] [--rounds N]
 
 A second client sends PING in a loop while a command runs. The figures are the longest answer of a round and the 99th
-percentile of its answers, and the table has the medians of the rounds. `idle` is one second without such a command: what
-the machine adds. The filters are half full of ones, so their data cannot be compressed. `string` is a value of the server
+percentile of its answers, and the processor time of the server, which depends on the load of the machine the least. The
+table has the medians of the rounds. `idle` is one second without such a command: what the machine adds.
+The filters are half full of ones, so their data cannot be compressed. `string` is a value of the server
 itself of the same size, for comparison. DEBUG RELOAD has one such value at a time.
 """
 import argparse
@@ -71,6 +72,13 @@ def fill(ask, name, megabytes):
     return reply
 
 
+def cpu(server):
+    """Milliseconds of all threads, also of those that ended; in steps of 10."""
+    with open(f'/proc/{server.process.pid}/stat', encoding='ascii') as stat:
+        fields = stat.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf('SC_CLK_TCK')
+
+
 def background(ask, command, field):
     from server import until
     assert 'ERR' not in str(ask(command))
@@ -117,16 +125,19 @@ def main():
             ask.dumps = {name: ask('DUMP', name) for name in ('filter', 'string')}
             for what, run, *after in CASES:
                 with Pings(server) as pings:
+                    begun = cpu(server)
                     reply = run(ask)
+                    spent = cpu(server) - begun
                 assert not str(reply).startswith('ERR'), (what, reply)
-                waits[what].append((pings.longest, pings.most))
+                waits[what].append((pings.longest, pings.most, spent))
                 for words in after:
                     ask(*words.split())
     print(f'{args.megabytes} MB, load {os.getloadavg()[0]:.1f}, {args.rounds} rounds')
     for what, figures in waits.items():
         longest = [figure[0] for figure in figures]
         print(f'{what:20} {statistics.median(longest):8.1f} ms    ({min(longest):.1f} to {max(longest):.1f})'
-              f'    99 of 100: {statistics.median(figure[1] for figure in figures):.2f} ms')
+              f'    99 of 100: {statistics.median(figure[1] for figure in figures):.2f} ms'
+              f'    processor: {statistics.median(figure[2] for figure in figures):.0f} ms')
     return 0
 
 

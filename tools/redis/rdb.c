@@ -30,6 +30,7 @@ struct saving {
 	unsigned piece;
 	char *bytes;			/* of this piece */
 	uint64_t have, capacity;
+	bool whole;			/* all the data that the header promises come */
 };
 
 static void save_begin(struct saving *s)
@@ -85,6 +86,7 @@ static int make_space(struct saving *s, size_t count)
 static int save(struct stream *stream, const void *bytes, size_t count)
 {
 	struct saving *s = stream->context;
+	uint64_t left;
 	int r;
 
 	if (stream->head) {
@@ -93,12 +95,16 @@ static int save(struct stream *stream, const void *bytes, size_t count)
 		save_begin(s);
 		return 0;
 	}
-	r = make_space(s, count);
+	left = head_piece(&s->h, s->sort, s->piece) - s->have;
+	if (count > left)
+		return -EBADMSG;
+	/* all at once, because a large buffer that grows is copied each time */
+	r = make_space(s, s->whole ? left : count);
 	if (r < 0)
 		return r;
 	memcpy(s->bytes + s->have, bytes, count);
 	s->have += count;
-	if (s->have == head_piece(&s->h, s->sort, s->piece))
+	if (count == left)
 		save_piece(s);
 	return 0;
 }
@@ -122,7 +128,7 @@ static bool save_file(struct redis_io *io, const struct value *v)
 static void rdb_save(struct redis_io *io, void *value)
 {
 	const struct value *v = value;
-	struct saving s = { .io = io, .sort = v->sort };
+	struct saving s = { .io = io, .sort = v->sort, .whole = !v->pending };
 	struct stream stream = { .put = save, .context = &s };
 	int r;
 
