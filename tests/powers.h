@@ -24,9 +24,12 @@ static inline const char *why_no_power(int err)
 static inline const char *cannot_become(uid_t uid, gid_t gid)
 {
 	static char words[150];
-	pid_t pid = fork();
+	pid_t pid;
 	int status = -1;
 
+	if (uid == getuid())
+		return "this process is that user already";
+	pid = fork();
 	if (pid == 0)
 		_exit(setgid(gid) < 0 || setuid(uid) < 0 ? errno & 127 : 0);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -43,8 +46,12 @@ static inline const char *cannot_give_away(uid_t uid, gid_t gid)
 {
 	static char words[150];
 	char path[] = "given-XXXXXX";
-	int fd = mkstemp(path), err = fd < 0 || fchown(fd, uid, gid) < 0 ? errno : 0;
+	int fd, err;
 
+	if (uid == getuid())
+		return "this process is that user already";
+	fd = mkstemp(path);
+	err = fd < 0 || fchown(fd, uid, gid) < 0 ? errno : 0;
 	if (fd >= 0) {
 		close(fd);
 		unlink(path);

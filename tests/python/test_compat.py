@@ -73,7 +73,7 @@ class Compat(unittest.TestCase):
         for call in (lambda: read.add('a'), read.sync, read.clear_all, lambda: read.update(['b']), lambda: read.union(f)):
             self.assertRaises(ValueError, call)
         for make in (lambda: BloomFilter(100, 1.5), lambda: BloomFilter(100, 0), lambda: BloomFilter(10, 0.1, hash_seeds=[-1]),
-                     lambda: BloomFilter(10, 0.1, hash_seeds=['x']), lambda: BloomFilter.open(__file__)):
+                     lambda: BloomFilter(10, 0.1, hash_seeds=['x']), lambda: BloomFilter.open(__file__, 'r')):
             self.assertRaises(ValueError, make)
         self.assertRaises(OSError, BloomFilter, 10, 0.1, '/none/x')
         self.assertRaises(TypeError, f.union, 'x')

@@ -563,7 +563,7 @@ class Handles(unittest.TestCase):
             file.truncate(5000)
         sealed = small()
         sealed.seal()
-        for kind, call in ((bloomery.NotFound, lambda: Filter.open('none.blm')), (bloomery.NotAFilter, lambda: Filter.open(__file__)),
+        for kind, call in ((bloomery.NotFound, lambda: Filter.open('none.blm')), (bloomery.NotAFilter, lambda: Filter.open(__file__, 'r')),
                            (bloomery.NotAFilter, lambda: Filter.open('damaged.blm')), (bloomery.Full, lambda: full.add_many(range(10000))),
                            (bloomery.ReadOnly, lambda: sealed.add('a')), (bloomery.InvalidParameter, lambda: Filter(10, 2.0)),
                            (bloomery.NotFound, lambda: Filter(10, kind='none'))):
