@@ -30,8 +30,8 @@ static const char near[] =
 	"so many keys lie in the last cache, where theirs wait little, too: see ten times as many";
 static const char shared[] =
 	"others may write to it, so each of its words takes an atomic OR: see against those";
-static const char calls[] = "a call checks the state of the file before its answer and after; theirs "
-			    "are inlined into the loop";
+static const char calls[] = "a call checks the state of the file before its answer and after; "
+			    "theirs are inlined into the loop";
 static const char atomics[] = "some three atomic ORs and one addition for the count, 5 ns each, "
 			      "during which no later line is awaited";
 static const char three_counts[] =

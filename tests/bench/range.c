@@ -1,7 +1,7 @@
 /*
  * range.c - filters that answer for ranges: bits a key against log2(width/rate) + 2, the
- * false-positive rate of ranges anywhere and of ranges close to keys, and the CPU time of a question
- * against a question to a golomb filter with the same keys and bits
+ * false-positive rate of ranges anywhere and of ranges close to keys, and the CPU time of a
+ * question against a question to a golomb filter with the same keys and bits
  *
  * The keys are simulated: times of visits in seconds over 30 years, in microseconds over a year,
  * and networks of IPv4 with the lengths that the routing table of the Internet has. Ranges with a
