@@ -47,8 +47,8 @@ static int64_t build(struct blm_filter *f, size_t count)
 
 	if (r == 0 && !builder)
 		r = blm_build_begin(&builder, NULL, NULL,
-				    &BLM_PARAMS(.kind = info.kind, .capacity = info.capacity),
-				    NULL);
+				    &BLM_PARAMS(.kind = info.kind, .hash = info.hash,
+						.capacity = info.capacity), NULL);
 	return r < 0 ? r : blm_build_add_fixed(builder, keys, sizeof(*keys), count);
 }
 
