@@ -15,7 +15,7 @@ FAULTS = ('ERROR:', 'FATAL:', 'psql:')
 
 def what_is_missing():
     for path, package in ((f'{INSTALLED}/bin/postgres', 'postgresql-15'),
-                          (f'{INSTALLED}/lib/pgxs/src/makefiles/pgxs.mk', 'postgresql-server-dev-15')):
+                          ('/usr/include/postgresql/15/server/postgres.h', 'postgresql-server-dev-15')):
         if not os.path.exists(path):
             return f'{path} is not here; install the package {package}'
     if not shutil.which('make') or not shutil.which('pkg-config'):
