@@ -100,6 +100,26 @@ static int by_file(const void *a, const void *b)
 	return strcmp((*x)->file, (*y)->file);
 }
 
+/*
+ * Is the line of /proc/PID/maps, whose path begins at `path`, of this store's file, and not of the
+ * equal name in a copy of the store? Some file systems show another inode there than stat(2) does,
+ * so the path is asked as well. It may mean nothing here if the process has another root.
+ */
+static bool is_file_of(const char *file, const char *line, const char *path)
+{
+	char ours[PATH_MAX];
+	unsigned long long inode = 0;
+	struct stat own, mapped;
+
+	snprintf(ours, sizeof(ours), "%s/filters/%s", store_dir(), file);
+	if (stat(ours, &own) < 0)
+		return false;
+	if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == own.st_ino)
+		return true;
+	return stat(path, &mapped) == 0 && mapped.st_dev == own.st_dev
+	       && mapped.st_ino == own.st_ino;
+}
+
 /* A file that was replaced is mapped with " (deleted)" behind its name, so it is not found. */
 static void find_in(struct looks *looks, const struct look **sorted, int process)
 {
@@ -122,7 +142,7 @@ static void find_in(struct looks *looks, const struct look **sorted, int process
 			continue;
 		strcpy(wanted.file, file + 1);
 		found = bsearch(&key, sorted, looks->count, sizeof(*sorted), by_file);
-		if (found)
+		if (found && is_file_of((*found)->file, line, strchr(line, '/')))
 			add_opening(looks, process, (size_t)(*found - looks->all));
 	}
 	if (maps && ferror(maps) && (errno == EACCES || errno == EPERM))

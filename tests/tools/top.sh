@@ -75,6 +75,16 @@ processes_that_have_a_filter_open_are_counted() {
 	bloomery top > out; grep -q ' 0 *never  below$' out
 }
 
+processes_of_a_copy_of_the_store_are_not_counted() {
+	three
+	cp -a "$BLOOMERY_STORE" copy
+	mkfifo lines
+	bloomery add --store ./copy below lines & exec 3> lines; pid=$!
+	until bloomery top --store ./copy --json below | holds "j['processes'] == 1"; do kill -0 $pid; sleep 0.05; done
+	bloomery top --json below | holds "j['processes'] == 0"
+	exec 3>&-; wait $pid
+}
+
 a_filter_that_grows_is_never_full() {
 	bloomery create grows -n 100 --kind scalable; seq 1000 | bloomery add grows
 	bloomery create leaves -n 1000 --kind removable; seq 900 | bloomery add leaves
