@@ -84,6 +84,8 @@ as_nobody()
 	(cd "$folder/home" && exec env HOME="$folder/home" PATH=/usr/local/bin:/usr/bin:/bin \
 		setpriv --reuid 65534 --regid 65534 --clear-groups bash "$script" "$build" --inside "$logbase")
 	chmod "$mode" "$logs"
+	# A root without rights over other users' files, as in a container, could not replace these.
+	chown -R "$(id -u):$(id -g)" "$logs"
 }
 
 script=$(cd "${BASH_SOURCE[0]%/*}" && pwd)/machines.sh

@@ -87,7 +87,8 @@ except OSError as e: sys.exit(str(e))' 2> no-terminal && return 1
 no_other_user()
 {
 	[ "$(id -u)" = 0 ] || { echo 'only root can become another user'; return 0; }
-	setpriv --reuid 65534 --regid 65534 --clear-groups true 2>&1 && return 1
+	# `command`, because setpriv ends with 127 as well where it may not change the user.
+	command setpriv --reuid 65534 --regid 65534 --clear-groups true 2>&1 && return 1
 	return 0
 }
 
