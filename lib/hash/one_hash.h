@@ -64,18 +64,27 @@ BLM_HASHES_ONE xxh3_16(const uint64_t prepared[2], const void *bytes)
 	};
 }
 
+typedef struct blm_hash xxh3_of(const void *bytes, size_t len, uint64_t seed);
+
+/* of: inlined for the lengths that most keys have; any: a call for the others */
+BLM_HASHES_ONE xxh3_by_length(xxh3_of *of, xxh3_of *any, const void *bytes, size_t len,
+			      uint64_t seed)
+{
+	if (len == 8)
+		return of(bytes, 8, seed);
+	if (len == 32)
+		return of(bytes, 32, seed);
+	if (len >= 9 && len <= 16)
+		return of(bytes, len, seed);
+	if (len == 4)
+		return of(bytes, 4, seed);
+	return any(bytes, len, seed);
+}
+
 /* seed: the hasher's first */
 BLM_HASHES_ONE xxh3_one(const struct blm_hasher *by, uint64_t seed, const void *bytes, size_t len)
 {
-	if (len == 8)
-		return xxh3_bytes(bytes, 8, seed);
-	if (len == 32)
-		return xxh3_bytes(bytes, 32, seed);
-	if (len >= 9 && len <= 16)
-		return xxh3_bytes(bytes, len, seed);
-	if (len == 4)
-		return xxh3_bytes(bytes, 4, seed);
-	return blm_xxh3_any(bytes, len, seed);
+	return xxh3_by_length(xxh3_bytes, blm_xxh3_any, bytes, len, seed);
 }
 
 /* ---- XXH3 of 64 bits, in both halves ---- */
@@ -110,15 +119,7 @@ BLM_HASHES_ONE xxh3_64_16(const uint64_t prepared[2], const void *bytes)
 BLM_HASHES_ONE xxh3_64_one(const struct blm_hasher *by, uint64_t seed, const void *bytes,
 			   size_t len)
 {
-	if (len == 8)
-		return xxh3_64_bytes(bytes, 8, seed);
-	if (len == 32)
-		return xxh3_64_bytes(bytes, 32, seed);
-	if (len >= 9 && len <= 16)
-		return xxh3_64_bytes(bytes, len, seed);
-	if (len == 4)
-		return xxh3_64_bytes(bytes, 4, seed);
-	return blm_xxh3_64_any(bytes, len, seed);
+	return xxh3_by_length(xxh3_64_bytes, blm_xxh3_64_any, bytes, len, seed);
 }
 
 BLM_HASHES_ONE siphash_one(const struct blm_hasher *by, uint64_t seed, const void *bytes,

@@ -12,8 +12,6 @@
 
 #define BLM_HASHES_MANY static inline __attribute__((always_inline)) void
 
-typedef struct blm_hash xxh3_of(const void *bytes, size_t len, uint64_t seed);
-
 /* For up to 16 bytes the code is short, and fits into a loop (one_hash.h). */
 BLM_HASHES_MANY xxh3_key(xxh3_of *of, xxh3_of *any, const void *bytes, size_t len, uint64_t seed,
 			 struct blm_hash *ret)
