@@ -75,17 +75,17 @@ in_container()
 	exec bash "$script" "$build" --inside "$logbase"
 }
 
-# As a user without rights. Python and the tests' programs must be where every user may read.
+# As a user without rights, who has the logs meanwhile. Python and the tests' programs must be where
+# every user may read.
 as_nobody()
 {
-	local logs=$build/meson-logs mode
-	mkdir -p "$logs" "$folder/home" && chown 65534:65534 "$folder/home" && chmod 755 "$folder" || return 1
-	mode=$(stat -c %a "$logs") && chmod 1777 "$logs" || return 1
+	local logs=$build/meson-logs code=0
+	mkdir -p "$logs" "$folder/home" && chmod 755 "$folder" &&
+		chown -R 65534:65534 "$logs" "$folder/home" || return 1
 	(cd "$folder/home" && exec env HOME="$folder/home" PATH=/usr/local/bin:/usr/bin:/bin \
-		setpriv --reuid 65534 --regid 65534 --clear-groups bash "$script" "$build" --inside "$logbase")
-	chmod "$mode" "$logs"
-	# A root without rights over other users' files, as in a container, could not replace these.
+		setpriv --reuid 65534 --regid 65534 --clear-groups bash "$script" "$build" --inside "$logbase") || code=$?
 	chown -R "$(id -u):$(id -g)" "$logs"
+	return $code
 }
 
 script=$(cd "${BASH_SOURCE[0]%/*}" && pwd)/machines.sh
@@ -165,12 +165,17 @@ for machine; do
 	logbase=machine-$machine
 	rm -f "$build/meson-logs/$logbase".*
 	[ "$machine" = here ] || export BLOOMERY_TEST_SCALE="${BLOOMERY_TEST_SCALE:-0.1}"
-	play "$machine"
+	code=0
+	play "$machine" || code=$?
 	said=$(python3 "$root/tests/count.py" "$build/meson-logs" "$logbase") || echo "not ok - $machine"
 	printf '%s\n' "$said"
 	read -r p _ f _ s _ < <(tail -n 1 <<< "$said")
 	if [[ $p =~ ^[0-9]+$ ]]; then
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+		if [ "$code" != 0 ] && [ "$f" = 0 ]; then
+			echo "not ok - $machine: the suite did not come to its end"
+			failed=$((failed + 1))
+		fi
 	else
 		failed=$((failed + 1))
 	fi

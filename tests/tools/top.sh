@@ -8,6 +8,13 @@ on_screen() { python3 "${0%/*}/on_screen.py" "$@"; }
 screen() { awk -v n="$1" '$0 == "---" { at++; next } at == n - 1' "$2"; }
 
 # A filter below 80 %, one above, and one beyond its capacity.
+# Does the kernel not show what a process of bloomery maps? It shows that to root only, because the program keeps secrets.
+maps_hidden()
+{
+	[ "$(id -u)" != 0 ] || return 1
+	echo '# SKIP only root sees what a process of bloomery maps'
+}
+
 three()
 {
 	bloomery create below -n 1000; seq 100 | bloomery add below
@@ -60,6 +67,7 @@ the_order_is_what_is_asked_for() {
 
 processes_that_have_a_filter_open_are_counted() {
 	no_terminal && return
+	maps_hidden && return
 	three
 	mkfifo lines
 	bloomery add below lines & exec 3> lines; pid=$!
@@ -76,6 +84,7 @@ processes_that_have_a_filter_open_are_counted() {
 }
 
 processes_of_a_copy_of_the_store_are_not_counted() {
+	maps_hidden && return
 	three
 	cp -a "$BLOOMERY_STORE" copy
 	mkfifo lines
@@ -169,6 +178,7 @@ a_signal_ends_it_and_restores_the_terminal() {
 # As long as keys come, each look finds some.
 the_pace_of_writers_is_shown() {
 	no_terminal && return
+	maps_hidden && return
 	three
 	mkfifo lines
 	bloomery create busy -n 100m -p 0.1
