@@ -176,6 +176,7 @@ static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret
 const struct blm_kind blm_kind_approximator = {
 	.id = 7,
 	.name = "approximator",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "a value for each key, exactly or seldom more: the largest it was put with, the "
 	"smallest, or a set of bits",
 	.caveat = "a key can have more than its value (less with lattice=min), never the other "

@@ -3,9 +3,9 @@
  * in it
  *
  * Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007 / JEA 14,
- * 2009. One miss a question. The blocks fill unevenly, so the rate is the mixture over their loads
- *       and the filter is sized by that
- * (sizing.c); it costs 3 to 15 % more bits than classic from p = 0.01 to 0.0001 (`bloomery plan`).
+ * 2009. One miss a question. The blocks fill unevenly, so the rate is the mixture over their loads,
+ * and the filter is sized by that (sizing.c). It costs 3 to 15 % more bits than classic from
+ * p = 0.01 to 0.0001 (`bloomery plan`).
  * The bits of a key: simd/block.h.
  */
 #include "kind/common/one_key.h"

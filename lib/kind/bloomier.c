@@ -48,6 +48,7 @@ static int check_values(const uint64_t args[BLM_KIND_ARGS], const uint64_t *valu
 const struct blm_kind blm_kind_bloomier = {
 	.id = 18,
 	.name = "bloomier",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "a value of 1 to 64 bits for each key, exactly; made from all keys at once",
 	.caveat = "made once from all its keys; none can be added, changed or taken out; strangers "
 	"seldom have a value, too",

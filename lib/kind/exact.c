@@ -365,6 +365,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 const struct blm_kind blm_kind_exact = {
 	.id = 21,
 	.name = "exact",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "never wrong about two lists: its keys, and others that are not in it; made "
 	"from both at once",
 	.caveat = "made from all its keys, and updated by all of them; it is never wrong only "

@@ -32,6 +32,7 @@ static bool valid(const struct blm_shape *s)
 const struct blm_kind blm_kind_fuse = {
 	.id = 16,
 	.name = "fuse",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "fingerprints in 1.13 times the least space there can be, or 1.08; made from "
 	"all keys at once",
 	.caveat = "made once from all its keys; none can be added or taken out",

@@ -270,6 +270,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 const struct blm_kind blm_kind_golomb = {
 	.id = 15,
 	.name = "golomb",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "coded distances of hashes: small at any rate, built from all keys at once",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,

@@ -452,6 +452,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 const struct blm_kind blm_kind_hash_compact = {
 	.id = 5,
 	.name = "hash-compact",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "a table of signatures of 8 to 64 bits: few errors at 16 bits a key and more; "
 	"can be full",
 	.caveat = "when it is full it refuses keys, and loses none; it makes no unions",

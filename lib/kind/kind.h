@@ -24,6 +24,17 @@
  *   the same, XORed         common/fuse_table.h      fuse.c          BLM_ATOMIC_WORDS
  *   parts of other kinds    common/composite.h       scalable.c      as its parts need it
  *
+ * THE TOOLS. A kind is written with these:
+ *
+ *   key->hash.lo, .hi               128 random bits of the key; with `hash_bits` 64, lo equals hi
+ *   key_cell()                      the cell of the i-th probe (hash/hasher.h)
+ *   scale(hash, n), unfold()        a number below n; further words of the hash (base/base.h)
+ *   load_acquire(), load_relaxed()  a shared word, in the byte order of this machine (base/base.h)
+ *   bits_set(), word_swap()         change a shared word (common/bits.h, common/packed_cells.h)
+ *   mark()                          after each change of data (part.h)
+ *   part->unshared                  no other thread sees the data: changes need not be atomic
+ *   blm_fail()                      an error with its message (base/base.h)
+ *
  * The steps. `meson test -C build kind/laws kind/shapes` tries each of them:
  *
  *   1. plan(), valid(), contains(), rate_at(), and add() or build(). sizing.h has the formulas of
@@ -73,39 +84,40 @@ struct blm_merging {
 
 /*
  * How processes that change one filter at the same time exclude each other, and the state after a
- * power cut. Questions take no lock in any protocol.
+ * power cut. Questions take no lock in any protocol. Each comment begins with the kind's row in the
+ * table of format-spec.md, "How kinds change".
  */
 enum blm_protocol {
 	/*
-	 * Each change is one atomic operation on one word, independent of other words; or the kind
-	 * is built from all its keys at once and never changes.
+	 * Word kinds: each change is one atomic operation on one word, independent of other words.
+	 * Built kinds: they are built from all their keys at once and never change.
 	 */
-	BLM_ATOMIC_WORDS,
+	BLM_ATOMIC_WORDS = 1,
 	/*
-	 * The data are bits that only change from 0 to 1, by atomic OR. So pages written at
-	 * different times can only lack keys, and additional ones are never damage. Adding a key
+	 * Bit kinds. The data are bits that only change from 0 to 1, by atomic OR. So pages written
+	 * at different times can only lack keys, and additional ones are never damage. Adding a key
 	 * twice equals adding it once.
 	 */
 	BLM_SETS_BITS,
-	/* Other data. Adding a key twice equals adding it once, as above. */
+	/* Slot kinds. Other data. Adding a key twice equals adding it once, as above. */
 	BLM_IDEMPOTENT_ADDS,
 	/*
-	 * add() may run beside any other function. remove() and claim() read several words and then
-	 * change them: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns the word
-	 * `writer` (writer_word.h). Pages written at different times could lose synced keys, so
-	 * BLM_OWN_TORN records whether the file may have such pages.
+	 * Counting kinds. add() may run beside any other function. remove() and claim() read
+	 * several words and then change them: around them the caller holds BLM_LOCK_WRITE,
+	 * exclusively, or owns the word `writer` (writer_word.h). Pages written at different times
+	 * could lose synced keys, so BLM_OWN_TORN records whether the file may have such pages.
 	 */
 	BLM_SERIAL_REMOVALS,
 	/*
-	 * Changes are not atomic: around them the caller holds BLM_LOCK_WRITE, exclusively, or owns
-	 * the word `writer` (writer_word.h).
+	 * Cell kinds. Changes are not atomic: around them the caller holds BLM_LOCK_WRITE,
+	 * exclusively, or owns the word `writer` (writer_word.h).
 	 */
 	BLM_SINGLE_WRITER,
 	/*
-	 * The same lock. A file with some older and some newer pages may lack keys that both states
-	 * have, so the file keeps an image of the data as of the last sync (checkpoint.c). The
-	 * kind's own words are not needed after a power cut, and the caller marks each block before
-	 * it changes the block.
+	 * Moving kinds. The same lock. A file with some older and some newer pages may lack keys
+	 * that both states have, so the file keeps an image of the data as of the last sync
+	 * (checkpoint.c). The kind's own words are not needed after a power cut, and the caller
+	 * marks each block before it changes the block.
 	 */
 	BLM_SINGLE_WRITER_CHECKPOINT,
 };
@@ -279,10 +291,14 @@ struct blm_kind {
 	void (*intersect)(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 	/*
 	 * Folding: a key has one block, floor(its hash * blocks / 2^n), so neighbouring blocks can
-	 * become one. The bits of a block, a multiple of 64; 0: the kind does not fold.
+	 * become one. The bits of a block, a multiple of 64; 0: the kind does not fold. plan() and
+	 * valid() take every number of blocks.
 	 */
 	uint32_t fold_bits;
-	/* Counts cells, to estimate the number of keys from the data. No cell is in two words. */
+	/*
+	 * Counts cells, to estimate the number of keys from the data. No cell is in two words. The
+	 * bytes include the padding, if they reach to the end.
+	 */
 	void (*tally)(const struct blm_part *part, const void *data, size_t bytes,
 		      struct blm_tally *to);
 	/* the rate with these bits */

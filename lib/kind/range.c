@@ -461,6 +461,7 @@ static int merge(struct blm_part *part, const struct blm_merging *of)
 const struct blm_kind blm_kind_range = {
 	.id = 23,
 	.name = "range",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "is any key from A to B in it? numbers, times, addresses, strings; built from "
 	"all keys at once",
 	.caveat = "its rate is that of ranges of up to `width` places; ranges 10 times as wide, or "

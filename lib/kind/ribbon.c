@@ -299,6 +299,7 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 const struct blm_kind blm_kind_ribbon = {
 	.id = 17,
 	.name = "ribbon",
+	.protocol = BLM_ATOMIC_WORDS,
 	.summary = "linear equations, solved: for a million keys a hundredth more than the least "
 	"space that there can be; made from all keys at once",
 	.caveat = "made once from all its keys; none can be added or taken out",

@@ -37,7 +37,10 @@ static inline struct blm_filter *create(struct blm_params params)
 		ck_assert_msg(blm_build_finish(b, &f) == 0, "%s", blm_error_message());
 		return f;
 	}
-	ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0, "%s", blm_error_message());
+	ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0,
+		      "n=%llu, p=%g, m=%llu, k=%u: %s", (unsigned long long)params.capacity,
+		      params.rate, (unsigned long long)params.cells, params.probes,
+		      blm_error_message());
 	return f;
 }
 

@@ -310,7 +310,8 @@ START_TEST(a_filter_of_ones_answers_yes_and_is_saturated)
 		ck_assert(e.saturated);
 		ck_assert(isfinite(e.keys.value) && isfinite(e.keys.error) && e.keys.value > N);
 		ck_assert_double_eq(e.fill.value, 1);
-		ck_assert_double_eq(e.rate.value, 1);
+		ck_assert_msg(e.rate.value == 1, "rate_of() is %g, not 1: does it divide by "
+			      "tally->bytes, which include the padding?", e.rate.value);
 		ck_assert(isfinite(e.fill.error) && isfinite(e.rate.error));
 	}
 	ck_assert_int_eq(blm_compare(f, half, &c), 0);
@@ -520,6 +521,23 @@ START_TEST(a_folded_filter_of_few_keys_equals_the_small_one)
 }
 END_TEST
 
+START_TEST(a_kind_that_folds_takes_every_number_of_blocks)
+{
+	const struct blm_kind *kind = kind_of(_i);
+
+	for (unsigned blocks = 1; blocks <= 20; blocks++) {
+		struct blm_params p = { .cells = blocks * kind->fold_bits, .capacity = N };
+		struct blm_shape shape = { 0 };
+
+		ck_assert_int_eq(blm_options_parse(kind, NULL, shape.args), 0);
+		ck_assert_msg(kind->plan(&shape, &p) == 0 && kind->valid(&shape),
+			      "fold_bits is %u, so plan() and valid() must take %u blocks: m=%llu: "
+			      "%s", kind->fold_bits, blocks, (unsigned long long)p.cells,
+			      blm_error_message());
+	}
+}
+END_TEST
+
 START_TEST(only_divisors_of_the_blocks_can_fold)
 {
 	struct blm_filter *f = create(BLM_PARAMS(.kind = kind_of(_i)->name,
@@ -575,6 +593,7 @@ static void add_laws_of_families(TCase *tc, int i)
 	LAW(a_folded_filter_equals_a_small_one_of_its_keys,
 	    BLM_CAN_ADD | BLM_CAN_FOLD, 0);
 	LAW(a_folded_filter_of_few_keys_equals_the_small_one, BLM_CAN_ADD | BLM_CAN_FOLD, 0);
+	LAW(a_kind_that_folds_takes_every_number_of_blocks, BLM_CAN_FOLD, 0);
 	LAW(only_divisors_of_the_blocks_can_fold, BLM_CAN_FOLD, 0);
 	if (kind_of(i)->every_family)
 		tcase_add_loop_test(tc,
