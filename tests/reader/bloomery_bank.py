@@ -44,7 +44,7 @@ class Bank:
 		self.blocks = reader.blocks_of(self.checks_at - HEADER_BYTES)
 		demand(len(image) >= self.checks_at + 8 * self.blocks, 'ENODATA', '%d bytes', len(image))
 		kind = reader.KINDS.get(c.kind)
-		demand(kind in (reader.Classic, reader.Blocked, reader.SplitBlock, reader.Bitmap, reader.Range), 'EOPNOTSUPP', 'kind %d', c.kind)
+		demand(kind is reader.Range or kind is not None and issubclass(kind, reader.Bits), 'EOPNOTSUPP', 'kind %d', c.kind)
 		self.family = reader.FAMILIES[c.family](c.seeds[:c.seed_count], c.tweak, None)
 		demand(not self.family.keyed, 'EOPNOTSUPP', 'keyed')
 		self.kind, self.part = kind, types.SimpleNamespace(offset=0, bytes=self.row_bytes, cells=c.cells, probes=c.probes,

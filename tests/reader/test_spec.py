@@ -267,7 +267,22 @@ GROUPS = {name: list(numbers_in(kinds)) for name, _, kinds in table('How kinds c
 def each_kind_is_in_one_group():
 	kinds = sorted(int(number) for number in re.findall(r'^## Kind (\d+): ', TEXT, re.M))
 	grouped = sorted(kind for group in GROUPS.values() for kind in group)
-	return [] if grouped == kinds else ['the table has %s, the titles of the sections have %s' % (grouped, kinds)]
+	wrong = ['kind %d has a section, and no row of the table in "How kinds change": add it to the row of its protocol '
+		'(lib/kind/kind.h, enum blm_protocol)' % kind for kind in kinds if kind not in grouped]
+	wrong += ['kind %d is in the table of "How kinds change" and has no section' % kind for kind in grouped if kind not in kinds]
+	return wrong or ([] if grouped == kinds else ['a kind is in two rows of "How kinds change": %s' % grouped])
+
+
+def split_kinds_agree():
+	wrong, one, several = [], set(), set()
+	for kinds, belongs, _ in table('Parts of a split filter', 'kind', 'a key belongs to'):
+		(one if belongs == 'one part' else several).update(numbers_in(kinds))
+	for name, ours, theirs in ('one part', one, set(reader.ONE_PART)), ('several parts', several, set(reader.SPLIT_KINDS) - set(reader.ONE_PART)):
+		wrong += ['of kind %d a key belongs to %s: add it to that row of the table in "Parts of a split filter" of '
+			'format-spec.md' % (kind, name) for kind in sorted(theirs - ours)]
+		wrong += ['of kind %d a key belongs to %s: add it to ONE_PART or SPLIT_KINDS of bloomery_reader.py'
+			% (kind, name) for kind in sorted(ours - theirs)]
+	return wrong
 
 
 def file_agrees(g):
@@ -353,6 +368,7 @@ tap.run('examples of signatures', signature_examples)
 tap.run('what the text says of the words of ribbons is so', ribbon_examples)
 tap.run('examples of cells in tables', examples_of_cells)
 tap.run('each kind is in one group', each_kind_is_in_one_group)
+tap.run('the kinds that split are the second reader\'s', split_kinds_agree)
 tap.run('the worked example is in its file', worked_example)
 for g in golden.all(GOLDEN):
 	tap.run('%s has its fields where the tables say' % g.name, file_agrees, g)
