@@ -484,11 +484,12 @@ struct blm_join;
  * A filter of N parts is N files of the same parameters and size. Each one has a range of the data
  * (blm_part_range()), and holes elsewhere. params->split_parts makes a part; blm_split() makes all.
  *
- *	kind                           a key belongs to   blm_create()   blm_build_begin()
- *	blocked, split-block, bitmap   one part           yes            yes
- *	cuckoo                         several parts      no             no
- *	others with BLM_CAN_SPLIT      several parts      no             yes, of all keys
+ *	the cells of a key are    as in     a key belongs to   blm_create()   blm_build_begin()
+ *	in one line of 64 bytes   blocked   one part           yes            yes
+ *	anywhere in the data      classic   several parts      no             yes, of all keys
+ *	moved by later keys       cuckoo    several parts      no             no
  *
+ * bloomery-kinds(7) has a table of all kinds with BLM_CAN_SPLIT.
  * Where a key belongs to one part, that part takes, claims and answers for the key, and fails with
  * -EREMOTE for keys of other parts. Parts of the other kinds only wait to be joined: they take no
  * keys and answer no question.

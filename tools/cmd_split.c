@@ -83,9 +83,10 @@ const struct command cmd_split = {
 	.summary = "make the N parts of F, each with one range of its data, for as many machines",
 	.operands = "F --into N",
 	.least = 1, .most = 1,
-	.notes = "A part is a sparse file with about 1/N of F's data. In a part of a blocked, "
-	"split-block or bitmap filter 'add', 'claim' and\n'test' take the keys that belong to it, "
-	"and refuse others. 'bloomery join PARTS -o F' makes the filter again, byte for byte.",
+	.notes = "A part is a sparse file with about 1/N of F's data. If the kind has each key in "
+	"one part (bloomery-kinds(7)),\n'add', 'claim' and 'test' of a part take the keys that "
+	"belong to it, and refuse others. 'bloomery join PARTS -o F'\nmakes the filter again, "
+	"byte for byte.",
 	.example = "bloomery split ./seen --into 16",
 	.options = options,
 	.run = run,

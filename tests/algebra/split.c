@@ -2,14 +2,15 @@
  * split.c - filters in parts: whose keys are whose, parts that are built, split and joined, and
  * what is refused of them
  */
+#include "kind/kind_registry.h"
 #include "suite.h"
+
+#include "../kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
-
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { KEYS = 6000, CAPACITY = 20000, LONGEST = 12 };
 
@@ -139,10 +140,31 @@ static struct blm_filter *join_all(char *const *names, uint32_t parts, const cha
 
 static const uint32_t numbers[] = { 1, 2, 3, 16, 150 };
 
-/* ---- Building and splitting ---- */
+/* ---- Which kinds: all that the registry has ---- */
 
-static const char *const built[] = { "blocked", "split-block", "classic", "counting", "bitmap",
-				     "fuse", "ribbon", "golomb", "bloomier" };
+enum { MOST = 32 };
+
+/* All that split; those whose parts are built alone; those where a key belongs to one part. */
+static const char *splits[MOST], *built[MOST], *owned[MOST];
+static int split_count, built_count, owned_count;
+
+static void find_kinds(void)
+{
+	struct blm_kind_info found[MOST];
+	unsigned count = other_kinds(BLM_CAN_SPLIT, 0, NULL, found, MOST);
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct blm_kind *kind = blm_kind_by_name(found[i].name);
+
+		splits[split_count++] = kind->name;
+		if (kind->place || kind->add_within || kind->build_within)
+			built[built_count++] = kind->name;
+		if (kind->place)
+			owned[owned_count++] = kind->name;
+	}
+}
+
+/* ---- Building and splitting ---- */
 
 START_TEST(built_parts_join_to_the_data_of_one_build)
 {
@@ -213,9 +235,6 @@ START_TEST(built_parts_with_several_shards_join_to_one_builds_data)
 }
 END_TEST
 
-static const char *const splits[] = { "blocked", "split-block", "classic", "counting", "bitmap",
-				      "cuckoo", "fuse", "ribbon", "golomb", "bloomier" };
-
 START_TEST(split_parts_join_to_the_same_data)
 {
 	const char *kind = splits[_i / (int)ARRAY_LEN(numbers)];
@@ -235,22 +254,6 @@ START_TEST(split_parts_join_to_the_same_data)
 	free_names(names, parts);
 	blm_close(joined);
 	blm_close(whole);
-}
-END_TEST
-
-START_TEST(kinds_that_split_are_those_of_this_test)
-{
-	struct blm_kind_info kind;
-	size_t found = 0;
-
-	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
-		for (size_t j = 0; kind.can & BLM_CAN_SPLIT && j < ARRAY_LEN(splits); j++)
-			found += !strcmp(kind.name, splits[j]);
-	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
-		found -= (kind.can & BLM_CAN_SPLIT) != 0;
-	ck_assert_uint_eq(found, 0);
-	for (size_t j = 0; j < ARRAY_LEN(splits); j++)
-		ck_assert(can_of(splits[j]) & BLM_CAN_SPLIT);
 }
 END_TEST
 
@@ -277,8 +280,6 @@ START_TEST(a_part_has_a_share_of_the_disk)
 END_TEST
 
 /* ---- Whose keys ---- */
-
-static const char *const owned[] = { "blocked", "split-block", "bitmap" };
 
 static struct blm_filter **create_parts(struct blm_params *p, uint32_t parts, char *const *names)
 {
@@ -860,21 +861,21 @@ int main(void)
 	large = tcase_create("large");
 	suite_add_tcase(suite, large);
 	make_keys();
+	find_kinds();
 	suite_add_tcase(suite, parts);
 	tcase_add_loop_test(parts, built_parts_join_to_the_data_of_one_build, 0,
-			    (int)ARRAY_LEN(built) * of_numbers);
+			    built_count * of_numbers);
 	tcase_add_loop_test(large, built_parts_with_several_shards_join_to_one_builds_data, 0,
 			    test_full() ? 2 : test_scale() >= 0.2);
 	tcase_add_loop_test(parts, split_parts_join_to_the_same_data, 0,
-			    (int)ARRAY_LEN(splits) * of_numbers);
-	tcase_add_test(parts, kinds_that_split_are_those_of_this_test);
+			    split_count * of_numbers);
 	tcase_add_test(parts, a_part_has_a_share_of_the_disk);
 	tcase_add_test(parts, the_owner_of_a_key_has_the_bytes_it_sets);
 	tcase_add_loop_test(parts, a_key_belongs_to_one_part_which_answers_for_it, 0,
-			    (int)ARRAY_LEN(owned));
+			    owned_count);
 	tcase_add_test(parts, each_part_of_a_bitmap_denies_an_invalid_key);
 	tcase_add_loop_test(parts, ranges_follow_each_other_and_cover_the_data, 0,
-			    (int)ARRAY_LEN(splits));
+			    split_count);
 	tcase_add_test(parts, claims_in_parts_are_counted_exactly_in_the_joined_filter);
 	tcase_add_loop_test(parts, parts_of_kinds_with_cells_anywhere_answer_nothing, 0, 5);
 	tcase_add_test(parts, parts_that_do_not_belong_together_are_refused);
