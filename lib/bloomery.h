@@ -1929,11 +1929,11 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 
 /**
  * A bank is a file that holds the data of many filters. It appears whole, and never changes. Each
- * filter has an id, which is one line without tabs. Their kind is classic, blocked, split-block or
- * bitmap, without a secret key, or it is range. A bank of bits takes twice the data of its filters,
- * in rows of a multiple of 64 bytes, and numbers them from 0 in the order of their numbers of ones
- * (equal ones in the order in which they were added). Rows of a bank of range filters have the size
- * of its largest filter, and are in the order of their sizes.
+ * filter has an id, which is one line without tabs. Their kind is one with one array of bits, like
+ * classic and blocked, without a secret key, or it is range. A bank of bits takes twice the data of
+ * its filters, in rows of a multiple of 64 bytes, and numbers them from 0 in the order of their
+ * numbers of ones (equal ones in the order in which they were added). Rows of a bank of range
+ * filters have the size of its largest filter, and are in the order of their sizes.
  */
 struct blm_bank;
 struct blm_bank_build;

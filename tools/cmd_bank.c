@@ -192,10 +192,10 @@ const struct command cmd_bank = {
 	.operands = "BANK [FILTER...]",
 	.least = 1, .most = -1,
 	.notes = "BANK is the path of the file. The id of a filter is its name as it is given "
-	"here, that of a fingerprint what its line says. Kinds:\nclassic, blocked, split-block, "
-	"bitmap, without secret key; and range. A bank is never changed; its filters may be, and "
-	"it does not follow.\nWith --json it says what was made; with --list it prints objects "
-	"with the ids.",
+	"here, that of a fingerprint what its line says.\nA bank takes filters without a secret "
+	"key: of kinds with one array of bits, like blocked; and range. A bank is never changed;\n"
+	"its filters may be, and it does not follow. With --json it says what was made; with "
+	"--list it prints objects with the ids.",
 	.example = "bloomery bank ./week.bank mon tue wed thu fri",
 	.options = options,
 	.run = run,
