@@ -5,16 +5,13 @@
 #include "simd/simd.h"
 #include "simd/avx2_block.h"
 #include "simd/avx2_split.h"
+#include "simd/processor.h"
 
-#include <cpuid.h>
 #include <immintrin.h>
 
 static bool runs_here(void)
 {
-	unsigned a, b, c, d;
-
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")
-		&& __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
+	return blm_runs_avx2();
 }
 
 static void or_words(void *dst, const void *src, size_t bytes)

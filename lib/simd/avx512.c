@@ -3,14 +3,13 @@
 #include "simd/avx512_block.h"
 #include "simd/avx512_lanes.h"
 #include "simd/avx512_xxh3.h"
+#include "simd/processor.h"
 
 #include <immintrin.h>
 
 static bool runs_here(void)
 {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-		&& __builtin_cpu_supports("avx512dq")
-	    && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq");
+	return blm_runs_avx512();
 }
 
 static void or_words(void *dst, const void *src, size_t bytes)

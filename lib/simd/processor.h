@@ -1,0 +1,54 @@
+/*
+ * processor.h - which instruction sets the processor and the kernel allow
+ *
+ * glibc asks the processor when a program starts, and 2.34 and later give the answers. Asking again
+ * is slow in a virtual machine: each CPUID instruction goes to the hypervisor, which takes
+ * microseconds, and the compiler's __builtin_cpu_supports() needs a dozen at the start of every
+ * program that loads the library.
+ */
+#ifndef BLM_PROCESSOR_H
+#define BLM_PROCESSOR_H
+
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
+
+#include <stdbool.h>
+
+#ifdef CPU_FEATURE_ACTIVE		/* defined since 2.34 */
+
+static inline bool blm_runs_avx2(void)
+{
+	return x86_cpu_active(x86_cpu_AVX2) && x86_cpu_active(x86_cpu_POPCNT)
+		&& x86_cpu_active(x86_cpu_CMPXCHG16B);
+}
+
+static inline bool blm_runs_avx512(void)
+{
+	return x86_cpu_active(x86_cpu_AVX512F) && x86_cpu_active(x86_cpu_AVX512BW)
+		&& x86_cpu_active(x86_cpu_AVX512DQ) && x86_cpu_active(x86_cpu_AVX512VL)
+		&& x86_cpu_active(x86_cpu_AVX512_VPOPCNTDQ);
+}
+
+#else
+
+#include <cpuid.h>
+
+static inline bool blm_runs_avx2(void)
+{
+	unsigned a, b, c, d;
+
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")
+		&& __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
+}
+
+static inline bool blm_runs_avx512(void)
+{
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+		&& __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+		&& __builtin_cpu_supports("avx512vpopcntdq");
+}
+
+#endif
+
+#endif
