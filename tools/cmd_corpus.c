@@ -17,7 +17,6 @@ static const char *filter;
 static const char *against[FILTERS_MOST];
 static size_t against_count;
 static bool create, same;
-static const char *report;
 static struct wishes wishes = { .sample = 256 << 20, .by_mistake = 0.001 };
 
 static int set_by(const struct opt *opt, const char *text)
@@ -94,14 +93,6 @@ static const struct opt own_options[] = {
 	  "given again", set_against, NULL },
 	{ 0, "by", "document|paragraph|ngram", "what to compare (default: document)", set_by,
 	  NULL },
-	{ 0, "json-key", "POINTER", "the JSON Pointer of a document's key (default: that of its "
-	  "text)", set_text, &corpus.key },
-	{ 0, "key", "POINTER", NULL, set_text, &corpus.key },	/* an earlier name */
-	{ 0, "text", "POINTER", "... of its text (default: /text)", set_text, &corpus.text },
-	{ 0, "document-id", "POINTER", "... of its id, for --attributes (default: /id)", set_text,
-	  &corpus.id },
-	{ 0, "separator", "TEXT", "what stands between paragraphs (default: \\n)",
-	  corpus_set_separator, NULL },
 	{ 0, "ngram", "N", "tokens of an n-gram (default: 13)", set_number, &corpus.ngram, 1,
 	  1000 },
 	{ 0, "stride", "N", "tokens from one n-gram to the next (default: 1)", set_number,
@@ -110,31 +101,18 @@ static const struct opt own_options[] = {
 	  set_share, NULL },
 	{ 0, "unit", "paragraph|document|both", "what to remove by its n-grams (default: "
 	  "paragraph)", set_unit, NULL },
-	{ 0, "min-tokens", "N", "keep what has fewer tokens (default: 1)", set_number,
-	  &corpus.min_tokens, 0, 1000000000 },
 	{ 'o', "output", "DIR", "write to files of the same names in DIR; else to standard output",
 	  set_text, &corpus.dir },
-	{ 0, "annotate", NULL, "write all documents, with the spans that would be removed",
-	  set_flag, &corpus.annotate },
-	{ 0, "attributes", "NAME", "write dolma's attribute files, to /attributes/NAME/ for "
-	  "/documents/ or to DIR", set_text, &corpus.attributes },
-	{ 0, "attribute", "NAME", "the member that has the spans (default: NAME of --attributes, "
-	  "or duplicate_spans)", set_text, &corpus.attribute },
 	{ 0, "dolma-bug-compatible", NULL, "count, compare and take n-grams as dolma does",
 	  set_flag, &corpus.dolma },
 	{ 0, "partition", "I/N", "dedup: only keys whose hash is in part I of N; with --attributes",
 	  set_partition, NULL },
 	{ 0, "part", "DIR", "merge: the attribute files of a partition; may be given again",
 	  set_from, NULL },
-	{ 0, "report", "FILE", "write a report to FILE: counts for each input, as JSON; as a page "
-	  "if FILE ends in .html",
-	  set_text, &report },
 	{ 0, "sample", "SIZE", "plan: how many bytes of the files to read (default: 256Mi)",
 	  set_number, &wishes.sample, 1, UINT64_C(1) << 50 },
 	{ 0, "by-mistake", "SHARE", "plan: the share of new text that may be removed by mistake "
 	  "(default: 0.001)", set_rate, &wishes.by_mistake },
-	{ 0, "skip-bad", NULL, "leave out lines that cannot be read, and count them", set_flag,
-	  &corpus.skip_bad },
 	{ 0 }
 };
 
@@ -264,7 +242,7 @@ static int check_partition(const struct verb *verb)
 
 static int check_plan(void)
 {
-	if (report)
+	if (corpus.report)
 		return misuse("corpus plan: --report is of the other verbs; --json prints the plan "
 			      "as JSON");
 	if (params.capacity || params.cells)
@@ -332,8 +310,8 @@ static int run_verb(struct run *r, const struct verb *verb, int count, char **op
 		: run_files(r, operands, (size_t)count);
 	if (verb->filters)
 		code = end_syncing(r->filters[0], code);
-	if (code == DONE && !stopping() && report)
-		code = corpus_report_write(report, verb->name, r);
+	if (code == DONE && !stopping() && corpus.report)
+		code = corpus_report_write(corpus.report, verb->name, r);
 	if (code == DONE && !stopping() && (!verb->writes || corpus.dir || corpus.attributes)) {
 		if (r->files > 1)
 			print_tally(NULL, &r->total);
@@ -370,10 +348,10 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, sync_option, size_options, make_options,
-					     file_options, load_options, progress_option,
-					     json_option, quiet_option, key_option, store_option,
-					     NULL };
+static const struct opt *const options[] = { own_options, corpus_document_options, sync_option,
+					     size_options, make_options, file_options, load_options,
+					     progress_option, json_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_corpus = {
 	.name = "corpus",

@@ -23,14 +23,15 @@ struct corpus_options {
 	} partition;
 	/* of the output alone */
 	bool annotate;
-	const char *attributes, *attribute, *dir;
+	const char *attributes, *attribute, *dir, *report;
 };
 
 extern struct corpus_options corpus;
 
 /* ---- options.c ---- */
 
-int corpus_set_separator(const struct opt *opt, const char *text);
+/* What both programs take: where a document's values are, and what is written. */
+extern const struct opt corpus_document_options[];
 /* Checks the options together, and sets those that were not given. Return: DONE or USAGE. */
 int corpus_complete(void);
 

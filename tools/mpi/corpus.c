@@ -39,7 +39,7 @@
 /* When journals of finished files, on all ranks, have so many batches, the parts are synced. */
 enum { LEFT_BATCHES = 64 };
 
-static const char *filter, *report;
+static const char *filter;
 static uint64_t batch_keys = 65536, parts_wanted;
 static bool create;
 
@@ -80,27 +80,7 @@ static const struct opt own_options[] = {
 	{ 0, "batch", "N", "a rank asks for at most N keys in a round (default: 65536)", set_number,
 	  &batch_keys, 1, 1 << 20 },
 	{ 0, "by", "document|paragraph", "what to compare (default: document)", set_by, NULL },
-	{ 0, "json-key", "POINTER", "the JSON Pointer of a document's key (default: that of its "
-	  "text)", set_text, &corpus.key },
-	{ 0, "key", "POINTER", NULL, set_text, &corpus.key },	/* an earlier name */
-	{ 0, "text", "POINTER", "... of its text (default: /text)", set_text, &corpus.text },
-	{ 0, "document-id", "POINTER", "... of its id, for --attributes (default: /id)", set_text,
-	  &corpus.id },
-	{ 0, "separator", "TEXT", "what stands between paragraphs (default: \\n)",
-	  corpus_set_separator, NULL },
-	{ 0, "min-tokens", "N", "keep what has fewer tokens (default: 1)", set_number,
-	  &corpus.min_tokens, 0, 1000000000 },
 	{ 'o', "output", "DIR", "write to files of the same names in DIR", set_text, &corpus.dir },
-	{ 0, "annotate", NULL, "write all documents, with the spans that would be removed",
-	  set_flag, &corpus.annotate },
-	{ 0, "attributes", "NAME", "write dolma's attribute files, to /attributes/NAME/ for "
-	  "/documents/ or to DIR", set_text, &corpus.attributes },
-	{ 0, "attribute", "NAME", "the member that has the spans (default: NAME of --attributes, "
-	  "or duplicate_spans)", set_text, &corpus.attribute },
-	{ 0, "report", "FILE", "write a report to FILE: counts for each input, as JSON; as a page "
-	  "if FILE ends in .html", set_text, &report },
-	{ 0, "skip-bad", NULL, "leave out lines that cannot be read, and count them", set_flag,
-	  &corpus.skip_bad },
 	{ 0, "partition", "I/N", NULL, refuse_partition, NULL },
 	{ 0, "against", "F", NULL, refuse_option, NULL },
 	{ 0, "part", "DIR", NULL, refuse_option, NULL },
@@ -275,8 +255,8 @@ static void tell(struct job *job)
 	if (job->run.finished && !quiet)
 		say("%s of %s files were finished before", show_count(job->run.finished),
 		    show_count(d->count));
-	if (report)
-		must(corpus_report_write(report, "dedup", &job->run));
+	if (corpus.report)
+		must(corpus_report_write(corpus.report, "dedup", &job->run));
 	corpus_report_free();
 }
 
@@ -360,9 +340,9 @@ static int run(int count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { own_options, size_options, make_options, json_option,
-					     progress_of_ranks, quiet_option, key_option,
-					     store_option, NULL };
+static const struct opt *const options[] = { own_options, corpus_document_options, size_options,
+					     make_options, json_option, progress_of_ranks,
+					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_corpus = {
 	.name = "corpus",
