@@ -204,6 +204,19 @@ a_document_passes_through_byte_for_byte() {
 	same "$(< out)" '{"a":1,"text":"b\nnew \"q\" \\ \u0001é\n","c":2}'
 }
 
+# Many such lines are written at once, up to one that is left out, or that is blank.
+lines_that_lose_nothing_are_written_as_they_were() {
+	no_json && return
+	seq -f '{ "text":"some text of its own, %.0f\u00e9" } ' 3000 > lines; mkdir z
+	{ cat lines; sed 5q lines; echo; seq -f '{"text":"%.0f"}' 3000; } > in
+	{ cat lines; seq -f '{"text":"%.0f"}' 3000; } > want
+	gzip -k in; zstd -q in -o z/in.zst
+	bloomery corpus dedup -F ./f1 $new in | cmp - want
+	bloomery corpus dedup -F ./f2 $new -o out in > /dev/null; cmp out/in want
+	bloomery corpus dedup -F ./f3 $new -o out in.gz > /dev/null; zcat out/in.gz | cmp - want
+	bloomery corpus dedup -F ./f4 $new -o out z/in.zst > /dev/null; zstd -dcq out/in.zst | cmp - want
+}
+
 # A text without escapes but the shortest is copied as it was written, another one is written anew.
 a_shortened_text_is_escaped_as_briefly_as_possible() {
 	no_json && return

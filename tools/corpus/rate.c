@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { PARTS = 16 };	/* the curve holds while the keys grow by 1 / PARTS */
+enum { PARTS = 8 };	/* the curve holds while the keys grow by 1 / PARTS */
 
 /* Of the curve from the one point to the other. Return: NAN: there is none */
 static double power_between(const struct rate_point *a, const struct rate_point *b)

@@ -6,7 +6,7 @@
 
 /*
  * The rate grows as a power of the number of keys. The power is that between the last two readings
- * of the filter, and the next reading is where the keys have grown by a sixteenth, because to
+ * of the filter, and the next reading is where the keys have grown by an eighth, because to
  * compute a rate takes as long as to ask for a thousand keys.
  */
 struct rate_curve {

@@ -17,6 +17,9 @@
 
 enum { BUFFER_BYTES = 256 << 10 };
 
+/* Where a copy to the buffer takes longer than another call of the system. */
+enum { DIRECT_BYTES = 32 << 10 };
+
 char *beside(const char *name, const char *suffix)
 {
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -110,9 +113,9 @@ int result_write(struct result *r, const void *bytes, size_t count)
 	int code = DONE;
 
 	r->written += count;
-	if (count > r->capacity - r->count)
+	if (count >= DIRECT_BYTES || count > r->capacity - r->count)
 		code = flush(r, false);
-	if (code == DONE && count > r->capacity)
+	if (code == DONE && count >= DIRECT_BYTES)
 		return pack(r, bytes, count, false);
 	if (code == DONE && count) {
 		memcpy(r->bytes + r->count, bytes, count);

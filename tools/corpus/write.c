@@ -235,18 +235,33 @@ static int write_document(struct result *r, const struct batch_of_documents *b,
 		code = write_annotated(r, b, d);
 	else if (d->removed)
 		return DONE;
-	else if (d->gone)
+	else
 		code = write_shorter(r, b, d);
-	else	/* and the end of the line, which stands behind it */
-		return result_write(r, d->line, d->length + 1);
 	return code == DONE ? result_write(r, "\n", 1) : code;
+}
+
+static bool is_unchanged(const struct document *d)
+{
+	return !corpus.attributes && !corpus.annotate && !d->gone;
+}
+
+/* Lines from *at on that are unchanged and follow each other are written at once. */
+static int write_unchanged(struct result *r, const struct batch_of_documents *b, size_t *at)
+{
+	const char *begin = b->documents[*at].line, *end = begin;
+	const struct document *d = &b->documents[*at];
+
+	for (; *at < b->document_count && is_unchanged(d) && d->line == end; d++, ++*at)
+		end = d->line + d->length + 1;	/* the end of the line stands behind it */
+	return result_write(r, begin, (size_t)(end - begin));
 }
 
 int write_documents(const struct batch_of_documents *b, struct result *r)
 {
 	int code = DONE;
 
-	for (size_t i = 0; code == DONE && i < b->document_count; i++)
-		code = write_document(r, b, &b->documents[i]);
+	for (size_t i = 0; code == DONE && i < b->document_count;)
+		code = is_unchanged(&b->documents[i]) ? write_unchanged(r, b, &i)
+			: write_document(r, b, &b->documents[i++]);
 	return code;
 }
