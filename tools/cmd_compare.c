@@ -4,12 +4,14 @@
  */
 #include "after.h"
 #include "describe.h"
+#include "fit.h"
 #include "foreign.h"
 #include "json.h"
 #include "progress.h"
 
 static void print(const struct blm_comparison *c)
 {
+	fit_output(2);
 	print_value("keys in A        ", &c->a, "");
 	print_value("keys in B        ", &c->b, "");
 	print_value("in A or B        ", &c->both, "");

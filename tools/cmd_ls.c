@@ -21,11 +21,14 @@ static const struct opt own_options[] = {
 };
 
 /*
- * Columns that a window has no room for are left out: the time first, then the bar, then the
- * capacity. Outside a window all but the bar are there, and numbers have no commas, for programs
- * that read them.
+ * Columns that a window has no room for are left out: the time first, then the bar, the capacity,
+ * the rate, the kind, the size and the keys. Outside a window all but the bar are there, and
+ * numbers have no commas, for programs that read them.
  */
-enum { WITH_CAPACITY = 100, WITH_BAR = 120, WITH_TIME = 140, BAR = 12, LEAST_NAME = 12 };
+enum {
+	WITH_KEYS = 34, WITH_SIZE = 46, WITH_KIND = 59, WITH_RATE = 68, WITH_CAPACITY = 100,
+	WITH_BAR = 120, WITH_TIME = 140, BAR = 12, LEAST_NAME = 12,
+};
 
 struct seen {
 	unsigned width;			/* 0: no window */
@@ -80,40 +83,64 @@ static const char *mark_of(const struct blm_info *i)
 
 static void show_head(const struct seen *seen)
 {
-	printf("%-12s %15s ", "kind", "keys  ");
+	if (has_space(seen, WITH_KIND))
+		printf("%-12s ", "kind");
+	if (has_space(seen, WITH_KEYS))
+		printf("%15s ", "keys  ");
 	if (has_space(seen, WITH_CAPACITY))
 		printf("%14s ", "capacity");
 	printf("%5s ", "full");
 	if (has_bar(seen))
 		printf("%-*s ", BAR + 2, "");
-	printf("%8s %10s  ", "rate", "size");
+	if (has_space(seen, WITH_RATE))
+		printf("%8s ", "rate");
+	if (has_space(seen, WITH_SIZE))
+		printf("%10s ", "size");
+	putchar(' ');
 	if (has_space(seen, WITH_TIME))
 		printf("%-20s  ", "created");
 	puts("name");
 }
 
-static void show_long(const struct seen *seen, const struct blm_info *i)
+/* Return: the columns that it took. */
+static int show_full(const struct seen *seen, const struct blm_info *i)
 {
 	bool limited = has_limit(i->can, (double)i->capacity);
 	bool warns = limited && (double)i->keys >= 0.8 * (double)i->capacity;
 	char full[16] = "-";
-	int column = printf("%-12s %15s ", i->kind, show_keys(i->keys, mark_of(i)));
+	int column;
 
-	if (has_space(seen, WITH_CAPACITY))
-		column += printf("%14s ", show_number(i->capacity));
 	if (limited)
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
 			 / (double)i->capacity);
 	if (warns)
 		begin_colour(stdout, i->keys > i->capacity ? ALARM : CAUTION);
-	column += printf("%5s", full);
+	column = printf("%5s", full);
 	if (warns)
 		end_colour(stdout);
 	column += printf(" ");
 	if (has_bar(seen))
 		column += printf("%-*s ", BAR + 2, full[1] ? show_bar((double)i->keys
 				 / (double)i->capacity, BAR) : "");
-	column += printf("%8s %10s  ", show_rate(i->rate), show_bytes(i->bytes));
+	return column;
+}
+
+static void show_long(const struct seen *seen, const struct blm_info *i)
+{
+	int column = 0;
+
+	if (has_space(seen, WITH_KIND))
+		column += printf("%-12s ", i->kind);
+	if (has_space(seen, WITH_KEYS))
+		column += printf("%15s ", show_keys(i->keys, mark_of(i)));
+	if (has_space(seen, WITH_CAPACITY))
+		column += printf("%14s ", show_number(i->capacity));
+	column += show_full(seen, i);
+	if (has_space(seen, WITH_RATE))
+		column += printf("%8s ", show_rate(i->rate));
+	if (has_space(seen, WITH_SIZE))
+		column += printf("%10s ", show_bytes(i->bytes));
+	column += printf(" ");
 	if (has_space(seen, WITH_TIME))
 		column += printf("%-20s  ", show_time(i->created));
 	show_name(seen, i->name, column);

@@ -1,4 +1,5 @@
 /* cmd_measure.c - bloomery measure: how often a filter is wrong, by experiment */
+#include "fit.h"
 #include "foreign.h"
 #include "json.h"
 #include "keys.h"
@@ -246,6 +247,7 @@ static void print_json(const struct blm_info *i, const struct measured *m, doubl
 static void print(const struct blm_info *i, const struct measured *m, double formula,
 		  const struct blm_estimate *e)
 {
+	fit_output(11);
 	printf("kind       %s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells,
 	       i->probes, *i->options ? "; " : "", i->options);
 	if (strcmp(i->scheme, "own"))

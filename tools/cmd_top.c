@@ -32,7 +32,7 @@ enum { SPARE = 100 };
 static void print_screen(FILE *out, const struct looks *looks, unsigned width, size_t rows)
 {
 	if (who)
-		print_openers(out, looks, rows);
+		print_openers(out, looks, width, rows);
 	else
 		print_live(out, looks, width, rows);
 }

@@ -145,12 +145,13 @@ bool has_limit(unsigned can, double capacity)
 /* In a window only. */
 static void print_full(const struct blm_info *i)
 {
+	enum { BESIDE = 24 };	/* the label, the ends of the bar, and the number */
 	double share = (double)i->keys / (double)i->capacity;
 
 	if (!window_width() || !has_limit(i->can, (double)i->capacity))
 		return;
 	label("full");
-	printf("%s %.0f %%\n", show_bar(share, 40), 100 * share);
+	printf("%s %.0f %%\n", show_bar(share, fitting_columns(BESIDE, 8, 40)), 100 * share);
 }
 
 static void print_capacity(const struct blm_info *i, const struct blm_estimate *e)

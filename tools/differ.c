@@ -3,6 +3,7 @@
  * there are
  */
 #include "differ.h"
+#include "fit.h"
 #include "answers.h"
 #include "describe.h"
 #include "json.h"
@@ -113,6 +114,7 @@ int print_difference(const struct blm_filter *a, const struct blm_filter *b)
 		json_end();
 		return DONE;
 	}
+	fit_output(2);
 	print_value("keys that differ ", &keys, "");
 	printf("an iblt for them -n %llu, with keys of up to 32 bytes %s\n",
 	       (unsigned long long)plan.capacity, show_bytes(plan.data_bytes));

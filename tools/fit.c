@@ -20,9 +20,10 @@ static size_t break_at(const char *text, size_t from, size_t columns)
 	for (at = end; at > from; at--)
 		if (text[at] == ' ')
 			return at;
-	/* a word that is wider than the window */
-	at = from + strcspn(text + from, " ");
-	return text[at] ? at : 0;
+	/* a word that is wider than the window; a name that has a line of its own can be copied */
+	if (end <= from || (text == fit.line && !from && !strchr(text, ' ')))
+		return 0;
+	return from + bytes_before_break(text + from, end - from);
 }
 
 static void put_line(void)
@@ -33,6 +34,10 @@ static void put_line(void)
 
 	if (indent > fit.width / 2)
 		indent = fit.width / 4;
+	if (lead > fit.width / 2) {
+		text += lead - fit.width / 4;
+		from = fit.width / 4;
+	}
 	while ((end = break_at(text, from, columns))) {
 		size_t kept = end;
 

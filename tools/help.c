@@ -15,6 +15,9 @@
 #include <ctype.h>
 #include <string.h>
 
+/* In fewer columns, what a word means is below the word, not behind it. */
+enum { NARROW = 40 };
+
 /* Is there an option of this name in a table before this one? Then that one is taken. */
 static bool is_hidden(const struct command *command, size_t table, const struct opt *opt)
 {
@@ -44,6 +47,11 @@ static void heading(FILE *out, const char *text)
 {
 	fputc('\n', out);
 	begin_colour(out, STRONG);
+	if (strlen(text) > text_width()) {
+		print_wrapped(out, text, 0, 2, "");
+		end_colour(out);
+		return;
+	}
 	fputs(text, out);
 	end_colour(out);
 	fputc('\n', out);
@@ -55,24 +63,44 @@ static void paragraph(FILE *out, const char *text)
 	print_wrapped(out, text, 0, 0, "");
 }
 
+static void usage_line(FILE *out)
+{
+	fputc('\n', out);
+	print_wrapped(out, "usage: bloomery COMMAND [OPTION...] ARGUMENT...", 0, 8, "");
+}
+
+/* A command, and what it is for: in its line, or below it in a narrow window. */
+static void print_summary(FILE *out, const char *name, int columns, const char *words,
+			  unsigned indent)
+{
+	if (text_width() < NARROW) {
+		fprintf(out, "  %s\n    ", name);
+		print_wrapped(out, words, 4, 4, "");
+		return;
+	}
+	fprintf(out, "  %-*s", columns, name);
+	print_wrapped(out, words, 2 + (unsigned)columns, indent, "");
+}
+
 void help_first(FILE *out)
 {
+	const unsigned at = text_width() < NARROW ? 4 : 10;
 	char words[160];
 	size_t count = 0;
 
 	print_wrapped(out, "bloomery: filters of the Bloom family in memory-mapped files that "
 		      "many processes share", 0, 0, "");
-	fputs("\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n\n", out);
+	usage_line(out);
+	fputc('\n', out);
 	for (size_t i = 0; i < ARRAY_LEN(first_commands); i++) {
 		const struct command *command = command_find(first_commands[i]);
 
 		/* the exit codes, behind a semicolon, are for later */
 		snprintf(words, sizeof(words), "%.*s", (int)strcspn(command->summary, ";"),
 			 command->summary);
-		fprintf(out, "  %-8s", command->name);
-		print_wrapped(out, words, 10, 10, "");
-		fprintf(out, "%10s", "");
-		print_wrapped(out, command->example, 10, 12, " \\");
+		print_summary(out, command->name, 8, words, 10);
+		fprintf(out, "%*s", (int)at, "");
+		print_wrapped(out, command->example, at, at + 2, " \\");
 	}
 	while (command_at(count))
 		count++;
@@ -85,14 +113,13 @@ void help_overview(FILE *out)
 {
 	print_wrapped(out, "bloomery: filters of the Bloom family in memory-mapped files that "
 		      "many processes share", 0, 0, "");
-	fputs("\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n", out);
+	usage_line(out);
 	for (int group = 0; group < GROUPS; group++) {
 		heading(out, titles[group]);
 		for (size_t i = 0; command_at(i); i++) {
 			if ((int)command_at(i)->group != group)
 				continue;
-			fprintf(out, "  %-10s ", command_at(i)->name);
-			print_wrapped(out, command_at(i)->summary, 13, 15, "");
+			print_summary(out, command_at(i)->name, 11, command_at(i)->summary, 15);
 		}
 	}
 	paragraph(out, "A filter F is a path if it has a slash, else a name in the store: --store "
@@ -140,13 +167,17 @@ static bool is_shared(const struct opt *table)
 
 static void print_option(char letter, const char *name, const char *value, const char *help)
 {
-	const unsigned at = text_width() < 64 ? 8 : 28;
+	const unsigned width = text_width(), at = width < NARROW ? 4 : width < 64 ? 8 : 28;
 	char words[64];
 	int n = snprintf(words, sizeof(words), "  %c%c%s--%s%s%s", letter ? '-' : ' ',
 			 letter ? letter : ' ', letter ? ", " : "  ", name, value ? " " : "",
 			 value ? value : "");
 
-	if (n + 2 > (int)at)
+	if (width < NARROW) {
+		fputs("  ", stdout);
+		print_wrapped(stdout, words + strspn(words, " "), 2, 6, "");
+		printf("%*s", (int)at, "");
+	} else if (n + 2 > (int)at)
 		printf("%s\n%*s", words, (int)at, "");
 	else
 		printf("%-*s", (int)at, words);

@@ -102,28 +102,53 @@ static const char *show_share(double part, double whole)
 	return part >= 0 && whole > 0 ? text : "-";
 }
 
+static bool has_space(unsigned width, unsigned least)
+{
+	return !width || width >= least;
+}
+
+/* The columns between how full a filter is and its name. Return: how wide they are. */
+static int print_pace(FILE *out, const struct looks *looks, const struct look *look,
+		      unsigned width)
+{
+	int column = 0;
+
+	if (has_space(width, LIVE_RATE))
+		column += fprintf(out, " %8s", show_rate(look->predicted));
+	if (has_space(width, LIVE_PROMISED))
+		column += fprintf(out, " %8s", show_rate(look->rate));
+	if (has_space(width, LIVE_PACE))
+		column += fprintf(out, " %8.3g", look->pace);
+	if (has_space(width, LIVE_OPEN))
+		column += fprintf(out, " %5d", look->processes);
+	if (has_space(width, LIVE_SYNCED))
+		column += fprintf(out, " %7s", look->unread ? "?" : show_ago(look->synced));
+	column += fprintf(out, "  ");
+	if (width >= LIVE_PAGES)
+		column += fprintf(out, "%6s  ", show_share(look->resident, look->bytes));
+	if (width >= LIVE_WHO)
+		column += fprintf(out, "%-24s  ", show_who(looks, look));
+	return column;
+}
+
 static void print_row(FILE *out, const struct looks *looks, const struct look *look,
 		      unsigned width)
 {
 	char name[BLM_ESCAPED_MOST * sizeof(look->name) + 1];
 	const char *count = look->keys < 0x1p63 ? show_count((uint64_t)look->keys) : "-";
 	bool warns = full(look) >= 0.8;
-	int column = fprintf(out, "%14s ", count);
+	int column = 0;
 	size_t columns, bytes;
 
+	if (has_space(width, LIVE_KEYS))
+		column += fprintf(out, "%14s ", count);
 	if (warns)
 		begin_colour(out, full(look) > 1 ? ALARM : CAUTION);
 	column += fprintf(out, "%5s %s",
 			  show_share(look->keys, look->has_limit ? look->capacity : 0), mark(look));
 	if (warns)
 		end_colour(out);
-	column += fprintf(out, " %8s %8s %8.3g %5d %7s  ", show_rate(look->predicted),
-			  show_rate(look->rate), look->pace, look->processes,
-			  look->unread ? "?" : show_ago(look->synced));
-	if (width >= LIVE_PAGES)
-		column += fprintf(out, "%6s  ", show_share(look->resident, look->bytes));
-	if (width >= LIVE_WHO)
-		column += fprintf(out, "%-24s  ", show_who(looks, look));
+	column += print_pace(out, looks, look, width);
 	columns = !width ? SIZE_MAX : width > (unsigned)column + 8 ? width - (unsigned)column : 8;
 	blm_escape(name, sizeof(name), look->name, strlen(look->name), "");
 	bytes = fitting_bytes(name, columns);
@@ -139,29 +164,54 @@ static size_t shown_rows(size_t count, size_t rows)
 	return !rows || count <= rows - 3 ? count : rows > 4 ? rows - 4 : 1;
 }
 
-void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows)
+/* The first line, as much of it as fits, and the heads of the columns. */
+static void print_live_head(FILE *out, const struct looks *looks, unsigned width, bool with_keys)
 {
-	const struct look **sorted = calloc(looks->count + 1, sizeof(const struct look *));
-	size_t shown = shown_rows(looks->count, rows);
+	const char *plural = looks->count == 1 ? "" : "s";
+	char line[160];
 	double sum = 0;
 
-	if (!sorted)
-		return;
-	for (size_t i = 0; i < looks->count; i++) {
-		sorted[i] = &looks->all[i];
+	for (size_t i = 0; i < looks->count; i++)
 		sum += looks->all[i].pace;
-	}
-	qsort(sorted, looks->count, sizeof(*sorted), compare);
-	fprintf(out, "%zu filter%s, %.3g keys/s, by %s%s\n", looks->count,
-		looks->count == 1 ? "" : "s", sum, order->name,
-		rows ? "; n k f p o: order, w: who, q: quit" : "");
-	fprintf(out, "%14s %5s    %8s %8s %8s %5s %7s  ", "keys", "full", "rate now",
-		"promised", "keys/s", "open", "synced");
+	snprintf(line, sizeof(line), "%zu filter%s, %.3g keys/s, by %s%s", looks->count, plural,
+		 sum, order->name, with_keys ? "; n k f p o: order, w: who, q: quit" : "");
+	if (width && strlen(line) > width)
+		*strchrnul(line, ';') = '\0';
+	if (width && strlen(line) > width)
+		snprintf(line, sizeof(line), "%zu filter%s", looks->count, plural);
+	fprintf(out, "%s\n", line);
+	if (has_space(width, LIVE_KEYS))
+		fprintf(out, "%14s ", "keys");
+	fprintf(out, "%5s   ", "full");
+	if (has_space(width, LIVE_RATE))
+		fprintf(out, " %8s", "rate now");
+	if (has_space(width, LIVE_PROMISED))
+		fprintf(out, " %8s", "promised");
+	if (has_space(width, LIVE_PACE))
+		fprintf(out, " %8s", "keys/s");
+	if (has_space(width, LIVE_OPEN))
+		fprintf(out, " %5s", "open");
+	if (has_space(width, LIVE_SYNCED))
+		fprintf(out, " %7s", "synced");
+	fputs("  ", out);
 	if (width >= LIVE_PAGES)
 		fprintf(out, "%6s  ", "memory");
 	if (width >= LIVE_WHO)
 		fprintf(out, "%-24s  ", "open in");
 	fputs("name\n", out);
+}
+
+void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows)
+{
+	const struct look **sorted = calloc(looks->count + 1, sizeof(const struct look *));
+	size_t shown = shown_rows(looks->count, rows);
+
+	if (!sorted)
+		return;
+	for (size_t i = 0; i < looks->count; i++)
+		sorted[i] = &looks->all[i];
+	qsort(sorted, looks->count, sizeof(*sorted), compare);
+	print_live_head(out, looks, width, rows);
 	for (size_t i = 0; i < shown; i++)
 		print_row(out, looks, sorted[i], width);
 	if (shown < looks->count)
@@ -171,8 +221,12 @@ void print_live(FILE *out, const struct looks *looks, unsigned width, size_t row
 
 /* ---- Processes ---- */
 
+/* Of the window: with the numbers of filters, and with users. */
+enum { OPENERS_COUNT = 46, OPENERS_USER = 60 };
+
 /* Openings are in the order of the processes. */
-static size_t print_opener(FILE *out, const struct looks *looks, size_t i, size_t opening)
+static size_t print_opener(FILE *out, const struct looks *looks, size_t i, unsigned width,
+			   size_t opening)
 {
 	const struct opener *o = &looks->openers[i];
 	char name[BLM_ESCAPED_MOST * sizeof(struct look) + 1];
@@ -181,7 +235,12 @@ static size_t print_opener(FILE *out, const struct looks *looks, size_t i, size_
 	while (opening < looks->opening_count && looks->openings[opening].opener == i)
 		opening++;
 	blm_escape(name, sizeof(name), o->name, strlen(o->name), "");
-	fprintf(out, "%8d  %-12s  %-15s  %7zu  ", o->process, o->user, name, opening - first);
+	fprintf(out, "%8d  ", o->process);
+	if (has_space(width, OPENERS_USER))
+		fprintf(out, "%-12s  ", o->user);
+	fprintf(out, "%-15s  ", name);
+	if (has_space(width, OPENERS_COUNT))
+		fprintf(out, "%7zu  ", opening - first);
 	for (size_t k = first; k < opening; k++) {
 		const char *filter = looks->all[looks->openings[k].look].name;
 
@@ -192,7 +251,7 @@ static size_t print_opener(FILE *out, const struct looks *looks, size_t i, size_
 	return opening;
 }
 
-void print_openers(FILE *out, const struct looks *looks, size_t rows)
+void print_openers(FILE *out, const struct looks *looks, unsigned width, size_t rows)
 {
 	size_t shown = shown_rows(looks->opener_count, rows), opening = 0;
 
@@ -201,10 +260,15 @@ void print_openers(FILE *out, const struct looks *looks, size_t rows)
 	if (looks->hidden)
 		fprintf(out, looks->hidden == 1 ? ", %zu is hidden" : ", %zu are hidden",
 			looks->hidden);
-	fprintf(out, "%s\n%8s  %-12s  %-15s  %7s  names\n", rows ? "; w: filters, q: quit" : "",
-		"process", "user", "command", "filters");
+	fprintf(out, "%s\n%8s  ", rows ? "; w: filters, q: quit" : "", "process");
+	if (has_space(width, OPENERS_USER))
+		fprintf(out, "%-12s  ", "user");
+	fprintf(out, "%-15s  ", "command");
+	if (has_space(width, OPENERS_COUNT))
+		fprintf(out, "%7s  ", "filters");
+	fputs("names\n", out);
 	for (size_t i = 0; i < shown; i++)
-		opening = print_opener(out, looks, i, opening);
+		opening = print_opener(out, looks, i, width, opening);
 	if (shown < looks->opener_count)
 		fprintf(out, "... %zu more\n", looks->opener_count - shown);
 }

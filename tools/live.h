@@ -8,13 +8,16 @@
 bool live_order(const char *name);
 
 /* The least width of a screen that shows the pages in memory, and who has the filter open. */
-enum { LIVE_PAGES = 100, LIVE_WHO = 130 };
+enum {
+	LIVE_PACE = 27, LIVE_KEYS = 42, LIVE_OPEN = 48, LIVE_RATE = 57, LIVE_SYNCED = 65,
+	LIVE_PROMISED = 74, LIVE_PAGES = 100, LIVE_WHO = 130,
+};
 
 /* width 0: lines of any length; rows 0: all filters, and no keys of the keyboard in the head */
 void print_live(FILE *out, const struct looks *looks, unsigned width, size_t rows);
 
 /* The processes that have filters open, and which; as print_live(). */
-void print_openers(FILE *out, const struct looks *looks, size_t rows);
+void print_openers(FILE *out, const struct looks *looks, unsigned width, size_t rows);
 
 /* An object of JSON for each filter, to standard output */
 void print_live_json(const struct looks *looks);

@@ -37,6 +37,7 @@ static int dispatch(int argc, char **argv)
 		return DONE;
 	}
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
+		fit_output(2);
 		printf("bloomery %s (library %s, %s)\n", BLM_VERSION, blm_version(), blm_simd());
 		return DONE;
 	}

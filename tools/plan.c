@@ -94,11 +94,35 @@ static bool has_cells(const struct blm_plan *plan)
 	return plan->cells / 8 <= plan->data_bytes;
 }
 
+/* A narrow window has no room for m and k, then for the bound, then for the bits a key. */
+static bool has_space(unsigned least)
+{
+	unsigned width = window_width();
+
+	return !width || width >= least;
+}
+
+enum { WITH_BITS = 46, WITH_BOUND = 55, WITH_CELLS = 76 };
+
+/* One row of the table, and its head: each value is a text. */
+static void print_size(const char *kind, const char *m, const char *k, const char *bits,
+		       const char *above, const char *size, const char *rate)
+{
+	printf("%-12s", kind);
+	if (has_space(WITH_CELLS))
+		printf(" %15s %4s", m, k);
+	if (has_space(WITH_BITS))
+		printf(" %10s", bits);
+	if (has_space(WITH_BOUND))
+		printf(" %8s", above);
+	printf(" %11s  %s\n", size, rate);
+}
+
 static int size_of(const struct blm_params *params, const char *kind)
 {
 	struct blm_params one = *params;
 	struct blm_plan plan;
-	char probes[16];
+	char probes[16], bits[32];
 	double least;
 
 	one.kind = kind;
@@ -111,10 +135,10 @@ static int size_of(const struct blm_params *params, const char *kind)
 		return DONE;
 	}
 	snprintf(probes, sizeof(probes), "%u", plan.probes);
-	printf("%-12s %15s %4s %10.4g %8s %11s  %s\n", plan.kind,
-	       has_cells(&plan) ? show_number(plan.cells) : "-",
-	       has_cells(&plan) ? probes : "-", plan.bits_per_key, show_above(&plan, least),
-	       show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
+	snprintf(bits, sizeof(bits), "%.4g", plan.bits_per_key);
+	print_size(plan.kind, has_cells(&plan) ? show_number(plan.cells) : "-",
+		   has_cells(&plan) ? probes : "-", bits, show_above(&plan, least),
+		   show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
 	print_facts(&one);
 	return DONE;
 }
@@ -134,8 +158,7 @@ static void size_head(const struct blm_params *params)
 		print_wrapped(stdout, words, 0, 0, "");
 		putchar('\n');
 	}
-	printf("%-12s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound",
-	       "size", "rate");
+	print_size("kind", "m", "k", "bits/key", "x bound", "size", "rate");
 }
 
 static void other_json(const struct plan_other *other, uint64_t keys, double rate)
@@ -153,6 +176,17 @@ static void other_json(const struct plan_other *other, uint64_t keys, double rat
 	json_end();
 }
 
+static void print_other(const struct plan_other *other, double rate)
+{
+	char bits[32], above[32];
+
+	snprintf(bits, sizeof(bits), "%.4g", other->bits_per_key);
+	snprintf(above, sizeof(above), "%.4g", other->bits_per_key / -log2(rate));
+	print_size(other->name, "", "", bits, above,
+		   show_bytes((uint64_t)fmin(other->bytes, 0x1p63)), show_rate(other->rate));
+	printf("%-12s %s\n", "", other->about);
+}
+
 static void print_others(uint64_t keys, double rate)
 {
 	struct plan_other other;
@@ -164,11 +198,7 @@ static void print_others(uint64_t keys, double rate)
 		if (json)
 			other_json(&other, keys, rate);
 		else
-			printf("%-12s %15.15s %4s %10.4g %8.4g %11s  %s\n%-12s %s\n", other.name,
-			       "", "", other.bits_per_key,
-			       other.bits_per_key / -log2(rate),
-			       show_bytes((uint64_t)fmin(other.bytes, 0x1p63)),
-			       show_rate(other.rate), "", other.about);
+			print_other(&other, rate);
 	}
 }
 
@@ -286,6 +316,7 @@ int plan_rate(const struct blm_params *params, bool bound)
 		json_end();
 		return DONE;
 	}
+	fit_output(11);
 	printf("bits/key   %.6g\nk          %.0f (best: %.4g)\nfill       %.4g\nrate       %.4g\n",
 	       bits, probes, best,
 	       -expm1(-probes / bits), rate);

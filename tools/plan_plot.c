@@ -7,12 +7,13 @@
  */
 #include "plan.h"
 #include "svg.h"
+#include "wrap.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 64, COLUMNS = 48, CUT = 8 };
+enum { ROWS = 64, BESIDE = 25, COLUMNS = 48, CUT = 8 };
 
 static struct bar {
 	const char *name;
@@ -54,11 +55,12 @@ static double most(void)
 void plot_print(void)
 {
 	double scale = most();
+	unsigned columns = fitting_columns(BESIDE, 8, COLUMNS);
 
 	sort_bars();
 	printf("\nBits a key:\n");
 	for (size_t i = 0; i < count; i++) {
-		int length = (int)fmax(round(fmin(bars[i].bits, scale) / scale * COLUMNS), 1);
+		int length = (int)fmax(round(fmin(bars[i].bits, scale) / scale * columns), 1);
 
 		printf("%-12s %10.4g ", bars[i].name, bars[i].bits);
 		while (length-- > 0)

@@ -20,7 +20,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LEAST = 40, USUAL = 80, MOST = 100 };
+enum { LEAST = 20, USUAL = 80, MOST = 100 };
 
 /* $COLUMNS; 0: not set */
 static unsigned wanted_width(void)
@@ -52,6 +52,15 @@ unsigned text_width(void)
 	if (!width)
 		return USUAL;
 	return width < LEAST ? LEAST : width > MOST ? MOST : width;
+}
+
+unsigned fitting_columns(unsigned taken, unsigned least, unsigned most)
+{
+	unsigned width = window_width();
+
+	if (!width || width >= taken + most)
+		return most;
+	return width > taken + least ? width - taken : least;
 }
 
 size_t fitting_bytes(const char *text, size_t columns)
@@ -88,25 +97,61 @@ static size_t word_bytes(const char *text, bool quotes)
 	return n;
 }
 
+size_t bytes_before_break(const char *word, size_t bytes)
+{
+	for (size_t n = bytes; n > bytes / 2; n--)
+		if (strchr("|/,(", word[n - 1]))
+			return n;
+	return bytes;
+}
+
+/*
+ * A word that is wider than a line is put in pieces. A shell joins the pieces of a command behind
+ * backslashes if the next line begins in the first column, but not within single quotes.
+ * Return: the column behind the word.
+ */
+static size_t put_word(FILE *out, const char *word, size_t bytes, size_t column, size_t indent,
+		       size_t width, bool command)
+{
+	size_t least = command ? 2 : 1;
+
+	while (column + bytes > width && column + least <= width
+	       && !(command && memchr(word, '\'', bytes))) {
+		size_t room = width - column - (command ? 1 : 0);
+		size_t piece = bytes_before_break(word, room);
+
+		fprintf(out, "%.*s%s", (int)piece, word, command ? "\\\n" : "\n");
+		column = command ? 0 : indent;
+		fprintf(out, "%*s", (int)column, "");
+		word += piece;
+		bytes -= piece;
+	}
+	fwrite(word, 1, bytes, out);
+	return column + bytes;
+}
+
 void print_wrapped(FILE *out, const char *text, unsigned at, unsigned indent, const char *end)
 {
-	size_t width = text_width(), column = at, bytes;
+	size_t width = text_width(), column = at, bytes, tail;
 	bool first = true;
+
+	if (indent > width / 2)
+		indent = (unsigned)width / 4;
 
 	for (; *text; text += bytes) {
 		text += strspn(text, " \n");
 		bytes = word_bytes(text, *end);
 		if (!bytes)
 			break;
-		if (!first && column + 1 + bytes + (text[bytes] ? strlen(end) : 0) > width) {
+		tail = text[bytes] ? strlen(end) : 0;
+		if (!first && column + 1 + bytes + tail > width) {
 			fprintf(out, "%s\n%*s", end, (int)indent, "");
 			column = indent;
 		} else if (!first) {
 			fputc(' ', out);
 			column++;
 		}
-		fwrite(text, 1, bytes, out);
-		column += bytes;
+		column = put_word(out, text, bytes, column, indent, width - tail, *end);
 		first = false;
 	}
 	fputc('\n', out);

@@ -12,10 +12,13 @@
 unsigned window_width(void);
 
 /*
- * The columns for text: those of the window, or $COLUMNS, or 80. At least 40; at most 100, because
+ * The columns for text: those of the window, or $COLUMNS, or 80. At least 20; at most 100, because
  * longer lines of text are hard to read.
  */
 unsigned text_width(void);
+
+/* The columns of the window without those that are taken, but between `least` and `most`. */
+unsigned fitting_columns(unsigned taken, unsigned least, unsigned most);
 
 /*
  * How many bytes of the text fit into that many columns. It is counted without a locale: letters
@@ -24,9 +27,16 @@ unsigned text_width(void);
 size_t fitting_bytes(const char *text, size_t columns);
 
 /*
+ * Where a word that is too long for a line is broken: behind the last of | / , and ( in the second
+ * half of its first bytes, or behind all of them
+ */
+size_t bytes_before_break(const char *word, size_t bytes);
+
+/*
  * Prints words, with line breaks between them, where the first line begins at column `at`, the
- * others at column `indent`. A line break in the text is a space; a word that is too long has a
- * line of its own. `end` is put before each line break: "", or " \\" for a command.
+ * others at column `indent`, or at a quarter of a narrow window. A line break in the text is a
+ * space; a word that is wider than a line is broken. `end` is put before each line break: "", or
+ * " \\" for a command, which a shell can still read.
  */
 void print_wrapped(FILE *out, const char *text, unsigned at, unsigned indent, const char *end);
 

@@ -100,6 +100,32 @@ sys.exit("".join(wide) or 0)' $width
 	done < list
 }
 
+# Down to 20 columns, where tables leave columns out; lists lose nothing.
+each_screen_fits_a_narrow_window() {
+	local screen
+	no_terminal && return
+	seq 2000 | bloomery claim seen --create -n 1000 -p 0.001 --seed 12345678901234567 > new 2>&1
+	bloomery create counts -n 100000 --kind counting; seq 100 | bloomery add counts
+	bloomery create a-filter-of-a-long-name-that-is-cut -n 1000
+	{ tr '|' '\n' <<< "$screens"; printf '%s\n' 'ls --live' 'plan -n 1m --plot' 'measure seen --questions 1000' --version; } > list
+	while read -r screen; do
+		# shellcheck disable=SC2086
+		bloomery $screen | tr -d ', \n' > whole
+		# shellcheck disable=SC2086
+		python3 "${0%/*}/on_terminal.py" --columns 20,30,40,60 "$BLOOMERY" $screen
+		for width in 20 30 40 60; do
+			sed 's/±/+/g' $width | awk -v width=$width -v screen="$screen" 'length > width { print screen ", " width ": " $0; bad = 1 } END { exit bad }'
+			case $screen in
+			ls* | plan* | measure*) ;;
+			*) sed '/^  full *\[/d; /^  full$/,/%$/d' $width | tr -d ', \n' | cmp - whole ;;
+			esac
+		done
+	done < list
+	python3 "${0%/*}/on_terminal.py" --columns 20,40 "$BLOOMERY" ls -l
+	same "$(sed '1d; s,[0-9]\{3\}%,200%,' 20)" $'   0%  a-filter-o...\n   0%  counts\n 200%  seen'
+	same "$(sed -n 1p 40)" '         keys    full  name'
+}
+
 # Many shells export COLUMNS, so it says nothing of where the output goes.
 output_into_a_pipe_is_whole_with_columns_set() {
 	local screen

@@ -57,6 +57,19 @@ ls_live_prints_one_look() {
 	grep -q 'n\{90\}$' 200; not grep -q 'n\{90\}$' 120
 }
 
+a_narrow_window_shows_how_full_each_filter_is() {
+	no_terminal && return
+	three
+	for columns in 20 40 60; do
+		on_screen $columns 12 q "$BLOOMERY" top > out
+		screen 1 out > seen; [ "$(wc -l < seen)" = 5 ]
+		awk -v width=$columns 'length > width { print; bad = 1 } END { exit bad }' seen
+		same "$(awk 'NR > 2 { print $NF }' seen | tr '\n' ' ')" 'above below beyond '
+		sed -n 2p seen >> heads
+	done
+	same "$(tr -s ' ' < heads)" $' full name\n full keys/s name\n keys full rate now keys/s open name'
+}
+
 the_order_is_what_is_asked_for() {
 	three
 	for pair in name:above,below,beyond keys:above,beyond,below full:beyond,above,below; do
