@@ -170,6 +170,25 @@ every_manual_page_is_installed_and_its_references_exist() {
 	while read -r page; do [ -e "$TOOLS/man/$page" ] || [ -e "$PAGES/$page" ] || { echo "no $page"; return 1; }; done < named
 }
 
+# The commands as they stand in the page; scp is a copy, and the other machine another store.
+the_everyday_tasks_of_the_examples_work() {
+	local data=$TOOLS/../tests/format/data
+	sed -n '/^[.]Sh EVERYDAY/,/^[.]Sh LARGE/p' "$TOOLS/man/bloomery-examples.7" | sed -n '/^[.]Bd/,/^[.]Ed/{/^[.]/d;p}' | sed 's/^scp .*/export BLOOMERY_STORE=$PWD\/there/' > tasks
+	[ "$(wc -l < tasks)" -ge 25 ]
+	seq 1000 > urls; cp urls list; cp $data/redisbloom/rdb-dump-50.bin seen.dump; cp $data/guava/p2.guava.bin theirs.bin
+	bloomery create blacklist -n 10
+	(PATH=${BLOOMERY%/*}:$PATH; bash -e tasks) > printed 2> said || { cat said; return 1; }
+	same "$(cat first.1 first.2 | sort -n | cmp - urls)" ''
+	same "$(head -n 50 $data/keys/insert.txt | bloomery test redis-seen -c)" 50
+	[ -s commands ]; cmp ours.bin theirs.bin; [ -s bloomery.prom ]; [ -s report.html ]
+	same "$(bloomery test blacklist -c list)" 1000
+	same "$(bloomery info seen --store there --json | json 'j["sealed"]')" true
+	bloomery template seen today2; bloomery compare seen today2 > out
+	exits 2 bloomery compare seen crawl; says 'differ in'
+	rm -r store/catalog; exits 2 bloomery ls; says 'verify --repair'
+	bloomery verify --repair > out; bloomery ls | grep -qx blacklist
+}
+
 # The commands as they stand in the page.
 a_backup_of_a_store_comes_back_whole() {
 	local page=$TOOLS/man/bloomery.5
