@@ -72,10 +72,26 @@ static size_t fitting_line(const char *line, size_t columns)
 	return fits;
 }
 
+/*
+ * A line, and the rest of the window's line cleared behind it. Behind a letter in the last column
+ * nothing is cleared, because the cursor is still on that letter.
+ */
+static int draw_line(const char *line, size_t columns)
+{
+	size_t fits = fitting_line(line, columns);
+	int code = write_raw(line, fits);
+
+	if (code == DONE && strchr(line + fits, '\033'))
+		code = write_raw("\033[0m", 4);
+	if (code == DONE && fitting_line(line, columns - 1) == fits)
+		code = write_raw("\033[K", 3);
+	return code == DONE ? write_raw("\n", 1) : code;
+}
+
 /* Each line is cleared behind its text, and the screen below the last one: nothing flickers. */
 static int draw(const struct looks *looks)
 {
-	struct winsize window = { .ws_row = 24, .ws_col = 80 };
+	struct winsize window = { 0 };
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *out = open_memstream(&text, &bytes);
@@ -84,18 +100,13 @@ static int draw(const struct looks *looks)
 	if (!out)
 		return broken("out of memory");
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
+	if (!window.ws_col || !window.ws_row)	/* such as a serial line */
+		window = (struct winsize){ .ws_row = 24, .ws_col = 80 };
 	print_screen(out, looks, window.ws_col, window.ws_row > 4 ? window.ws_row : 4);
 	fclose(out);
 	for (char *line = text, *end; code == DONE && (end = strchr(line, '\n')); line = end + 1) {
-		size_t fits;
-
 		*end = '\0';
-		fits = fitting_line(line, window.ws_col);
-		code = write_raw(line, fits);
-		if (code == DONE && strchr(line + fits, '\033'))
-			code = write_raw("\033[0m", 4);
-		if (code == DONE)
-			code = write_raw("\033[K\n", 4);
+		code = draw_line(line, window.ws_col);
 	}
 	free(text);
 	return code == DONE ? write_raw("\033[J", 3) : code;

@@ -44,7 +44,11 @@ begin, end = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 restored = text.startswith(begin) and text.endswith(end) and termios.tcgetattr(theirs) == before
 screens = text[len(begin):-len(end)].split("\x1b[H")[1:]
 for screen in map(screens.__getitem__, typed):
-    screen = screen.removesuffix("\x1b[J").replace("\x1b[K\r\n", "\n")
+    screen = screen.removesuffix("\x1b[J")
+    for line in screen.split("\r\n")[:-1]:  # a letter in the last column is under the cursor, which would clear it
+        full = len(re.sub("\x1b\\[[0-9;]*[mK]", "", line)) == (columns or 80)
+        assert line.endswith("\x1b[K") != full, line
+    screen = screen.replace("\x1b[K\r\n", "\n").replace("\r\n", "\n")
     assert not re.search("\x1b(?!\\[[0-9;]*m)|\r", screen), screen  # colours are printed as they are
     print(screen + "---")
 print(os.waitstatus_to_exitcode(status), "restored" if restored else "not restored")

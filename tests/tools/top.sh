@@ -70,6 +70,22 @@ a_narrow_window_shows_how_full_each_filter_is() {
 	same "$(tr -s ' ' < heads)" $' full name\n full keys/s name\n keys full rate now keys/s open name'
 }
 
+a_terminal_without_a_size_is_drawn_at_80_columns() {
+	no_terminal && return
+	three
+	on_screen 0 0 q "$BLOOMERY" top > out; on_screen 80 24 q "$BLOOMERY" top > usual
+	cmp out usual; screen 1 out | grep -q ' beyond$'
+}
+
+a_letter_in_the_last_column_stays() {
+	no_terminal && return
+	bloomery create "$(printf 'n%.0s' {1..90})" -n 10
+	for columns in 20 80; do
+		on_screen $columns 12 q "$BLOOMERY" top > out	# which looks at what is cleared
+		same "$(screen 1 out | awk 'NR == 3 { print length, substr($0, length - 3) }')" "$columns n..."
+	done
+}
+
 the_order_is_what_is_asked_for() {
 	three
 	for pair in name:above,below,beyond keys:above,beyond,below full:beyond,above,below; do
