@@ -2,9 +2,9 @@
 
 usage: python3 top.py PROGRAM [FOLDER [KEYS [ROUNDS]]]
 
-PROGRAM is the program bloomery. Each round claims KEYS new keys (4m) twice with four processes in FOLDER (/tmp): once while top draws
+PROGRAM is the program bloomery. Each round claims KEYS new keys (40000000) twice with four processes in FOLDER (/tmp): once while top draws
 its screen each second in a terminal, once without it; which comes first changes from round to round. Ratios are of the two in one
-round, and all figures are medians of the rounds (5).
+round, and all figures are medians of the rounds (5). A round of fewer keys is so short that the start of top is most of its share.
 """
 import os
 import pathlib
@@ -93,5 +93,5 @@ PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
     os.chdir(folder)
     os.environ['BLOOMERY_STORE'] = str(pathlib.Path(folder, 'store'))
-    main(int(sys.argv[3]) if len(sys.argv) > 3 else 4000000, int(sys.argv[4]) if len(sys.argv) > 4 else 5)
+    main(int(sys.argv[3]) if len(sys.argv) > 3 else 40000000, int(sys.argv[4]) if len(sys.argv) > 4 else 5)
     os.chdir('/')
