@@ -288,6 +288,8 @@ a_create_that_fails_leaves_no_store_that_is_damaged() {
 a_lost_catalog_is_reported_where_filters_exist() {
 	bloomery create a -n 1000; rm store/catalog/data.mdb
 	exits 2 bloomery ls; says 'the catalog is lost'
+	code=0; bloomery verify > out 2> err || code=$?; same $code 1
+	grep -q "^$PWD/store/catalog/data.mdb: the catalog is lost; " out; same "$(grep -o "$PWD" out | wc -l)" 1
 	exits 0 bloomery verify --repair; bloomery info a > /dev/null
 }
 
