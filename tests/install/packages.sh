@@ -26,7 +26,7 @@ the_packages_are_built_and_the_tree_does_not_change()
 	"$root/tools/packaging/build" --version 0.1.0-0upstream1+next1 "$debs/second" || return 1
 	[ "$before" = "$(state)" ] || { state; return 1; }
 	ls "$debs/first"
-	for package in bloomery libbloomery0 libbloomery-dev python3-bloomery bloomery-sqlite postgresql-15-bloomery; do
+	for package in bloomery libbloomery0 libbloomery-dev python3-bloomery bloomery-mpi bloomery-redis bloomery-sqlite postgresql-15-bloomery; do
 		[ "$(find "$debs/first" "$debs/second" -name "${package}_*.deb" | wc -l)" = 2 ] || return 1
 	done
 }
@@ -80,9 +80,13 @@ the_extension_of_postgresql_works() { as_user /debs/tests/postgresql; }
 
 the_extension_of_sqlite_works() { in_bare / 'apt-get install -y --no-install-recommends sqlite3' && as_user /debs/tests/sqlite; }
 
+the_module_of_redis_works() { in_bare / 'apt-get install -y --no-install-recommends libhiredis0.14 redis-server redis-tools' && as_user /debs/tests/redis; }
+
+the_program_of_mpi_works() { in_bare / 'apt-get install -y --no-install-recommends mpi-default-bin' && as_user /debs/tests/mpi; }
+
 each_test_of_the_packages_is_run_here()
 {
-	[ "$(sed -n 's/^Tests: //p' "$tests/control" | sort | xargs)" = 'compile first-steps postgresql python sqlite' ]
+	[ "$(sed -n 's/^Tests: //p' "$tests/control" | sort | xargs)" = 'compile first-steps mpi postgresql python redis sqlite' ]
 }
 
 an_upgrade_keeps_the_filters()
@@ -97,7 +101,8 @@ an_upgrade_keeps_the_filters()
 
 a_purge_leaves_nothing()
 {
-	in_bare / 'rm -rf /tmp/user; apt-get purge -y bloomery libbloomery0 libbloomery-dev python3-bloomery bloomery-sqlite postgresql-15-bloomery \
+	in_bare / 'rm -rf /tmp/user; apt-get purge -y bloomery libbloomery0 libbloomery-dev python3-bloomery bloomery-mpi bloomery-redis bloomery-sqlite \
+		postgresql-15-bloomery \
 		postgresql-15' || return 1	# has files of its own that are called bloom
 	not_ours=(-path ./debs -o -path ./proc -o -path ./var/log -o -path ./var/cache)
 	(cd "$top/bare" && find . \( "${not_ours[@]}" \) -prune -o -iname '*bloom*' -print) > "$top/left"
@@ -151,7 +156,9 @@ two_containers_share_the_filter_in_a_volume()
 
 for name in the_packages_are_built_and_the_tree_does_not_change lintian_has_nothing_to_say the_symbols_of_the_package_are_those_of_the_map \
 	what_is_loaded_on_use_is_recommended apt_installs_the_program the_first_ten_commands_of_a_new_user_work \
-	programs_are_compiled_with_the_packages_and_run the_module_of_python_works the_extension_of_sqlite_works the_extension_of_postgresql_works each_test_of_the_packages_is_run_here \
+	programs_are_compiled_with_the_packages_and_run the_module_of_python_works the_extension_of_sqlite_works \
+	the_extension_of_postgresql_works the_module_of_redis_works the_program_of_mpi_works \
+	each_test_of_the_packages_is_run_here \
 	an_upgrade_keeps_the_filters a_purge_leaves_nothing the_container_image_is_small_and_reproducible \
 	two_containers_share_the_filter_in_a_volume; do
 	prove "${name//_/ }" $name
