@@ -17,6 +17,8 @@
  *   6. Then the state word is loaded again, after a full fence, and has not changed. So a process
  *      that replaces the file copies these bits (write.c), and no allowlist was made since.
  *   7. No page of the map was missing, before and after (sigbus.h).
+ *   8. A filter that grows has all its parts in the view, and space in the last one. A claimer
+ *      looks at the parts again while it is present.
  *
  * The fence of 6: if the add changed something, its last store is the count, an atomic addition
  * after the bits and their mark. If the add changed nothing it stored nothing: all its bits were
@@ -166,6 +168,9 @@ static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *
 	return changed;
 }
 
+static int change_growing(struct blm_filter *f, const struct blm_key *key, enum blm_what what);
+
+
 BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
 {
 	int r = -EAGAIN;
@@ -175,7 +180,7 @@ BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
 		blm_leave_quickly();
 	}
 	return __builtin_expect(r != -EAGAIN, true) ? r
-		: blm_change_one(f, &(struct blm_key){ bytes, len }, BLM_ADD);
+		: change_growing(f, &(struct blm_key){ bytes, len }, BLM_ADD);
 }
 
 BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
@@ -205,7 +210,8 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 
 	if (__builtin_expect(!exclusive && !blm_presence_enter(&view->presence), false))
 		return false;
-	known = state_word(view) == state && is_seen(view, state);
+	known = state_word(view) == state && is_seen(view, state)
+		&& (!view->grows || has_all_parts(view));
 	if (__builtin_expect(known, true)) {
 		blm_mark_written(live_of(view));
 		*ret_won = view->root.kind->claim(&view->root, &hashed);
@@ -220,6 +226,22 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 	if (!exclusive)
 		blm_presence_leave(&view->presence);
 	return known;
+}
+
+static inline int claimed(struct blm_filter *f, struct blm_view *view, int won)
+{
+	if (__builtin_expect(blm_sigbus_hit_any(), false)) {
+		int r = blm_check_sigbus(view, f->place.display);
+
+		if (r < 0)
+			return r;
+	}
+	if (__builtin_expect(won && blm_syncs_by_itself(f), false)) {
+		int r = blm_sync_if_due(f, 1);
+
+		return r < 0 ? r : won;
+	}
+	return won;
 }
 
 /*
@@ -244,18 +266,7 @@ static inline __attribute__((always_inline)) int claim_plainly(struct blm_filter
 	      : view->one.ask(&view->one, given.bytes, given.len, &hash))
 	    && !claim_present(f, view, state, &hash, &won))
 		return -EAGAIN;
-	if (__builtin_expect(blm_sigbus_hit_any(), false)) {
-		int r = blm_check_sigbus(view, f->place.display);
-
-		if (r < 0)
-			return r;
-	}
-	if (__builtin_expect(won && blm_syncs_by_itself(f), false)) {
-		int r = blm_sync_if_due(f, 1);
-
-		return r < 0 ? r : won;
-	}
-	return won;
+	return claimed(f, view, won);
 }
 
 BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
@@ -267,7 +278,7 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
 		blm_leave_quickly();
 	}
 	return __builtin_expect(r != -EAGAIN, true) ? r
-		: blm_change_one(f, &(struct blm_key){ bytes, len }, BLM_CLAIM);
+		: change_growing(f, &(struct blm_key){ bytes, len }, BLM_CLAIM);
 }
 
 BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
@@ -280,4 +291,93 @@ BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct 
 	}
 	return __builtin_expect(r != -EAGAIN, true) ? r
 		: (int)blm_claim_hashes(f, hash_id, hash, 1, NULL);
+}
+
+/* ---- Filters that grow ---- */
+
+/*
+ * A few keys at a time are added without a look at the count, as in a batch: space_in() in change.c
+ * says why these few. Threads that take a key from `uncounted` at once may take the same one.
+ */
+static inline bool has_space(struct blm_view *view)
+{
+	uint32_t few = atomic_load_explicit(&view->uncounted, memory_order_relaxed);
+	uint64_t space;
+
+	if (!has_all_parts(view))
+		return false;
+	if (__builtin_expect(!few, false)) {
+		space = view->root.kind->space(&view->root, blm_counted_keys(view));
+		if (!space)
+			return false;
+		few = space / 256 < UINT32_MAX ? (uint32_t)(space / 256) + 1 : UINT32_MAX;
+	}
+	atomic_store_explicit(&view->uncounted, few - 1, memory_order_relaxed);
+	return true;
+}
+
+static inline struct blm_hashed hashed_of(const struct blm_view *view, const struct blm_key *key)
+{
+	struct blm_hashed hashed = { .key = key, .by = &view->hasher };
+
+	view->hasher.family->hash(&view->hasher, key, &hashed.hash);
+	return hashed;
+}
+
+/*
+ * As add_plainly(). If the filter grows meanwhile the key is in the part that was the last one, as
+ * that of any other writer who was delayed.
+ */
+static int add_growing(struct blm_filter *f, struct blm_view *view, const struct blm_key *key)
+{
+	uint64_t state = state_word(view);
+	struct blm_hashed hashed;
+	int changed;
+
+	if (!is_plain(f, view, state) || !has_space(view))
+		return -EAGAIN;
+	hashed = hashed_of(view, key);
+	blm_mark_written(live_of(view));
+	changed = view->root.kind->add(&view->root, &hashed);
+	if (__builtin_expect(changed < 0, false))
+		return -EAGAIN;
+	if (changed)
+		blm_count_keys(view, 1);
+	fence_after_atomics();
+	if (__builtin_expect(!is_unchanged(view, state) || blm_syncs_by_itself(f), false))
+		return end_slowly(f, view, state, changed);
+	return changed;
+}
+
+/* As claim_plainly(). The thread is present, so all claimers of the key claim it in one part. */
+static int claim_growing(struct blm_filter *f, struct blm_view *view, const struct blm_key *key)
+{
+	uint64_t state = state_word(view);
+	struct blm_hashed hashed;
+	int won = 0;
+
+	if (!is_plain(f, view, state) || !has_space(view))
+		return -EAGAIN;
+	hashed = hashed_of(view, key);
+	/* a claim in the only part asks for the key itself */
+	if ((view->root.subs == 1 || !view->root.kind->contains(&view->root, &hashed))
+	    && !claim_present(f, view, state, &hashed.hash, &won))
+		return -EAGAIN;
+	return claimed(f, view, won);
+}
+
+static __attribute__((noinline)) int change_growing(struct blm_filter *f, const struct blm_key *key,
+						    enum blm_what what)
+{
+	int r = -EAGAIN;
+
+	if (blm_enter_quickly()) {
+		struct blm_view *view = view_of(f);
+
+		if (view->grows)
+			r = what == BLM_ADD ? add_growing(f, view, key)
+				: claim_growing(f, view, key);
+		blm_leave_quickly();
+	}
+	return r != -EAGAIN ? r : blm_change_one(f, key, what);
 }

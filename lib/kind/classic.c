@@ -231,13 +231,17 @@ BLM_INLINED int claim_by(struct blm_part *part, const struct blm_hashed *key, en
 	bool lacks[BLM_PROBES_MAX];
 	struct cells cells;
 	size_t count = 0, j;
+	uint64_t had = 0;		/* the lowest six bits of the words' numbers */
 
 	cells_begin(&cells, part, key, rule);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
 		uint64_t cell = cells_next(&cells, i, rule), mask = UINT64_C(1) << cell % 64;
+		uint64_t here = UINT64_C(1) << cell / 64 % 64;
 
-		for (j = 0; j < count && bits[j].word != &words[cell / 64]; j++)
+		for (j = had & here ? 0 : count; j < count && bits[j].word != &words[cell / 64];
+		     j++)
 			;
+		had |= here;
 		if (j == count)
 			bits[count++] = (struct blm_bits){ .word = &words[cell / 64] };
 		bits[j].mask |= mask;

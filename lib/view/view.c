@@ -54,7 +54,7 @@ static int set_hasher(struct blm_view *view, const char *display)
 static void make_one(struct blm_view *view)
 {
 	const struct blm_kind *kind = view->root.kind;
-	bool sets_bits = kind_only_sets(kind) && kind->add && !kind->space && !kind->compose;
+	bool sets_bits = kind_only_sets(kind) && kind->add;
 	bool changes = view->image.write && !is_foreign(view)
 		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
 
@@ -64,7 +64,8 @@ static void make_one(struct blm_view *view)
 		view->one = (struct blm_one){ .contains = NULL };
 		return;
 	}
-	if (!changes || !sets_bits)
+	view->grows = changes && sets_bits && kind->next && !wants_keys(&view->hasher);
+	if (!changes || !sets_bits || kind->space || kind->compose)
 		view->one.add = NULL, view->one.ask = NULL, view->one.add_hash = NULL;
 }
 

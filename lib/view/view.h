@@ -99,6 +99,10 @@ struct blm_view {
 	struct blm_split split;
 	/* each key is checked before a question or change: blm_check_owned() */
 	bool checks_keys;
+	/* a change by one key asks for space, and all else is as in one_key_call.c */
+	bool grows;
+	/* as many keys may come before such a change counts the keys again */
+	_Atomic uint32_t uncounted;
 	/*
 	 * the catalog's numbers, if the file is older than the catalog. Epoch 0: it is not older;
 	 * set when the view is made, 0 after a sync

@@ -128,6 +128,44 @@ START_TEST(no_stage_exceeds_its_keys_however_many_are_added)
 }
 END_TEST
 
+/* A lone writer, who need not count the keys before each of them. */
+START_TEST(the_next_stage_begins_when_the_last_one_is_full)
+{
+	struct blm_filter *f = scalable(a_path(), 5000);
+	uint64_t new = 0;
+
+	for (uint64_t i = 0; new < 20000; i++) {
+		int r = _i ? blm_claim(f, &i, 8) : blm_add(f, &i, 8);
+
+		OK(r);
+		new += (uint64_t)r;
+		ck_assert_uint_eq(stages(f), new <= 5000 ? 1 : new <= 15000 ? 2 : 3);
+	}
+	blm_close(f);
+}
+END_TEST
+
+/* Handles that do not count before each key: together they add hardly more than one does. */
+START_TEST(writers_in_turns_fill_a_stage_hardly_too_full)
+{
+	struct blm_filter *f[4] = { scalable(a_path(), 5000) };
+	uint64_t new = 0, i = 0;
+
+	for (int w = 1; w < 4; w++)
+		f[w] = reopen(*f, true);
+	for (; stages(*f) == 1; i++) {
+		int r = blm_add(f[i % 4], &i, 8);
+
+		OK(r);
+		new += (uint64_t)r;
+	}
+	ck_assert_uint_gt(new, 5000);
+	ck_assert_uint_le(new, 5000 + 4 * (5000 / 256 + 1));
+	for (int w = 0; w < 4; w++)
+		blm_close(f[w]);
+}
+END_TEST
+
 /*
  * Bit by bit, at any place in a word: the answers of a call are the same whether the filter grew in
  * it or not.
@@ -998,6 +1036,8 @@ int main(void)
 
 	tcase_add_loop_test(grown, the_rate_holds_at_every_size, 0, 4);
 	tcase_add_test(grown, no_stage_exceeds_its_keys_however_many_are_added);
+	tcase_add_loop_test(grown, the_next_stage_begins_when_the_last_one_is_full, 0, 2);
+	tcase_add_test(grown, writers_in_turns_fill_a_stage_hardly_too_full);
 	tcase_add_test(grown, a_call_in_which_a_filter_grows_answers_correctly);
 	tcase_add_test(grown, a_key_of_an_earlier_stage_is_not_added_again);
 	tcase_add_test(grown, a_handle_that_cannot_open_new_stages_fails_to_sync);
