@@ -91,6 +91,7 @@ CASES = (
     ('DUMP', lambda ask: ask('DUMP', 'filter')),
     ('BLM.DUMP', lambda ask: ask('BLM.DUMP', 'filter')),
     ('DUMP of a string', lambda ask: ask('DUMP', 'string')),
+    ('BLM.UNION of one', lambda ask: ask('BLM.UNION', 'union', 'filter'), 'DEL union'),
     ('COPY', lambda ask: ask('COPY', 'filter', 'copy')),
     ('COPY of a string', lambda ask: ask('COPY', 'string', 'text'), 'DEL text'),
     ('RENAME', lambda ask: ask('RENAME', 'copy', 'other')),
