@@ -43,15 +43,23 @@ static const struct blm_option options[] = {
 
 /* ---- Questions ---- */
 
+/* A level that the filter has: its places within a block are from `at` on, in `mask`. */
+struct level {
+	unsigned level;
+	uint64_t at, mask;
+};
+
 /* The levels that the filter has of a group. */
 struct group {
-	uint64_t levels;
+	const struct level *first;
 	unsigned count, lowest;
 	unsigned above;		/* so many bits of a place of level 0 are within its block */
+	uint64_t numbers;	/* of a block */
 };
 
 struct asking {
 	struct layout l;
+	struct level level[RANGE_LEVELS];
 	struct group group[RANGE_LEVELS];
 	unsigned groups;
 	struct range_orders orders;
@@ -169,63 +177,119 @@ static inline void add_numbers(struct asking *a, uint64_t from, uint64_t count, 
 }
 
 /* The places from first to last that a block has, of the levels of a group. */
-static void add_block(struct asking *a, const struct range_order *order, uint64_t levels,
+static void add_block(struct asking *a, const struct range_order *order, const struct group *g,
 		      uint64_t block, const uint64_t ends[2], size_t index)
 {
 	uint64_t at = range_block_at(order, block);
-	bool joins = false;
 
-	for (; levels; levels &= levels - 1) {
-		unsigned level = (unsigned)__builtin_ctzll(levels),
-			 bits = range_level_bits(order, level);
+	for (unsigned i = 0; i < g->count; i++) {
+		unsigned level = g->first[i].level, bits = range_level_bits(order, level);
 		uint64_t first = ends[0] >> level, last = ends[1] >> level;
 
 		first = first >> bits == block ? first : block << bits;
 		last = last >> bits == block ? last : (block << bits) + ((UINT64_C(1) << bits) - 1);
 		add_numbers(a, at + range_within(order, level, first), last - first + 1, index,
-			    joins);
-		joins = true;
+			    i > 0);
 	}
 }
 
-/* A range that touches too many blocks is answered yes without a look at the data. */
-static void ask(struct asking *a, const struct blm_hash *from, const struct blm_hash *to,
-		size_t index)
+/*
+ * The same of a range that is in one block, as most are. False: its numbers are at the end of the
+ * range and at its beginning, which add_block() knows.
+ */
+static inline bool add_within_block(struct asking *a, const struct range_order *order,
+				    const struct group *g, uint64_t block, const uint64_t ends[2],
+				    size_t index)
 {
-	uint64_t ends[2] = { ordered_first(from), ordered_last(to) }, most = BLOCKS_MOST;
-	uint64_t key = from->lo & ~(uint64_t)(ORDERED_NONE | ORDERED_LEVEL);
+	uint64_t at = range_block_at(order, block);
+	struct piece *p;
 
-	if (ordered_is_none(from) || ordered_is_none(to) || ends[0] > ends[1])
-		return;
-	for (unsigned i = 0; i < a->groups && !is_answered(a, index); i++) {
-		const struct group *g = &a->group[i];
-		const struct range_order *order = range_order_at(&a->orders, key, g->lowest);
-		uint64_t block = g->above < 64 ? ends[0] >> g->above : 0,
-			 end = g->above < 64 ? ends[1] >> g->above : 0;
+	if (at + g->numbers > a->l.range)
+		return false;
+	if (a->count + g->count > PIECES)
+		look(a);
+	a->begun = a->count;
+	p = &a->piece[a->count];
+	a->count += g->count;
+	for (unsigned i = 0; i < g->count; i++) {
+		const struct level *l = &g->first[i];
+		uint64_t first = ends[0] >> l->level, last = ends[1] >> l->level;
 
-		if (end - block >= most / g->count) {
-			answer(a, index);
-			return;
-		}
-		most -= (end - block + 1) * g->count;
-		for (; block <= end && !is_answered(a, index); block++)
-			add_block(a, order, g->levels, block, ends, index);
+		p[i].first = at + l->at + (first & l->mask);
+		p[i].last = p[i].first + (last - first);
+		p[i].more = i + 1 < g->count;
 	}
+	p->end = p[g->count - 1].last;
+	p->index = (uint32_t)index;
+	find_piece(&a->l, p);
+	prefetch_block(&a->l, p->block);
+	return true;
+}
+
+static inline uint64_t block_of(const struct group *g, uint64_t place)
+{
+	return g->above < 64 ? place >> g->above : 0;
+}
+
+/* A range that touches too many blocks is answered yes without a look at the data. */
+static bool is_too_wide(const struct asking *a, const uint64_t ends[2])
+{
+	uint64_t most = BLOCKS_MOST;
+
+	for (unsigned i = 0; i < a->groups; i++) {
+		const struct group *g = &a->group[i];
+		uint64_t more = block_of(g, ends[1]) - block_of(g, ends[0]);
+
+		if (more >= most / g->count)
+			return true;
+		most -= (more + 1) * g->count;
+	}
+	return false;
+}
+
+static inline void ask(struct asking *a, const struct group *g, const struct blm_hash *from,
+		       const struct blm_hash *to, size_t index)
+{
+	uint64_t ends[2] = { ordered_first(from), ordered_last(to) };
+	uint64_t key = from->lo & ~(uint64_t)(ORDERED_NONE | ORDERED_LEVEL),
+		 block = block_of(g, ends[0]), end = block_of(g, ends[1]);
+	const struct range_order *order;
+
+	if (is_answered(a, index) || ordered_is_none(from) || ordered_is_none(to)
+	    || ends[0] > ends[1])
+		return;
+	if (end > block && is_too_wide(a, ends)) {
+		answer(a, index);
+		return;
+	}
+	order = range_order_at(&a->orders, key, g->lowest);
+	if (block == end && add_within_block(a, order, g, block, ends, index))
+		return;
+	for (; block <= end && !is_answered(a, index); block++)
+		add_block(a, order, g, block, ends, index);
 }
 
 static void find_groups(struct asking *a, const struct blm_shape *shape, uint64_t levels)
 {
-	unsigned nest = range_nest(shape->args);
+	unsigned nest = range_nest(shape->args), found = 0;
 
 	for (a->groups = 0; levels; a->groups++) {
 		struct group *g = &a->group[a->groups];
-		unsigned level = (unsigned)__builtin_ctzll(levels);
+		unsigned level = (unsigned)__builtin_ctzll(levels),
+			 lowest = level - level % nest,
+			 bits = range_block_bits(shape->args, lowest);
+		uint64_t here = levels & ((UINT64_C(1) << nest) - 1) << lowest;
 
-		g->lowest = level - level % nest;
-		g->levels = levels & ((UINT64_C(1) << nest) - 1) << g->lowest;
-		g->count = (unsigned)__builtin_popcountll(g->levels);
-		g->above = g->lowest + range_block_bits(shape->args, g->lowest);
-		levels ^= g->levels;
+		*g = (struct group){ &a->level[found], 0, lowest, lowest + bits,
+				     nest > 1 ? UINT64_C(2) << bits : UINT64_C(1) << bits };
+		levels ^= here;
+		for (; here; here &= here - 1, g->count++) {
+			unsigned of = (unsigned)__builtin_ctzll(here), own = bits - (of - lowest);
+
+			a->level[found++] = (struct level){
+				of, (UINT64_C(2) << bits) - (UINT64_C(2) << own),
+				(UINT64_C(1) << own) - 1 };
+		}
 	}
 }
 
@@ -241,7 +305,11 @@ static bool begin(struct asking *a, const struct blm_part *part, uint64_t *bits)
 	return true;
 }
 
-/* What can be seen to be damaged denies no key. */
+/*
+ * What can be seen to be damaged denies no key. The highest group comes first: its networks cover
+ * most addresses, and an address that it answers is not looked for in the other groups. A single
+ * question is looked for in all groups at once, because no other question fills its waits.
+ */
 static void contains_ranges(const struct blm_part *part, const struct blm_hash *first,
 			    const struct blm_hash *last, size_t count, uint64_t *ret_bits)
 {
@@ -253,9 +321,12 @@ static void contains_ranges(const struct blm_part *part, const struct blm_hash *
 			ret_bits[i / 64] |= UINT64_C(1) << i % 64;
 		return;
 	}
-	for (size_t i = 0; i < count; i++)
-		ask(&a, &first[i], &last[i], i);
-	look(&a);
+	for (unsigned i = a.groups; i--; ) {
+		for (size_t at = 0; at < count; at++)
+			ask(&a, &a.group[i], &first[at], &last[at], at);
+		if (count > 1 || !i)
+			look(&a);
+	}
 }
 
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
