@@ -19,7 +19,7 @@ IN_MEMORY = set('''
 	assert_fail ctype_b_loc cxa_finalize errno_location tls_get_addr secure_getenv
 	bcmp explicit_bzero gmtime_r inet_pton memchr memcmp memcpy memmove memset mempcpy stpcpy strcat strchr strcmp strcpy strcspn strlen strncmp strncpy strnlen strpbrk
 	strrchr strspn strerror strtod strtol strtoul strtoull fnmatch snprintf vsnprintf sscanf strftime qsort sched_cpucount
-	gnu_dev_major gnu_dev_minor
+	gnu_dev_major gnu_dev_minor x86_get_cpuid_feature_leaf
 	sigaddset sigandset sigdelset sigemptyset sigfillset sigisemptyset sigismember sigsetjmp siglongjmp
 '''.split())
 

@@ -402,7 +402,8 @@ START_TEST(a_kind_has_all_functions_that_its_abilities_need)
 		ck_assert_msg(k->add || k->put || k->build, "%s: set .add, .put or .build",
 			      k->name);
 		ck_assert_msg(k->summary && k->protocol,
-			      "%s: set .summary and .protocol (kind.h, enum blm_protocol)", k->name);
+			      "%s: set .summary and .protocol (kind.h, enum blm_protocol)",
+			      k->name);
 		ck_assert_msg(k->compose || (!k->unite && !k->intersect) || k->tally,
 			      "%s: .unite and .intersect need .tally: set it", k->name);
 		TOGETHER(k, grown, grow);
