@@ -13,6 +13,7 @@
 #define BLOCK_CONTAINS_FEW avx512_contains_lanes
 #define FEW_PROBES lanes
 #define BLOCK_LACKS avx512_block_lacks
+#define SET_FEW_UNSHARED avx512_set_few
 #elif defined(SET_AVX2)
 #include "simd/avx2_block.h"
 #define BLOCK_CONTAINS avx2_contains
@@ -31,6 +32,9 @@
 
 #ifndef FEW_PROBES
 #define FEW_PROBES probes
+#endif
+#ifndef SET_FEW_UNSHARED
+#define SET_FEW_UNSHARED block_set_few_unshared
 #endif
 
 #if defined(SET_AVX512) || defined(SET_AVX2)
@@ -110,7 +114,8 @@ BLM_INLINED bool many_contains(const struct blm_one *one, const struct blm_hash 
 BLM_INLINED bool few_adds(const struct blm_one *one, const struct blm_hash *hash)
 {
 	return !few_contains(one, hash)
-		&& blocked_add(one->part, one->units, hash, BLOCK_LACKS);
+		&& blocked_add_few(one->part, (uint64_t *)block_of(one->data, one->units, hash),
+				   one->probes, hash, SET_FEW_UNSHARED);
 }
 
 BLM_INLINED bool many_adds(const struct blm_one *one, const struct blm_hash *hash)

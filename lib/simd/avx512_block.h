@@ -17,14 +17,19 @@ static inline __mmask8 avx512_lanes_of(unsigned left)
  * lower six turn that until the bit is the lowest. (permutexvar takes the lowest three bits of a
  * number, rorv the lowest six.)
  */
-static inline __mmask8 avx512_word_lacks(__m512i block, __m512i word, __mmask8 wanted)
+static inline __m512i avx512_turned(__m512i block, __m512i word)
 {
 	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
 		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
 	__m512i looked_up = _mm512_permutexvar_epi64(_mm512_srlv_epi64(word, number), block);
-	__m512i turned = _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
 
-	return _mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
+	return _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
+}
+
+static inline __mmask8 avx512_word_lacks(__m512i block, __m512i word, __mmask8 wanted)
+{
+	return _mm512_mask_testn_epi64_mask(wanted, avx512_turned(block, word),
+					    _mm512_set1_epi64(1));
 }
 
 static inline bool avx512_word_contains(__m512i block, __m512i word, __mmask8 wanted)
@@ -41,8 +46,9 @@ static inline __m512i avx512_word_of(const struct blm_hash *hash, unsigned i)
 static inline bool avx512_contains_lanes(const uint64_t *block, unsigned lanes,
 					 const struct blm_hash *hash)
 {
-	return avx512_word_contains(_mm512_load_si512(block), avx512_word_of(hash, 0),
-				    (__mmask8)lanes);
+	return !(_mm512_testn_epi64_mask(avx512_turned(_mm512_load_si512(block),
+						       avx512_word_of(hash, 0)),
+					 _mm512_set1_epi64(1)) & lanes);
 }
 
 static inline bool avx512_contains_few(const uint64_t *block, unsigned probes,
@@ -61,6 +67,49 @@ static inline bool avx512_contains(const uint64_t *block, unsigned probes,
 					  avx512_lanes_of(probes - i)))
 			return false;
 	return true;
+}
+
+/*
+ * Bit i * 9 of the word is where the probe begins: its upper three bits say in which lane its bit
+ * is, its lower six where. In the other lanes the exclusive OR leaves more than 63, and a shift by
+ * that much leaves nothing.
+ */
+static inline __m512i avx512_bit_of(__m512i word, unsigned i)
+{
+	const __m512i lane = _mm512_setr_epi64(0 << 6, 1 << 6, 2 << 6, 3 << 6, 4 << 6, 5 << 6,
+					       6 << 6, 7 << 6);
+	__m512i probe = _mm512_srli_epi64(word, i * PROBE_BITS);
+
+	/* (probe ^ lane) & 511 */
+	return _mm512_sllv_epi64(_mm512_set1_epi64(1),
+				 _mm512_ternarylogic_epi64(probe, lane, _mm512_set1_epi64(511),
+							   0x28));
+}
+
+/*
+ * Sets the bits of a key whose probes are all in the first word of its hash, in a block that no
+ * other thread changes. The switch goes the same way for every key of a filter.
+ */
+static inline void avx512_set_few(uint64_t *block, unsigned probes, const struct blm_hash *hash)
+{
+	__m512i word = avx512_word_of(hash, 0), bits = _mm512_load_si512(block);
+
+	switch (probes) {
+	default: bits = _mm512_or_si512(bits, avx512_bit_of(word, 6));
+		__attribute__((fallthrough));
+	case 6: bits = _mm512_or_si512(bits, avx512_bit_of(word, 5));
+		__attribute__((fallthrough));
+	case 5: bits = _mm512_or_si512(bits, avx512_bit_of(word, 4));
+		__attribute__((fallthrough));
+	case 4: bits = _mm512_or_si512(bits, avx512_bit_of(word, 3));
+		__attribute__((fallthrough));
+	case 3: bits = _mm512_or_si512(bits, avx512_bit_of(word, 2));
+		__attribute__((fallthrough));
+	case 2: bits = _mm512_or_si512(bits, avx512_bit_of(word, 1));
+		__attribute__((fallthrough));
+	case 1: bits = _mm512_or_si512(bits, avx512_bit_of(word, 0));
+	}
+	_mm512_store_si512(block, bits);
 }
 
 /* Each probe's bit moves to the lane that is its word. */

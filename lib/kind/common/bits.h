@@ -34,6 +34,16 @@ static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool unshared)
 	return missing & ~le64toh(__atomic_fetch_or(word, htole64(missing), __ATOMIC_ACQ_REL));
 }
 
+/* Sets these bits of a word that was not looked at. */
+static inline void bits_set_unseen(uint64_t *word, uint64_t mask, bool unshared)
+{
+	if (unshared)
+		*word |= htole64(mask);
+	/* the old value is not used, or this would be a loop of compare-and-swap */
+	else
+		(void)__atomic_fetch_or(word, htole64(mask), __ATOMIC_ACQ_REL);
+}
+
 /*
  * bits_claim() - set the bits of one key, and learn whether this caller was the first
  *
@@ -74,11 +84,7 @@ static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsign
 	for (; lacks; lacks &= lacks - 1) {
 		unsigned i = (unsigned)__builtin_ctz(lacks);
 
-		if (unshared)
-			words[i] |= htole64(masks[i]);
-		/* the old value is not used, or this would be a loop of compare-and-swap */
-		else
-			(void)__atomic_fetch_or(&words[i], htole64(masks[i]), __ATOMIC_ACQ_REL);
+		bits_set_unseen(&words[i], masks[i], unshared);
 	}
 }
 
