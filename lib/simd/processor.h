@@ -17,17 +17,25 @@
 
 #ifdef CPU_FEATURE_ACTIVE		/* defined since 2.34 */
 
+/* x86_cpu_active() of glibc shifts a signed 1 by 31 for one of them, which C does not define. */
+static inline bool blm_processor_has(unsigned feature)
+{
+	const struct cpuid_feature *leaf = __x86_get_cpuid_feature_leaf(feature / 128);
+
+	return leaf->active_array[feature % 128 / 32] >> feature % 32 & 1;
+}
+
 static inline bool blm_runs_avx2(void)
 {
-	return x86_cpu_active(x86_cpu_AVX2) && x86_cpu_active(x86_cpu_POPCNT)
-		&& x86_cpu_active(x86_cpu_CMPXCHG16B);
+	return blm_processor_has(x86_cpu_AVX2) && blm_processor_has(x86_cpu_POPCNT)
+		&& blm_processor_has(x86_cpu_CMPXCHG16B);
 }
 
 static inline bool blm_runs_avx512(void)
 {
-	return x86_cpu_active(x86_cpu_AVX512F) && x86_cpu_active(x86_cpu_AVX512BW)
-		&& x86_cpu_active(x86_cpu_AVX512DQ) && x86_cpu_active(x86_cpu_AVX512VL)
-		&& x86_cpu_active(x86_cpu_AVX512_VPOPCNTDQ);
+	return blm_processor_has(x86_cpu_AVX512F) && blm_processor_has(x86_cpu_AVX512BW)
+		&& blm_processor_has(x86_cpu_AVX512DQ) && blm_processor_has(x86_cpu_AVX512VL)
+		&& blm_processor_has(x86_cpu_AVX512_VPOPCNTDQ);
 }
 
 #else
