@@ -88,7 +88,10 @@ static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 
 	if (!lacks)
 		return false;
-	won = bits_claim_words(block, mask, lacks, part->unshared);
+	if (part->shape.probes <= PROBES_A_WORD && !part->unshared)
+		won = block_claim_few(block, part->shape.probes, hash, mask, lacks);
+	else
+		won = bits_claim_words(block, mask, lacks, part->unshared);
 	mark(part, block);
 	return won;
 }

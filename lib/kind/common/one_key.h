@@ -66,6 +66,22 @@ BLM_INLINED void block_set_few_unshared(uint64_t *block, unsigned probes,
 	block_set_few(block, probes, hash, true);
 }
 
+/*
+ * bits_claim_words() for such a key, also without a loop over the words that lack a bit: all words
+ * but the decider get their bits, then the decider. The OR of nothing leaves the decider as it is.
+ */
+BLM_INLINED bool block_claim_few(uint64_t *block, unsigned probes, const struct blm_hash *hash,
+				 const uint64_t mask[8], unsigned lacks)
+{
+	unsigned decider = 31 - (unsigned)__builtin_clz(lacks);
+	uint64_t word = unfold(hash->lo, hash->hi, 0);
+
+	for (unsigned i = 0; i < probes; i++, word >>= PROBE_BITS)
+		bits_set_unseen(&block[word / 64 % 8],
+				(uint64_t)(word / 64 % 8 != decider) << word % 64, false);
+	return bits_set(&block[decider], mask[decider], false) != 0;
+}
+
 typedef void blm_block_set(uint64_t *block, unsigned probes, const struct blm_hash *hash);
 
 /* set_unshared: block_set_few_unshared(), or a set's own */
