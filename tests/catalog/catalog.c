@@ -757,7 +757,7 @@ int main(void)
 	tcase_add_test(pages, the_last_page_is_present_or_was_never_written);
 	tcase_add_test(pages, pages_have_one_size_and_two_describe_them);
 	tcase_add_test(pages, an_unreadable_file_is_reported_as_unreadable);
-	tcase_set_timeout(pages, 200);
+	tcase_set_timeout(pages, TOO_LONG);
 	tcase_add_loop_test(pages, no_damage_of_pages_is_a_signal, 0, 4);
 	tcase_add_test(pages, no_damage_under_an_open_catalog_is_a_signal);
 	tcase_add_test(pages, a_walk_of_damaged_pages_ends_within_them);

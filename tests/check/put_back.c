@@ -783,7 +783,7 @@ int main(void)
 	      *renames = tcase_create("renames");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, files_under_each_others_names_are_put_back, 0, 16);
 	tcase_add_loop_test(tc, a_file_of_any_name_gets_its_own_back, 0, 2);
 	tcase_add_test(tc, a_file_of_two_names_keeps_its_own);
@@ -795,7 +795,7 @@ int main(void)
 	tcase_add_test(tc, a_copy_of_a_dropped_filter_stays_in_its_place);
 	suite_add_tcase(s, tc);
 	tcase_add_checked_fixture(old, own_folder, NULL);
-	tcase_set_timeout(old, 60);
+	tcase_set_timeout(old, TOO_LONG);
 	tcase_add_loop_test(old, an_older_copy_is_reported_with_both_numbers, 0, 2);
 	tcase_add_loop_test(old, an_older_copy_is_accepted_after_a_sync, 0, 2);
 	tcase_add_test(old, a_file_newer_than_the_catalog_is_no_older_copy);
@@ -804,7 +804,7 @@ int main(void)
 	tcase_add_test(old, during_syncs_no_file_looks_older);
 	suite_add_tcase(s, old);
 	tcase_add_checked_fixture(renames, own_folder, NULL);
-	tcase_set_timeout(renames, 60);
+	tcase_set_timeout(renames, TOO_LONG);
 	tcase_add_test(renames, verify_finds_nothing_during_a_rename);
 	tcase_add_loop_test(renames, an_interrupted_rename_is_reported_and_completed, 0, 3);
 	tcase_add_test(renames, verify_finds_nothing_during_many_renames);

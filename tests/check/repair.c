@@ -875,7 +875,7 @@ int main(void)
 	TCase *tc = tcase_create("repair");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, a_lost_catalog_is_made_again_with_names_and_labels, 0,
 			    ARRAY_LEN(losses));
 	tcase_add_test(tc, repair_makes_the_folder_of_the_catalog_again_too);

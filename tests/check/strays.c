@@ -470,7 +470,7 @@ int main(void)
 	TCase *tc = tcase_create("strays");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, a_filter_with_a_damaged_record_stays_in_any_state, 0,
 			    ARRAY_LEN(states));
 	tcase_add_test(tc, an_empty_filter_whose_record_is_damaged_stays_too);

@@ -315,7 +315,7 @@ int main(void)
 	TCase *tc = tcase_create("verify");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, a_dead_replacers_file_near_a_links_target_is_found);
 	tcase_add_test(tc, a_living_replacers_file_is_left_alone);
 	tcase_add_test(tc, truncation_of_a_file_during_verification_is_reported);

@@ -308,7 +308,7 @@ int main(void)
 	TCase *tc = tcase_create("blocksum");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(
 		tc,
 		every_changed_block_has_a_record_after_a_sync,

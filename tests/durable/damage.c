@@ -410,7 +410,7 @@ int main(void)
 	TCase *tc = tcase_create("damage");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, only_lost_bits_of_a_synced_block_are_damage, 0,
 			    SHAPES);
 	tcase_add_loop_test(

@@ -131,7 +131,7 @@ int main(void)
 	TCase *tc = tcase_create("sync_every");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, a_filter_is_synced_also_where_pages_are_larger, 0, 8);
 	tcase_add_test(tc, a_handle_syncs_automatically_after_a_number_of_new_keys);
 	tcase_add_test(tc, the_first_new_key_after_the_interval_syncs);

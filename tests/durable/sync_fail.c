@@ -531,7 +531,7 @@ int main(void)
 	TCase *tc = tcase_create("sync_fail");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, a_failed_sync_is_reported_and_mended_next, 1, 4);
 	tcase_add_test(tc, a_filter_stays_usable_while_its_syncs_fail_repeatedly);
 	tcase_add_loop_test(tc, a_failure_reported_to_another_flush_makes_the_filter_suspect, 0,

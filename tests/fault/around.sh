@@ -159,7 +159,7 @@ each_available_file_system_holds_filters_and_stores() {
 				tmpfs) mount -t tmpfs -o size=400m none at ;;
 				fuse2fs)
 					fuse2fs -f image at > server 2>&1 & server=$!
-					for ((until = SECONDS + 60; SECONDS < until; )); do
+					for ((until = SECONDS + 600; SECONDS < until; )); do
 						if mountpoint -q at; then return; fi
 						kill -0 $server || break
 						sleep 0.05
@@ -188,7 +188,7 @@ a_filter_four_times_its_groups_memory_is_usable() {
 	echo $((64 << 20)) > $group/memory.limit_in_bytes
 	bloomery create ./f -m 2147483648 -k 4 --kind classic --sparse
 	code=0
-	bash -c 'echo $$ > '$group'/tasks; seq 2000 | timeout 60 "$0" add ./f && seq 2000 | timeout 60 "$0" test -c ./f > out' "$BLOOMERY" || code=$?
+	bash -c 'echo $$ > '$group'/tasks; seq 2000 | timeout 600 "$0" add ./f && seq 2000 | timeout 600 "$0" test -c ./f > out' "$BLOOMERY" || code=$?
 	rmdir $group 2> /dev/null || true
 	same $code 0; same "$(cat out)" 2000
 }

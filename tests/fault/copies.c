@@ -335,7 +335,7 @@ int main(void)
 	TCase *tc = tcase_create("copies");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc,
 		       a_copy_of_an_unsynced_filter_has_its_synced_state);
 	tcase_add_test(tc, a_synced_copy_keeps_its_keys_in_a_power_cut);

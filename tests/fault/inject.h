@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)	/* no library comes here for a function of that name */
 
-enum { KEYS = 200, COMMON = 100, RUN_SECONDS = 20 };
+enum { KEYS = 200, COMMON = 100, RUN_SECONDS = 600 };
 
 /* What a filter can be, by the keys that it holds: a set of bits */
 enum {

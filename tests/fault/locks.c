@@ -919,7 +919,7 @@ int main(void)
 	TCase *tc = tcase_create("locks");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 600);	/* only what hangs takes so long, on any machine */
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(
 		tc, a_stopped_holder_stops_only_processes_that_need_its_lock, 0,
 		2 * (int)ARRAY_LEN(holders));

@@ -137,7 +137,7 @@ static inline int run_cycles(const char *name, const TTest *test, unsigned long 
 	TCase *tc = tcase_create(name);
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60 + (double)cycles);
+	tcase_set_timeout(tc, TOO_LONG + (double)cycles);
 	tcase_add_test(tc, test);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

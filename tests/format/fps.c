@@ -326,7 +326,7 @@ int main(void)
 	Suite *s = begin_suite("format fps");
 	TCase *tc = tcase_create("fps");
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, every_fingerprint_is_imported_exactly_and_exported_as_its_line);
 	tcase_add_test(tc, two_fingerprints_have_rdkits_similarity);
 	tcase_add_test(

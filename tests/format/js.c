@@ -327,7 +327,7 @@ int main(void)
 	Suite *s = begin_suite("format js");
 	TCase *tc = tcase_create("js");
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, a_key_hashes_as_its_utf16_does_there);
 	tcase_add_test(tc, a_browsers_filter_answers_the_same_and_is_exported_again);
 	tcase_add_test(tc, words_of_negative_indices_are_kept_and_found);

@@ -539,7 +539,7 @@ int main(void)
 	Suite *s = begin_suite("format leveldb");
 	TCase *tc = tcase_create("leveldb");
 
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc,
 		       each_filter_of_a_table_has_its_data_blocks);
 	tcase_add_test(tc, a_table_is_asked_where_it_lies);

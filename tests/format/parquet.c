@@ -919,7 +919,7 @@ int main(void)
 	Suite *s = begin_suite("format parquet");
 	TCase *tc = tcase_create("parquet");
 
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, duckdbs_filters_answer_the_same_and_are_exported_unchanged);
 	tcase_add_test(tc,
 		       a_header_without_its_number_of_bits_is_reported_damaged);

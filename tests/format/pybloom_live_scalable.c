@@ -652,7 +652,7 @@ int main(void)
 	Suite *s = begin_suite("format pybloom_live_scalable");
 	TCase *tc = tcase_create("pybloom_live_scalable");
 
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(
 		tc, pybloom_lives_scalable_filters_answer_the_same_and_export_unchanged, 0,
 		ARRAY_LEN(made_by));

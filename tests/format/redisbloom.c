@@ -787,7 +787,7 @@ int main(void)
 	int code;
 
 	json = file_of(DATA "/redisbloom/bf.json", NULL);
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, redisblooms_filters_answer_the_same_and_are_exported_unchanged,
 			    0, 5);
 	tcase_add_test(tc, a_filter_made_here_equals_the_servers);

@@ -612,7 +612,7 @@ int main(void)
 	int code;
 
 	json = file_of(DATA "/redisbloom/cf.json", NULL);
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(
 		tc, redisblooms_cuckoo_filters_answer_count_and_export_unchanged, 0,
 		4);

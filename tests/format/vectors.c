@@ -580,7 +580,7 @@ int main(void)
 	Suite *s = begin_suite("format vectors");
 	TCase *tc = tcase_create("vectors");
 
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, another_programs_filters_answer_the_same_and_export_unchanged,
 			    0, (int)ARRAY_LEN(lists));
 	tcase_add_test(tc, squids_cache_digest_has_every_url_that_squid_fetched);

@@ -258,7 +258,7 @@ int main(void)
 	Suite *s = begin_suite("format wire");
 	TCase *tc = tcase_create("wire");
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, only_filters_that_their_nodes_accept_are_exported);
 	tcase_add_test(tc, a_filter_without_bits_or_functions_is_refused_unless_forced);
 	tcase_add_test(tc, force_overrides_nothing_else);

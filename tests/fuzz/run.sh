@@ -44,7 +44,7 @@ some()
 work()
 {
 	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 most=500000 share new rest corpus from
-	local how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=120 -close_fd_mask=3)
+	local how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=600 -close_fd_mask=3)
 	corpus=("$folder/$name")
 	if [ "$runs" = 0 ] || [ "$seed" ]; then
 		corpus=("$log/begin")
@@ -54,7 +54,7 @@ work()
 	cd "$log" || return 1
 	if [ "$name" = cli ]; then
 		how+=(-max_len=96) most=200000
-		"$target" -timeout=120 -close_fd_mask=3 "$here/corpus/cli"/* > "$log/out" 2>&1 || return 1
+		"$target" -timeout=600 -close_fd_mask=3 "$here/corpus/cli"/* > "$log/out" 2>&1 || return 1
 	fi
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < most ? left : most))
@@ -88,7 +88,7 @@ show_failure()
 	tail -12 "$log/out"
 	for input in "$log"/crash-* "$log"/timeout-* "$log"/oom-* "$log"/leak-*; do
 		if [ -f "$input" ]; then
-			(cd "$log" && "$target" -timeout=20 "$input" 2>&1) | grep -aE 'not true|ERROR|runtime error|#[0-9]+ .* in (blm_|LLVM)' | cut -c 1-300 | head -12
+			(cd "$log" && "$target" -timeout=600 "$input" 2>&1) | grep -aE 'not true|ERROR|runtime error|#[0-9]+ .* in (blm_|LLVM)' | cut -c 1-300 | head -12
 			echo "# the input, for base64 -d | gunzip: $(gzip -9n < "$input" | base64 -w 0 | head -c 60000)"
 		fi
 	done

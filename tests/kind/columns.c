@@ -347,7 +347,7 @@ int main(void)
 	Suite *s = begin_suite("columns");
 	TCase *tc = tcase_create("columns");
 
-	tcase_set_timeout(tc, 200);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, no_answer_is_wrong_where_the_shares_of_columns_differ);
 	tcase_add_test(tc, different_shares_save_what_info_reports);
 	tcase_add_test(tc, equal_shares_need_no_parts);

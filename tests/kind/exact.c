@@ -668,7 +668,7 @@ int main(void)
 	Suite *s = begin_suite("exact");
 	TCase *tc = tcase_create("exact");
 
-	tcase_set_timeout(tc, 200);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, no_answer_about_either_list_is_wrong);
 	tcase_add_test(tc, lists_of_several_shards_are_right_too);
 	tcase_add_test(tc, a_key_on_both_lists_is_in_the_filter);

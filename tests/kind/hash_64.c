@@ -253,7 +253,7 @@ int main(void)
 	Suite *s = begin_suite("hash_64");
 	TCase *tc = tcase_create("rates"), *choice = tcase_create("choice");
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, absent_keys_are_found_at_the_predicted_rate,
 			    0, (int)ARRAY_LEN(laws));
 	tcase_add_loop_test(choice, a_blocked_filter_has_64_bits_while_its_rate_holds, 0,

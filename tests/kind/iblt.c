@@ -678,7 +678,7 @@ int main(void)
 	tcase_add_loop_test(sets,
 			    acknowledged_keys_survive_kills_and_synced_keys_power_cuts,
 			    0, 2);
-	tcase_set_timeout(sets, 100);
+	tcase_set_timeout(sets, TOO_LONG);
 	suite_add_tcase(suite, sets);
 	suite_add_tcase(suite, keys);
 	return run_suite(suite);

@@ -324,7 +324,7 @@ int main(void)
 	TCase *tc = tcase_create("redis-cuckoo");
 	int n = (int)ARRAY_LEN(buckets);
 
-	tcase_set_timeout(tc, 100);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, buckets_of_any_size_hold_the_capacity, 0, n);
 	tcase_add_loop_test(tc, the_rate_is_the_formulas_within_a_twentieth, 0, n);
 	tcase_add_loop_test(

@@ -534,7 +534,7 @@ int main(void)
 	TCase *tc = tcase_create("seal");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, a_sealed_filter_refuses_changes_in_every_handle, 0, 3);
 	tcase_add_test(tc, a_sealed_filter_keeps_name_labels_count_and_origin);
 	tcase_add_test(tc, copies_of_a_sealed_filter_can_be_changed);

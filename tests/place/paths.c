@@ -384,7 +384,7 @@ int main(void)
 	TCase *tc = tcase_create("paths");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(
 		tc, a_relative_path_is_fixed_when_it_is_opened, 0, 2);
 	tcase_add_test(tc, secrets_of_a_path_are_never_overwritten);

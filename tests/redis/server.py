@@ -10,7 +10,7 @@ MODULE = os.environ['BLOOMERY_REDIS_MODULE']
 PROGRAM = os.environ['BLOOMERY_PROGRAM']
 SERVER = os.environ.get('BLOOMERY_REDIS_SERVER') or shutil.which('redis-server')    # Valkey's, for example
 PRELOAD = os.environ.get('BLOOMERY_REDIS_PRELOAD')    # the run-time of the sanitizer that the module was built with
-LIMIT = 120    # seconds until a wait is given up; no test is about time
+LIMIT = 600    # seconds until a wait is given up; no test is about time
 
 
 class Error(str):

@@ -1052,7 +1052,7 @@ int main(void)
 	TCase *tc = tcase_create("store");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_loop_test(tc, any_line_of_utf8_without_a_slash_is_a_name, 0,
 			    ARRAY_LEN(good_names));
 	tcase_add_loop_test(tc, an_invalid_name_is_refused_everywhere, 0,

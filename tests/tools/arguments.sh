@@ -178,12 +178,12 @@ names_that_are_none_are_refused() {
 paths_that_are_no_filters_are_refused_at_once() {
 	mkdir d; mkfifo p; : > empty; echo text > text; ln -s nowhere dangling; head -c 100000 /dev/urandom > noise
 	for path in ./d ./p ./empty ./text ./dangling ./noise /dev/null /dev/zero ./nosuch ./no/such /proc/self/mem; do
-		exits 2 timeout 60 "$BLOOMERY" info "$path"; says "$path"
-		exits 2 timeout 60 "$BLOOMERY" add "$path"
-		code=0; timeout 60 "$BLOOMERY" verify "$path" > verified 2>&1 || code=$?; [ $code = 1 ] || [ $code = 2 ]
+		exits 2 timeout 600 "$BLOOMERY" info "$path"; says "$path"
+		exits 2 timeout 600 "$BLOOMERY" add "$path"
+		code=0; timeout 600 "$BLOOMERY" verify "$path" > verified 2>&1 || code=$?; [ $code = 1 ] || [ $code = 2 ]
 	done
 	for path in ./d ./p ./text ./dangling /dev/null ./no/such; do
-		exits 2 timeout 60 "$BLOOMERY" create "$path" -n 10
+		exits 2 timeout 600 "$BLOOMERY" create "$path" -n 10
 	done
 	[ ! -e nowhere ]; same "$(cat text)" text
 }

@@ -209,7 +209,7 @@ for i in range(50):
 		for _ in range(40):
 			bad[random.randrange(2, pages) * 4096 + random.randrange(64)] = random.randrange(256)
 	open("bad.mdb", "wb").write(bad)
-	r = subprocess.run([os.environ["BLOOMERY"], "guard", "./f", "--exact", "bad.mdb", "keys", "-c"], capture_output=True, timeout=60)
+	r = subprocess.run([os.environ["BLOOMERY"], "guard", "./f", "--exact", "bad.mdb", "keys", "-c"], capture_output=True, timeout=600)
 	if r.returncode not in (0, 1, 2) or (r.returncode == 2 and b"bad.mdb" not in r.stderr):
 		sys.exit("%d: %d %s" % (i, r.returncode, r.stderr))'
 	head -c 30000 rows.mdb > cut.mdb; exits 2 bloomery guard ./f --exact cut.mdb keys; says cut

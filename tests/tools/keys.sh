@@ -233,7 +233,7 @@ any_input_gets_an_answer_or_one_error() {
 		magic=('' '\037\213\010' '\050\265\057\375' '\122\052\115\030')
 		{ printf "${magic[i % 4]}"; head -c $((RANDOM * 10)) /dev/urandom; } > noise
 		for options in '' -0 --hex '--field 2 --delimiter ,' '--crlf --field 1'; do
-			code=0; timeout 60 "$BLOOMERY" claim -q ./f $options noise > out 2> err || code=$?
+			code=0; timeout 600 "$BLOOMERY" claim -q ./f $options noise > out 2> err || code=$?
 			[ $code -le 2 ] || { echo "exit $code: $options"; return 1; }
 			[ $code != 2 ] || same "$(wc -l < err)" 1
 		done

@@ -63,7 +63,7 @@ a_missing_program_fails_its_test_wherever_it_is_called() {
 		bash -c 'bash -c "not-there | cat"'
 		sh -c not-there || true
 		env not-there || true
-		env A=1 timeout 60 not-there || true
+		env A=1 timeout 600 not-there || true
 		not env not-there
 		echo x | xargs not-there || true
 		same "$(env not-there | wc -l)" 0

@@ -242,7 +242,7 @@ a_reader_that_leaves_ends_it_during_silent_input() {
 	for j in 1 4; do
 		rm -f in; mkfifo in
 		(seq 300000 || true; exec sleep 1000) > in & feeder=$!
-		code=0; timeout 60 "$BLOOMERY" test -v -j $j f < in 2> err | sed 1q > first || code=$?
+		code=0; timeout 600 "$BLOOMERY" test -v -j $j f < in 2> err | sed 1q > first || code=$?
 		same $code 141; same "$(cat first)" 1; same "$(wc -c < err)" 0
 		kill $feeder
 	done
@@ -250,14 +250,14 @@ a_reader_that_leaves_ends_it_during_silent_input() {
 
 enough_is_enough_of_an_endless_input() {
 	bloomery create f -n 1000; echo y | bloomery add f
-	may_be_cut yes | timeout 60 "$BLOOMERY" test -s -j 4 f
-	may_be_cut yes | timeout 60 "$BLOOMERY" test -s -j 1 f
+	may_be_cut yes | timeout 600 "$BLOOMERY" test -s -j 4 f
+	may_be_cut yes | timeout 600 "$BLOOMERY" test -s -j 1 f
 }
 
 a_full_disk_under_the_output_is_an_error() {
 	bloomery create f -n 1m; seq 300000 > n
 	for verb in 'claim -j 4 f n' 'test -v -j 4 f n' 'test -j 2 f n -'; do
-		code=0; yes | timeout 60 "$BLOOMERY" $verb > /dev/full 2> err || code=$?
+		code=0; yes | timeout 600 "$BLOOMERY" $verb > /dev/full 2> err || code=$?
 		same $code 2; same "$(wc -l < err)" 1; grep -q 'standard output: No space' err
 	done
 }

@@ -406,7 +406,7 @@ int main(void)
 	TCase *tc = tcase_create("files");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, TOO_LONG);
 	tcase_add_test(tc, a_file_truncated_at_any_length_is_refused);
 	tcase_add_loop_test(tc, a_file_that_is_no_filter_is_refused, 0, 4);
 	tcase_add_test(tc, a_folder_or_a_fifo_is_no_filter);
