@@ -22,8 +22,6 @@ static const struct opt own_options[] = {
 
 static void show(void *context, const struct blm_finding *found)
 {
-	const char *what = own_terms(found->what);
-	const char *repaired = found->repaired && !found->lost ? " (repaired)" : "";
 	char text[4096];
 
 	found_any = true;
@@ -32,19 +30,16 @@ static void show(void *context, const struct blm_finding *found)
 		json_begin();
 		json_text("file", found->file);
 		json_text("name", found->name);
-		json_text("what", what);
+		json_text("what", own_terms(found->what));
 		json_bool("repaired", found->repaired);
 		json_bool("lost", found->lost);
 		json_end();
 		return;
 	}
-	/* does it name the file in the folder? */
-	if (!strncmp(what, found->file, strlen(found->file)))
-		snprintf(text, sizeof(text), "%s%s", what, repaired);
-	else
-		snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file,
-			 found->name ? " (" : "", found->name ? found->name : "",
-			 found->name ? ")" : "", what, repaired);
+	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "",
+		 found->name ? found->name : "", found->name ? ")" : "",
+		 own_terms(found->what),
+		 found->repaired && !found->lost ? " (repaired)" : "");
 	print_text(text);
 	putchar('\n');
 }

@@ -128,8 +128,9 @@ static int make_anew(const char *catalog, const struct repair *r)
 static int without_catalog(struct repair *r, const char *reason)
 {
 	struct blm_catalog_lock lock = { .fd = -1, .queue = -1 };
-	char *catalog = NULL, *filters = NULL;
+	char *catalog = NULL, *data = NULL, *filters = NULL;
 	int err = asprintf(&catalog, "%s/catalog", r->dir) < 0
+		|| asprintf(&data, "%s/catalog/data.mdb", r->dir) < 0
 		|| asprintf(&filters, "%s/filters", r->dir) < 0 ? -ENOMEM : 0;
 
 	r->filters = err ? -1 : open(filters, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -150,17 +151,20 @@ static int without_catalog(struct repair *r, const char *reason)
 		err = blm_repair_files(r);
 	if (err == 0 && r->repair)
 		err = make_anew(catalog, r);
-	if (err == 0)
+	if (err == 0) {
+		reason = blm_reason_of(blm_reason_of(reason, catalog), data);
 		blm_found(r->to, catalog, r->repair, "%.*s%s",
 			  (int)(r->repair ? strcspn(reason, ";") : strlen(reason)), reason,
 			  r->repair ? "; it was made anew from the filters' files, without lists "
 			  "of false positives (blm_allowlist_add()), which only it had" : "");
+	}
 	if (lock.fd >= 0)
 		blm_catalog_unlock(&lock);
 	blm_catalog_lock_close(&lock);
 	if (r->filters >= 0)
 		close(r->filters);
 	free(catalog);
+	free(data);
 	free(filters);
 	return err;
 }

@@ -32,13 +32,17 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 	to->lost = false;
 }
 
-void blm_found_broken(struct blm_findings *to, const char *file)
+const char *blm_reason_of(const char *message, const char *file)
 {
-	const char *reason = blm_error_message();
 	size_t bytes = strlen(file);
 
-	blm_found(to, file, false, "%s", strncmp(reason, file, bytes)
-		  || strncmp(reason + bytes, ": ", 2) ? reason : reason + bytes + 2);
+	return strncmp(message, file, bytes) || strncmp(message + bytes, ": ", 2) ? message
+		: message + bytes + 2;
+}
+
+void blm_found_broken(struct blm_findings *to, const char *file)
+{
+	blm_found(to, file, false, "%s", blm_reason_of(blm_error_message(), file));
 }
 
 bool blm_is_damage(int err)

@@ -15,7 +15,9 @@ struct blm_findings {
 
 void blm_found(struct blm_findings *to, const char *file, bool repaired, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* blm_error_message(), which may begin with the file */
+/* What a message says, without the file that it may begin with */
+const char *blm_reason_of(const char *message, const char *file);
+/* blm_error_message(), as above */
 void blm_found_broken(struct blm_findings *to, const char *file);
 
 /*
