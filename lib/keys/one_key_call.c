@@ -124,6 +124,21 @@ static inline bool is_unchanged(struct blm_view *view, uint64_t state)
 		&& is_seen(view, state) && !blm_sigbus_hit_any();
 }
 
+/* changed: what the kind's add said */
+static inline __attribute__((always_inline)) int end_add(struct blm_filter *f,
+							 struct blm_view *view, uint64_t state,
+							 int changed)
+{
+	if (__builtin_expect(changed < 0, false))
+		return -EAGAIN;		/* and fails again, with a message */
+	if (changed)
+		blm_count_keys(view, 1);
+	fence_after_atomics();
+	if (__builtin_expect(!is_unchanged(view, state) || blm_syncs_by_itself(f), false))
+		return end_slowly(f, view, state, changed);
+	return changed;
+}
+
 /* A key, or its hash; the compiler inlines one of them as a constant. */
 struct given {
 	const void *bytes;
@@ -158,41 +173,7 @@ static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *
 		return -EAGAIN;
 	blm_mark_written(live_of(view));
 	changed = give(view, &given);
-	if (__builtin_expect(changed < 0, false))
-		return -EAGAIN;		/* and fails again, with a message */
-	if (changed)
-		blm_count_keys(view, 1);
-	fence_after_atomics();
-	if (__builtin_expect(!is_unchanged(view, state) || blm_syncs_by_itself(f), false))
-		return end_slowly(f, view, state, changed);
-	return changed;
-}
-
-static int change_growing(struct blm_filter *f, const struct blm_key *key, enum blm_what what);
-
-
-BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
-{
-	int r = -EAGAIN;
-
-	if (__builtin_expect(blm_enter_quickly(), true)) {
-		r = add_plainly(f, (struct given){ .bytes = bytes, .len = len });
-		blm_leave_quickly();
-	}
-	return __builtin_expect(r != -EAGAIN, true) ? r
-		: change_growing(f, &(struct blm_key){ bytes, len }, BLM_ADD);
-}
-
-BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
-{
-	int r = -EAGAIN;
-
-	if (__builtin_expect(blm_enter_quickly(), true)) {
-		r = add_plainly(f, (struct given){ .hash = hash, .hash_id = hash_id });
-		blm_leave_quickly();
-	}
-	return __builtin_expect(r != -EAGAIN, true) ? r
-		: (int)blm_add_hashes(f, hash_id, hash, 1, NULL);
+	return end_add(f, view, state, changed);
 }
 
 /* ---- Claiming ---- */
@@ -269,30 +250,6 @@ static inline __attribute__((always_inline)) int claim_plainly(struct blm_filter
 	return claimed(f, view, won);
 }
 
-BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
-{
-	int r = -EAGAIN;
-
-	if (__builtin_expect(blm_enter_quickly(), true)) {
-		r = claim_plainly(f, (struct given){ .bytes = bytes, .len = len });
-		blm_leave_quickly();
-	}
-	return __builtin_expect(r != -EAGAIN, true) ? r
-		: change_growing(f, &(struct blm_key){ bytes, len }, BLM_CLAIM);
-}
-
-BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
-{
-	int r = -EAGAIN;
-
-	if (__builtin_expect(blm_enter_quickly(), true)) {
-		r = claim_plainly(f, (struct given){ .hash = hash, .hash_id = hash_id });
-		blm_leave_quickly();
-	}
-	return __builtin_expect(r != -EAGAIN, true) ? r
-		: (int)blm_claim_hashes(f, hash_id, hash, 1, NULL);
-}
-
 /* ---- Filters that grow ---- */
 
 /*
@@ -339,14 +296,7 @@ static int add_growing(struct blm_filter *f, struct blm_view *view, const struct
 	hashed = hashed_of(view, key);
 	blm_mark_written(live_of(view));
 	changed = view->root.kind->add(&view->root, &hashed);
-	if (__builtin_expect(changed < 0, false))
-		return -EAGAIN;
-	if (changed)
-		blm_count_keys(view, 1);
-	fence_after_atomics();
-	if (__builtin_expect(!is_unchanged(view, state) || blm_syncs_by_itself(f), false))
-		return end_slowly(f, view, state, changed);
-	return changed;
+	return end_add(f, view, state, changed);
 }
 
 /* As claim_plainly(). The thread is present, so all claimers of the key claim it in one part. */
@@ -380,4 +330,54 @@ static __attribute__((noinline)) int change_growing(struct blm_filter *f, const 
 		blm_leave_quickly();
 	}
 	return r != -EAGAIN ? r : blm_change_one(f, key, what);
+}
+
+/* ---- The calls ---- */
+
+BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
+{
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = add_plainly(f, (struct given){ .bytes = bytes, .len = len });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: change_growing(f, &(struct blm_key){ bytes, len }, BLM_ADD);
+}
+
+BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
+{
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = add_plainly(f, (struct given){ .hash = hash, .hash_id = hash_id });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: (int)blm_add_hashes(f, hash_id, hash, 1, NULL);
+}
+
+BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
+{
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = claim_plainly(f, (struct given){ .bytes = bytes, .len = len });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: change_growing(f, &(struct blm_key){ bytes, len }, BLM_CLAIM);
+}
+
+BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
+{
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = claim_plainly(f, (struct given){ .hash = hash, .hash_id = hash_id });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: (int)blm_claim_hashes(f, hash_id, hash, 1, NULL);
 }
