@@ -10,6 +10,8 @@
 
 enum { RANGE_WIDTH, RANGE_NEST };	/* which of its arguments is what */
 enum { RANGE_BLOCK_BITS_LEAST = 3, RANGE_NEST_MOST = 16, RANGE_LEVELS = 64 };
+/* Where the word of levels is in the data; a question for more blocks is answered yes. */
+enum { RANGE_LEVELS_AT = 40, RANGE_BLOCKS_MOST = 1 << 16 };
 
 /*
  * How the places of a group of levels become numbers below `range`. The levels of a group share
@@ -42,10 +44,10 @@ static inline unsigned range_block_bits(const uint64_t args[BLM_KIND_ARGS], unsi
 	return bits > least + lowest ? bits - lowest : least;
 }
 
-/* The numbers of a block of the lowest group, which has the most. */
-static inline uint64_t range_block_most(const uint64_t args[BLM_KIND_ARGS])
+/* The numbers of a block of a group. The lowest group, 0, has the most. */
+static inline uint64_t range_block_numbers(const uint64_t args[BLM_KIND_ARGS], unsigned lowest)
 {
-	return UINT64_C(1) << (range_block_bits(args, 0) + (range_nest(args) > 1));
+	return UINT64_C(1) << (range_block_bits(args, lowest) + (range_nest(args) > 1));
 }
 
 static inline uint64_t range_mix(uint64_t x)	/* splitmix64's finaliser, a bijection */
@@ -88,10 +90,16 @@ static inline unsigned range_level_bits(const struct range_order *order, unsigne
 	return order->block_bits - (level - order->lowest);
 }
 
+/* Of a group: the numbers of a block that belong to levels below the one with so many bits. */
+static inline uint64_t range_numbers_below(unsigned block_bits, unsigned level_bits)
+{
+	return (UINT64_C(2) << block_bits) - (UINT64_C(2) << level_bits);
+}
+
 /* Where the places of a level begin in a block: behind those of the lower levels of the group. */
 static inline uint64_t range_level_at(const struct range_order *order, unsigned level)
 {
-	return (UINT64_C(2) << order->block_bits) - (UINT64_C(2) << range_level_bits(order, level));
+	return range_numbers_below(order->block_bits, range_level_bits(order, level));
 }
 
 static inline uint64_t range_within(const struct range_order *order, unsigned level,
@@ -159,5 +167,14 @@ struct range_keys {
 int blm_range_keys_open(struct range_keys *ret, const struct blm_sorted *keys,
 			const struct blm_shape *shape, bool tell);
 void blm_range_keys_close(struct range_keys *k);
+
+/* ---- Questions (range_ask.c) ---- */
+
+/* As the members of struct blm_kind. */
+bool blm_range_contains(const struct blm_part *part, const struct blm_hashed *key);
+void blm_range_contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			     uint64_t *ret_bits);
+void blm_range_contains_ranges(const struct blm_part *part, const struct blm_hash *first,
+			       const struct blm_hash *last, size_t count, uint64_t *ret_bits);
 
 #endif
