@@ -88,7 +88,7 @@ struct batch_of_documents {
 	struct unit *units;
 	struct span *keys;
 	struct blm_hash *hashes;	/* of the keys, for one filter */
-	struct decision *decision;	/* of judge.c, for the next batch too */
+	struct decision *decision;	/* of decide.c, for the next batch too */
 	char *arena;		/* there are ARENA_BEHIND more bytes behind what is used */
 	size_t document_count, unit_count, key_count, used;
 	size_t document_capacity, unit_capacity, key_capacity, hash_capacity, arena_capacity;
@@ -145,7 +145,7 @@ bool more_space(void *array, size_t *capacity, size_t want, size_t bytes);
 /* The hashes of all keys, as a filter takes them. Return: an exit code, with a message */
 int hash_keys(struct batch_of_documents *batch, const struct blm_filter *f);
 
-/* ---- judge.c: which units are kept ---- */
+/* ---- decide.c: which units are kept; judge.c: what is removed by that ---- */
 
 struct ledger;
 struct journal;
