@@ -36,11 +36,6 @@ struct seen {
 	uint64_t filters, damaged, unread, estimated;
 };
 
-static bool has_space(const struct seen *seen, unsigned width)
-{
-	return !seen->width || seen->width >= width;
-}
-
 static bool has_bar(const struct seen *seen)
 {
 	return seen->width >= WITH_BAR;
@@ -83,21 +78,21 @@ static const char *mark_of(const struct blm_info *i)
 
 static void show_head(const struct seen *seen)
 {
-	if (has_space(seen, WITH_KIND))
+	if (has_space(seen->width, WITH_KIND))
 		printf("%-12s ", "kind");
-	if (has_space(seen, WITH_KEYS))
+	if (has_space(seen->width, WITH_KEYS))
 		printf("%15s ", "keys  ");
-	if (has_space(seen, WITH_CAPACITY))
+	if (has_space(seen->width, WITH_CAPACITY))
 		printf("%14s ", "capacity");
 	printf("%5s ", "full");
 	if (has_bar(seen))
 		printf("%-*s ", BAR + 2, "");
-	if (has_space(seen, WITH_RATE))
+	if (has_space(seen->width, WITH_RATE))
 		printf("%8s ", "rate");
-	if (has_space(seen, WITH_SIZE))
+	if (has_space(seen->width, WITH_SIZE))
 		printf("%10s ", "size");
 	putchar(' ');
-	if (has_space(seen, WITH_TIME))
+	if (has_space(seen->width, WITH_TIME))
 		printf("%-20s  ", "created");
 	puts("name");
 }
@@ -129,19 +124,19 @@ static void show_long(const struct seen *seen, const struct blm_info *i)
 {
 	int column = 0;
 
-	if (has_space(seen, WITH_KIND))
+	if (has_space(seen->width, WITH_KIND))
 		column += printf("%-12s ", i->kind);
-	if (has_space(seen, WITH_KEYS))
+	if (has_space(seen->width, WITH_KEYS))
 		column += printf("%15s ", show_keys(i->keys, mark_of(i)));
-	if (has_space(seen, WITH_CAPACITY))
+	if (has_space(seen->width, WITH_CAPACITY))
 		column += printf("%14s ", show_number(i->capacity));
 	column += show_full(seen, i);
-	if (has_space(seen, WITH_RATE))
+	if (has_space(seen->width, WITH_RATE))
 		column += printf("%8s ", show_rate(i->rate));
-	if (has_space(seen, WITH_SIZE))
+	if (has_space(seen->width, WITH_SIZE))
 		column += printf("%10s ", show_bytes(i->bytes));
 	column += printf(" ");
-	if (has_space(seen, WITH_TIME))
+	if (has_space(seen->width, WITH_TIME))
 		column += printf("%-20s  ", show_time(i->created));
 	show_name(seen, i->name, column);
 	putchar('\n');

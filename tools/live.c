@@ -102,11 +102,6 @@ static const char *show_share(double part, double whole)
 	return part >= 0 && whole > 0 ? text : "-";
 }
 
-static bool has_space(unsigned width, unsigned least)
-{
-	return !width || width >= least;
-}
-
 /* The columns between how full a filter is and its name. Return: how wide they are. */
 static int print_pace(FILE *out, const struct looks *looks, const struct look *look,
 		      unsigned width)

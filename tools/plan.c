@@ -95,25 +95,20 @@ static bool has_cells(const struct blm_plan *plan)
 }
 
 /* A narrow window has no room for m and k, then for the bound, then for the bits a key. */
-static bool has_space(unsigned least)
-{
-	unsigned width = window_width();
-
-	return !width || width >= least;
-}
-
 enum { WITH_BITS = 46, WITH_BOUND = 55, WITH_CELLS = 76 };
 
 /* One row of the table, and its head: each value is a text. */
 static void print_size(const char *kind, const char *m, const char *k, const char *bits,
 		       const char *above, const char *size, const char *rate)
 {
+	unsigned width = window_width();
+
 	printf("%-12s", kind);
-	if (has_space(WITH_CELLS))
+	if (has_space(width, WITH_CELLS))
 		printf(" %15s %4s", m, k);
-	if (has_space(WITH_BITS))
+	if (has_space(width, WITH_BITS))
 		printf(" %10s", bits);
-	if (has_space(WITH_BOUND))
+	if (has_space(width, WITH_BOUND))
 		printf(" %8s", above);
 	printf(" %11s  %s\n", size, rate);
 }

@@ -2,6 +2,7 @@
 #ifndef BLOOMERY_WRAP_H
 #define BLOOMERY_WRAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,6 +11,12 @@
  * nothing may be shortened
  */
 unsigned window_width(void);
+
+/* Can a table show a column that needs a window of `least` columns? width: of the window; 0: none */
+static inline bool has_space(unsigned width, unsigned least)
+{
+	return !width || width >= least;
+}
 
 /*
  * The columns for text: those of the window, or $COLUMNS, or 80. At least 20; at most 100, because
