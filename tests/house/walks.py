@@ -33,8 +33,8 @@ ANSWERS = {
                            " blm_kind_by_id blm_kind_can blm_simd_best blm_options_valid blm_one_make valid",
     "a number, or an item that is computed or copied": "blm_check_constant blm_check_part blm_check_sync blm_check_block blm_check_record blm_template_id count_ones"
                 " blm_counted_keys blm_count_keys blm_last_sync blm_last_record blm_pages_too_many blm_waits_for_disk"
-                " blm_character blm_uuid_file blm_scan_bytes",
-    "how far a call is, for a caller that asked for it": "blm_phase_begin blm_phase_at blm_phase_done blm_phase_end",
+                " blm_character blm_uuid_file blm_scan_bytes blm_checksum blm_checksum_seeded",
+    "how far a call is, for a caller that asked for it": "blm_phase_begin blm_phase_at blm_phase_done blm_phase_end blm_phase_is_writing",
     "a lock of the system, or a list that a signal handler reads": "blm_lock_init blm_ofd_lock blm_ofd_unlock blm_sigbus_note",
 }
 TAKEN_AT_ITS_WORD = {name for names in ANSWERS.values() for name in names.split()}
