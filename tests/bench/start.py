@@ -4,8 +4,9 @@
 usage: tests/bench/start.py [--rounds N] BUILD OTHER...
 
 Build each as README.md says (a release). The first column is the library's text in bytes, by size(1).
-The other two are medians of whole processes, of which each round starts one for each build:
-`bloomery test FILTER FILE` with one key, and a program that links the library and calls one function.
+The other two are times of processes, from their start to their end: of `bloomery test FILTER FILE`
+with one key, and of a program that links the library and calls one function. Each round starts both
+with each build. The table has the medians.
 """
 import argparse
 import os

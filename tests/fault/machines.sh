@@ -75,8 +75,8 @@ in_container()
 	exec bash "$script" "$build" --inside "$logbase"
 }
 
-# As a user without rights, who has the logs meanwhile. Python and the tests' programs must be where
-# every user may read.
+# As a user without rights. The logs belong to this user until the suite ends. Every user must be able
+# to read Python and the tests' programs.
 as_nobody()
 {
 	local logs=$build/meson-logs code=0
