@@ -57,12 +57,15 @@ static void sites(const struct plan *plan, FILE *to)
 		string(to, s->label);
 		fprintf(to,
 			", \"keys\": %llu, \"data_bytes\": %llu, \"bits_per_key\": %.4f, "
-			"\"probes\": %u, \"predicted_rate\": %.6g, "
-			"\"measured_rate\": %.6g, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": "
-			"%llu}",
+			"\"probes\": %u, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": %llu, ",
 			(unsigned long long)s->keys, (unsigned long long)s->data_bytes,
-			s->bits_per_key, s->probes, s->predicted_rate, s->measured_rate,
-			(unsigned long long)s->resident, (unsigned long long)s->huge);
+			s->bits_per_key, s->probes, (unsigned long long)s->resident,
+			(unsigned long long)s->huge);
+		if (s->curve)
+			fprintf(to, "\"half_set\": true}");
+		else
+			fprintf(to, "\"predicted_rate\": %.6g, \"measured_rate\": %.6g}",
+				s->predicted_rate, s->measured_rate);
 		before = ",";
 	}
 	fprintf(to, "],\n");
