@@ -7,7 +7,7 @@
 /* The order from now on, by its name or the beginning of that. Return: is there such an order? */
 bool live_order(const char *name);
 
-/* The least width of a screen that shows each column; how full a filter is, and its name, always. */
+/* The least width of a screen for each column. How full a filter is, and its name, always show. */
 enum {
 	LIVE_PACE = 27, LIVE_KEYS = 42, LIVE_OPEN = 48, LIVE_RATE = 57, LIVE_SYNCED = 65,
 	LIVE_PROMISED = 74, LIVE_PAGES = 100, LIVE_WHO = 130,

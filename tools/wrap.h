@@ -12,7 +12,7 @@
  */
 unsigned window_width(void);
 
-/* Can a table show a column that needs a window of `least` columns? width: of the window; 0: none */
+/* Can a table show a column that needs `least` columns? width: of the window; 0: there is none */
 static inline bool has_space(unsigned width, unsigned least)
 {
 	return !width || width >= least;

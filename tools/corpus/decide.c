@@ -271,7 +271,8 @@ static int restore_answers(struct decision *w)
 			continue;
 		judge_document(b, d);
 		for (size_t n = d->first; n < d->first + d->count; n++)
-			if (b->units[n].seen != NOT_JUDGED && (judge_adds_all() || !b->units[n].removed))
+			if (b->units[n].seen != NOT_JUDGED
+			    && (judge_adds_all() || !b->units[n].removed))
 				keep_unit(w, &b->units[n]);
 	}
 	if (code == DONE)
