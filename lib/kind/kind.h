@@ -173,10 +173,10 @@ struct blm_kind {
 	/* also accepts the rules of other programs, and other orders of bits (hash/scheme.h) */
 	bool every_scheme;
 	/*
-	 * also accepts rules of other programs that are the same for every m and k, because the
-	 * parts of the kind have different m and k
+	 * Does a filter of this shape also accept rules of other programs that are the same for
+	 * every m and k, because its parts have different m and k? NULL: none does.
 	 */
-	bool some_schemes;
+	bool (*takes_schemes)(const struct blm_shape *shape);
 	/*
 	 * its keys are numbers, and each number has its own cell: there are no false positives, and
 	 * it accepts families of numbers only

@@ -80,17 +80,17 @@ static inline bool kind_takes(const struct blm_kind *kind, const struct blm_fami
 /* Why a filter of the kind cannot have this scheme, as a text; NULL: it can. */
 static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_scheme *scheme,
 				      uint32_t order, const struct blm_family *family,
-				      uint64_t cells, uint32_t probes)
+				      const struct blm_shape *s)
 {
 	if (kind->every_scheme)
-		return blm_scheme_misfit(scheme, family, cells, probes);
+		return blm_scheme_misfit(scheme, family, s->cells, s->probes);
 	if (!scheme->id && !order)
 		return NULL;
-	if (!kind->some_schemes || order)
+	if (!kind->takes_schemes || !kind->takes_schemes(s) || order)
 		return "the kind has no rule or order but its own";
 	if ((scheme->by_key && !scheme->stages) || scheme->ranges)
 		return "its parts have different sizes, with which the rule differs";
-	return blm_scheme_misfit(scheme, family, cells, probes);
+	return blm_scheme_misfit(scheme, family, s->cells, s->probes);
 }
 
 /* Can a filter of it be empty at first, or is it made from all its keys? */

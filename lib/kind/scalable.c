@@ -1,13 +1,14 @@
 /*
- * scalable.c - a filter that keeps its rate however many keys come: classic filters, each larger
- * and stricter than the one before
+ * scalable.c - a filter that keeps its rate however many keys come: filters, each larger and
+ * stricter than the one before
  *
  * P. S. Almeida, C. Baquero, N. Preguica and D. Hutchison, "Scalable Bloom Filters", Information
  * Processing Letters 101(6), 2007. Stage i is for n s^i keys at the rate P (1 - r) r^i, n the
  * capacity and P the rate of the filter, s its `growth` and r its `tightening`; all rates together,
  * however many, are at most P. A key goes into the last stage unless an earlier one has it, and
- * when the count of keys has reached what the stages are for there is another (extend.c). Classic
- * stages, since blocks cost the more the stricter they are.
+ * when the count of keys has reached what the stages are for there is another (extend.c). Stages
+ * are classic filters, since blocks cost the more bits the stricter they are, or blocked ones: a
+ * question then reads one cache line of each.
  *
  * Each stage that comes is also for no more than s times what the last one can be, by its own
  * cells: else a file of a few hundred bytes could ask for one of gigabytes, and a chain whose
@@ -51,6 +52,11 @@ static double rate_of_stage(const struct blm_shape *s, unsigned i)
 	return s->rate * (1 - tightening(s)) * pow(tightening(s), i);
 }
 
+static const char *kind_of_stages(const struct blm_shape *s)
+{
+	return s->args[SCALABLE_BLOCKED] ? "blocked" : "classic";
+}
+
 static bool compose(const struct blm_shape *root, unsigned i, struct blm_component *ret)
 {
 	struct blm_params stage = { .capacity = capacity_of(root, i),
@@ -62,7 +68,7 @@ static bool compose(const struct blm_shape *root, unsigned i, struct blm_compone
 		stage.cells = root->cells;
 		stage.probes = root->probes;
 	}
-	return blm_component_plan(ret, "classic", ROLE_STAGE, &stage) == 0;
+	return blm_component_plan(ret, kind_of_stages(root), ROLE_STAGE, &stage) == 0;
 }
 
 /*
@@ -88,8 +94,9 @@ static bool next(const struct blm_part *root, struct blm_component *ret)
 	keys = keys ? keys : 1;
 	if (ret->shape.capacity / growth <= keys)
 		return true;
-	return blm_component_plan(ret, "classic", ROLE_STAGE, &(struct blm_params){ .capacity = keys
-		* growth, .rate = ret->shape.rate }) == 0;
+	return blm_component_plan(ret, kind_of_stages(&root->shape), ROLE_STAGE,
+				  &(struct blm_params){ .capacity = keys * growth,
+							.rate = ret->shape.rate }) == 0;
 }
 
 static unsigned parts(const struct blm_shape *root)
@@ -107,7 +114,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 	stage.rate = params->cells ? params->rate * first
 		: (params->rate ? params->rate : BLM_DEFAULT_RATE) * first;
-	r = blm_component_plan(&part, "classic", ROLE_STAGE, &stage);
+	r = blm_component_plan(&part, kind_of_stages(&s), ROLE_STAGE, &stage);
 	if (r < 0)
 		return r;
 	s.cells = part.shape.cells;
@@ -130,6 +137,11 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 				"stages have a part of it each", s.rate);
 	*ret = s;
 	return 0;
+}
+
+static bool takes_schemes(const struct blm_shape *s)
+{
+	return !s->args[SCALABLE_BLOCKED];
 }
 
 static bool valid(const struct blm_shape *s)
@@ -266,6 +278,8 @@ static const struct blm_option options[] = {
 	{ "tightening", "the rate of each stage, as a share of that of the one before",
 	  BLM_OPTION_SHARE,
 	  SCALABLE_TIGHTENING_LEAST, SCALABLE_TIGHTENING_MOST, 0.5 },
+	{ "blocked", "1: the stages are blocked filters: a question reads one cache line of each, "
+	  "for more bits", BLM_OPTION_COUNT, 0, 1, 0 },
 	{ 0 }
 };
 
@@ -283,5 +297,5 @@ const struct blm_kind blm_kind_scalable = {
 	.claim_many = claim_many,
 	.compose = compose, .parts = parts, .counts = counts, .space = space, .fits = fits,
 	.next = next, .describe = describe,
-	.some_schemes = true,
+	.takes_schemes = takes_schemes,
 };

@@ -9,7 +9,8 @@
 
 extern const struct blm_kind blm_kind_scalable;
 
-enum { SCALABLE_GROWTH, SCALABLE_TIGHTENING };		/* which of its arguments is what */
+/* which of its arguments is what */
+enum { SCALABLE_GROWTH, SCALABLE_TIGHTENING, SCALABLE_BLOCKED };
 enum { SCALABLE_ROLE = 1 };				/* of each stage */
 enum { SCALABLE_GROWTH_LEAST = 2, SCALABLE_GROWTH_MOST = 16 };
 #define SCALABLE_TIGHTENING_LEAST 0.1

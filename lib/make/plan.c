@@ -49,8 +49,7 @@ static const char *families_for(const struct blm_choice *choice, const struct bl
 
 		if (kind_takes(choice->kind, family)
 		    && !(family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
-		    && !kind_misfit(choice->kind, choice->scheme, 0, family, shape->cells,
-				    shape->probes))
+		    && !kind_misfit(choice->kind, choice->scheme, 0, family, shape))
 			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "",
 						family->name);
 	}
@@ -63,12 +62,12 @@ static int check_rule(const struct blm_choice *choice, const struct blm_shape *s
 	const char *reason, *others;
 	char names[512];
 
-	if (!choice->kind->every_scheme && !choice->kind->some_schemes)
+	if (!choice->kind->every_scheme && !choice->kind->takes_schemes)
 		return !scheme->id ? 0 : blm_fail(-EOPNOTSUPP,
 						  "a %s filter has no scheme but its own; %s "
 						  "filters can have any", choice->kind->name,
 						BLM_EXACT_KIND);
-	reason = kind_misfit(choice->kind, scheme, 0, choice->family, shape->cells, shape->probes);
+	reason = kind_misfit(choice->kind, scheme, 0, choice->family, shape);
 	if (!reason)
 		return 0;
 	others = families_for(choice, shape, names, sizeof(names));
@@ -241,7 +240,7 @@ int blm_choice_size(struct blm_shape *ret, const struct blm_choice *choice)
 		p.probes = p.seed_count;
 	if (r == 0)
 		r = choice->kind->plan(ret, &p);
-	if (r == 0 && !p.cells && (choice->kind->every_scheme || choice->kind->some_schemes)
+	if (r == 0 && !p.cells && (choice->kind->every_scheme || choice->kind->takes_schemes)
 	    && blm_scheme_cells(choice->scheme, ret->cells, ret->probes) != ret->cells) {
 		p = (struct blm_params){ .capacity = ret->capacity, .rate = ret->rate,
 					 .probes = ret->probes,

@@ -96,8 +96,7 @@ int blm_view_check_template(const struct blm_view *view, const char *display)
 			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu",
 					display, family->name, family->bits,
 					(unsigned long long)view->part[i].shape.cells);
-	misfit = kind_misfit(root->kind, scheme, le32toh(t->bit_order), family, root->shape.cells,
-			     root->shape.probes);
+	misfit = kind_misfit(root->kind, scheme, le32toh(t->bit_order), family, &root->shape);
 	if (misfit)
 		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: "
 				"%s", display, root->kind->name, scheme->name,

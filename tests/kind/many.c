@@ -183,6 +183,7 @@ START_TEST(filters_of_several_parts)
 	} kinds[] = {
 		{ "scalable", NULL },	 { "scalable", "growth=4" }, { "removable", NULL },
 		{ "window", "slots=3" }, { "window", "slots=20" },   { "attenuated", NULL },
+		{ "scalable", "blocked=1" },
 	};
 	struct blm_filter *f = make(BLM_PARAMS(.kind = kinds[_i].kind, .options = kinds[_i].options,
 					       .capacity = 300, .rate = 0.05));
@@ -284,7 +285,7 @@ int main(void)
 	tcase_add_test(tc, signatures_of_every_width_in_tables_up_to_full);
 	tcase_add_test(tc, counters_and_fading_cells_of_every_width);
 	tcase_add_loop_test(tc, values_of_every_width_on_every_lattice, 0, 3);
-	tcase_add_loop_test(tc, filters_of_several_parts, 0, 6);
+	tcase_add_loop_test(tc, filters_of_several_parts, 0, 7);
 	tcase_add_test(tc,
 		       a_missing_bit_at_a_probed_place_means_no);
 	suite_add_tcase(s, tc);

@@ -84,6 +84,8 @@ START_TEST(the_rate_holds_at_every_size)
 		{ "growth=4,tightening=0.5" },
 		{ "growth=2,tightening=0.9" },
 		{ "growth=4,tightening=0.9" },
+		{ "growth=2,tightening=0.5,blocked=1" },
+		{ "growth=4,tightening=0.9,blocked=1" },
 	};
 	const uint64_t most = test_full() ? 10000000 : 1000000, asked = 400000;
 	struct blm_filter *f;
@@ -105,6 +107,35 @@ START_TEST(the_rate_holds_at_every_size)
 	}
 	ck_assert_uint_eq(found_in_range(f, 0, before), before);
 	ck_assert_uint_ge(stages(f), 4);
+	blm_close(f);
+}
+END_TEST
+
+/* A rule of another program is one of classic stages. */
+START_TEST(stages_are_blocked_where_that_is_wanted)
+{
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.01,
+					      .options = "blocked=1");
+	struct blm_filter *a = create(a_path(), params), *b, *f;
+	void *out;
+	size_t bytes;
+
+	OK(blm_template(&b, NULL, a_path(), a, 0));
+	add_range(a, 0, 5000);
+	add_range(b, 5000, 10000);
+	ck_assert_uint_ge(stages(a), 4);
+	for (unsigned i = 0; i < stages(a); i++)
+		ck_assert_str_eq(current_view(a)->part[i].kind->name, "blocked");
+	OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *const[]){ b }, 1, 0, NULL));
+	ck_assert_uint_eq(found_in_range(a, 0, 10000), 10000);
+	FAILS(blm_export_bytes(a, &BLM_EXCHANGE(.format = "redisbloom"), &out, &bytes),
+	      -EOPNOTSUPP);
+	blm_close(a), blm_close(b);
+	params.hash = "murmur64a";
+	params.scheme = "double-64";
+	FAILS(blm_create(&f, NULL, a_path(), &params), -EINVAL);
+	params.options = "blocked=0";
+	OK(blm_create(&f, NULL, a_path(), &params));
 	blm_close(f);
 }
 END_TEST
@@ -1034,7 +1065,8 @@ int main(void)
 	TCase *grown = tcase_create("scalable"), *removable = tcase_create("removable"),
 	      *levels = tcase_create("attenuated");
 
-	tcase_add_loop_test(grown, the_rate_holds_at_every_size, 0, 4);
+	tcase_add_loop_test(grown, the_rate_holds_at_every_size, 0, 6);
+	tcase_add_test(grown, stages_are_blocked_where_that_is_wanted);
 	tcase_add_test(grown, no_stage_exceeds_its_keys_however_many_are_added);
 	tcase_add_loop_test(grown, the_next_stage_begins_when_the_last_one_is_full, 0, 2);
 	tcase_add_test(grown, writers_in_turns_fill_a_stage_hardly_too_full);

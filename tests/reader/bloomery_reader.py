@@ -1459,8 +1459,12 @@ class Scalable:
 
 	@staticmethod
 	def valid(c):
-		return (2 <= c.args[0] <= 16 and 0.1 <= share(c.args[1]) <= 0.95 and not any(c.args[2:])
+		return (2 <= c.args[0] <= 16 and 0.1 <= share(c.args[1]) <= 0.95 and c.args[2] <= 1 and not any(c.args[3:])
 			and c.capacity // 64 <= c.cells)	# no filter has more keys a cell
+
+	@staticmethod
+	def takes_rules(c):
+		return not c.args[2]
 
 	@staticmethod
 	def parts(c):
@@ -1470,7 +1474,7 @@ class Scalable:
 	def part(c, i):
 		tightening = share(c.args[1])
 		fits = c.capacity * c.args[0] ** i <= TWO_47 and c.rate * (1 - tightening) * tightening ** i >= 1e-300
-		return (1, 1) if fits else None		# kind, role
+		return (1 + c.args[2], 1) if fits else None		# kind, role
 
 	@staticmethod
 	def contains(f, key):
@@ -1664,7 +1668,7 @@ def check_composite(c, parts, family):
 		demand((p.kind, p.role) == kind.part(c, i), 'EBADMSG', 'part %d has kind %d, role %d', i, p.kind, p.role)
 		demand(i >= kind.parts(c) or (p.cells, p.probes, p.cell_bits) == (c.cells, c.probes, c.cell_bits), 'EBADMSG',
 			'part %d has a size of its own', i)
-	demand(not c.index_rule and not c.bit_order or kind.grows and not c.bit_order and c.index_rule in RULES_OF_STAGES, 'EBADMSG',
+	demand(not c.index_rule and not c.bit_order or kind.grows and kind.takes_rules(c) and not c.bit_order and c.index_rule in RULES_OF_STAGES, 'EBADMSG',
 		'kind %d has not rule %d', c.kind, c.index_rule)
 	demand(family.wide and family.bits == 128 and not family.number, 'EBADMSG', 'kind %d cannot use family %d', c.kind, c.family)
 	demand(RULES[c.index_rule].takes(family, c.probes, c.cells), 'EBADMSG', 'family %d does not go with rule %d', c.family, c.index_rule)
