@@ -287,6 +287,40 @@ START_TEST(blocked_is_minimal_and_keeps_its_rate)
 }
 END_TEST
 
+static uint64_t blocked_cells(double rate, uint32_t *probes)
+{
+	struct blm_plan plan;
+
+	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "blocked", .capacity = 1000000, .rate = rate,
+				       .probes = *probes)));
+	*probes = plan.probes;
+	return plan.cells;
+}
+
+/* Seven are answered in half the time of eight. */
+START_TEST(seven_probes_are_taken_where_they_cost_little)
+{
+	for (double rate = 0.02; rate > 1e-5; rate *= 0.83) {
+		uint64_t best = UINT64_MAX, of_seven = 0, cells;
+		uint32_t at = 0, probes = 0;
+
+		for (uint32_t k = 1; k <= 20; k++) {
+			cells = blocked_cells(rate, &k);
+			if (cells < best) {
+				best = cells;
+				at = k;
+			}
+			of_seven = k == 7 ? cells : of_seven;
+		}
+		cells = blocked_cells(rate, &probes);
+		if (at > 7 && (double)of_seven <= 1.04 * (double)best)
+			ck_assert_uint_eq(probes, 7);
+		else
+			ck_assert_uint_eq(cells, best);
+	}
+}
+END_TEST
+
 /* Keys thrown into blocks and bits at random; the mean of (ones / 512)^k. */
 static double simulated(unsigned blocks, unsigned probes, unsigned keys, uint64_t *random)
 {
@@ -687,6 +721,7 @@ int main(void)
 	tcase_add_test(tc, a_large_classic_filter_at_1_percent_takes_7_probes);
 	tcase_add_test(tc, classic_has_the_exact_size_and_is_not_much_larger);
 	tcase_add_test(tc, blocked_is_minimal_and_keeps_its_rate);
+	tcase_add_test(tc, seven_probes_are_taken_where_they_cost_little);
 	tcase_add_test(tc, split_block_is_minimal_and_keeps_its_rate);
 	tcase_add_test(
 		tc,

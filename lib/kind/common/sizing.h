@@ -42,7 +42,7 @@ double blm_keys_that_differ(double cells, double each, double sum, double square
 
 /*
  * The rate of `keys` keys over blocks of 512 bits, and the fewest blocks that keep one. *probes 0:
- * the best; written.
+ * chosen, and written.
  */
 double blm_blocked_rate(uint64_t blocks, unsigned probes, uint64_t keys);
 uint64_t blm_blocks_for(uint64_t keys, double rate, uint32_t *probes);
