@@ -105,9 +105,11 @@ class Server:
             raise
 
     def start(self):
+        # Redis' default, a sync each second, keeps answered commands in memory while the disk is busy: a kill would take them.
         self.process = subprocess.Popen(
             [SERVER, '--port', '0', '--unixsocket', f'{self.folder}/s', '--dir', self.folder, '--save', '',
              '--enable-debug-command', 'yes', '--logfile', f'{self.folder}/log', '--repl-diskless-sync-delay', '0',
+             '--appendfsync', 'always',
              *self.options, '--loadmodule', MODULE, *self.arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, 'LD_PRELOAD': PRELOAD} if PRELOAD else None)
         until(self.answers, 'the server answers')

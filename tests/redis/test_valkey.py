@@ -68,7 +68,7 @@ class Seeds(unittest.TestCase):
         self.assertEqual((info['Capacity'], info['Number of filters'], info['Expansion rate'], info['Tightening ratio'], info['Error rate']),
                          (100 + 400 + 1600, 3, 4, b'0.25', b'0.01'))
         described = ask('BLM.INFO', 's')
-        self.assertEqual(described[described.index('options') + 1], b'growth=4,tightening=0.25')
+        self.assertEqual(described[described.index('options') + 1], b'growth=4,tightening=0.25,blocked=0')
         self.assertEqual(ask('BF.INSERT', 'm', 'CAPACITY', 100, 'TIGHTENING', '0.25', 'VALIDATESCALETO', ask('BF.INFO', 's', 'MAXSCALEDCAPACITY'),
                              'ERROR', '0.01', 'EXPANSION', 4), [])
         ask('BF.RESERVE', 'plain', '0.01', 100)
