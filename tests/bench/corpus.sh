@@ -74,7 +74,6 @@ for packing in none gzip zstd; do
 		row 'document, by its text' '-n 1m -p 1e-6'
 		row 'document, by its URL' '-n 1m -p 1e-6' --key /metadata/url
 		row paragraph '-n 10m -p 1e-3' --by paragraph
-		row 'paragraph, 7 probes' '-n 10m -p 1e-3 --kind blocked -k 7' --by paragraph
 		row 'paragraph, split-block' '-n 10m -p 1e-3 --kind split-block --hash xxh3' --by paragraph
 		# `count` does not pack
 		[ $packing != none ] || to='-o out' row 'paragraph, to files' '-n 10m -p 1e-3' --by paragraph
