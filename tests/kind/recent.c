@@ -851,7 +851,7 @@ static void must_be_right_at_any_change(struct blm_filter *f, const struct image
 		SKIP_PART("no process can be traced here: no reader was stopped");
 		return;
 	}
-	for (unsigned steps = 1, done; ; steps += SANITIZED ? 11 : 3) {
+	for (unsigned steps = 1, done; ; steps += SANITIZED ? 37 : 3) {
 		restore(f, before);
 		for (done = 0; done < steps && step(pid, PTRACE_SINGLESTEP); done++)
 			;
