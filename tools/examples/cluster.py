@@ -10,9 +10,9 @@ import argparse
 import math
 
 # Measured: keys in a second of a rank's processor, with lines of about 9 bytes that are in memory.
-ONE_PROCESS = 49e6
-REDUCE = 40e6
-OWNERS = 36e6
+ONE_PROCESS = 40e6
+REDUCE = 37e6
+OWNERS = 29e6
 HASH = 16           # bytes
 LINE = 10           # bytes
 FIXED = 200 << 20   # of memory: program, buffers
@@ -49,7 +49,7 @@ def show_time(s):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--keys', type=float, default=1e11)
-    parser.add_argument('--size', type=float, default=1.94, help='bytes of data a key')
+    parser.add_argument('--size', type=float, default=2, help='bytes of data a key')
     parser.add_argument('--ranks', type=int, default=16, help='of a machine')
     parser.add_argument('--network', type=float, default=1.25e9, help='bytes a second of a machine')
     parser.add_argument('--storage', type=float, default=1e9, help='bytes a second that a machine reads keys with')
