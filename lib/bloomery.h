@@ -2090,34 +2090,37 @@ BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *
 
 /* ---- What there is: kinds, options, hashes, schemes ---- */
 
-/** enum blm_can - what a kind of filter can do; a set of bits */
+/** enum blm_can - what a kind of filter can do, and what it is like; a set of bits */
 enum blm_can {
 	BLM_CAN_ADD       = 1 << 0,
 	BLM_CAN_CLAIM     = 1 << 1,
-	BLM_CAN_UNION     = 1 << 2,
-	BLM_CAN_INTERSECT = 1 << 3,
-	BLM_CAN_ESTIMATE  = 1 << 4,
-	BLM_CAN_REMOVE    = 1 << 5,
-	BLM_CAN_BUILD     = 1 << 6,
-	BLM_CAN_PUT       = 1 << 7,
-	BLM_CAN_GET       = 1 << 8,
-	BLM_FORGETS       = 1 << 9,	/* may say no to a key that was given */
-	BLM_CAN_FOLD      = 1 << 10,
-	BLM_EXACT         = 1 << 11,	/* never wrong; its keys are numbers */
-	BLM_CAN_GROW      = 1 << 15,
-	BLM_CAN_MERGE     = 1 << 16,	/* blm_merge(), blm_update_begin() */
-	BLM_CAN_ROTATE    = 1 << 12,
-	BLM_CAN_ADVANCE   = 1 << 13,
+	BLM_CAN_REMOVE    = 1 << 2,
+	BLM_CAN_PUT       = 1 << 3,
+	BLM_CAN_GET       = 1 << 4,
+	BLM_CAN_BUILD     = 1 << 5,
+	BLM_CAN_EXCLUDE   = 1 << 6,	/* blm_build_exclude_many(), blm_update_begin() */
+	BLM_CAN_MERGE     = 1 << 7,	/* blm_merge(), blm_update_begin() */
+	BLM_CAN_UNION     = 1 << 8,
+	BLM_CAN_INTERSECT = 1 << 9,
+	BLM_CAN_ESTIMATE  = 1 << 10,
+	BLM_CAN_FOLD      = 1 << 11,
+	BLM_CAN_GROW      = 1 << 12,
+	BLM_CAN_ROTATE    = 1 << 13,
+	BLM_CAN_ADVANCE   = 1 << 14,
+	BLM_CAN_SPLIT     = 1 << 15,	/* blm_split(), blm_join_begin() */
+	BLM_CAN_RANGE     = 1 << 16,	/* blm_contains_range() */
+	BLM_CAN_AGE       = 1 << 17,	/* keeps when each key was last seen: struct blm_when */
 	/*
 	 * blm_difference_list(); holds keys themselves, up to a length, and takes no hashes for
 	 * them
 	 */
-	BLM_CAN_LIST      = 1 << 17,
-	BLM_CAN_EXCLUDE   = 1 << 18,	/* blm_build_exclude_many(), blm_update_begin() */
-	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
-	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
-	BLM_CAN_AGE       = 1 << 19,	/* keeps when each key was last seen: struct blm_when */
-	BLM_CAN_SPLIT     = 1 << 21,	/* blm_split(), blm_join_begin() */
+	BLM_CAN_LIST      = 1 << 18,
+
+	BLM_EXACT         = 1 << 19,	/* never wrong; its keys are numbers */
+	BLM_FORGETS       = 1 << 20,	/* may say no to a key that was given */
+	BLM_GROWS         = 1 << 21,	/* keeps its rate however many keys come */
+	BLM_ONLY_SETS     = 1 << 22,	/* its data are bits, and each only goes from 0 to 1 */
+	BLM_KEY_IN_PART   = 1 << 23,	/* a key belongs to one part, see blm_part_owners() */
 };
 
 /** struct blm_kind_info - a kind of filter; the strings are static */
