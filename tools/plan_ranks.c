@@ -49,8 +49,8 @@ int plan_ranks(const struct blm_params *params, uint32_t ranks)
 	struct blm_plan plan;
 
 	if (!ranks_build(params->kind))
-		return misuse("plan: --ranks: no ranks build a %s filter; they build " RANKS_KINDS,
-			      params->kind);
+		return misuse("plan: --ranks: no ranks build a %s filter; they build %s",
+			      params->kind, ranks_kinds(WAYS));
 	if (blm_plan(&plan, params) < 0)
 		return misuse("%s", own_terms(blm_error_message()));
 	best = ranks_best_way(plan.kind, plan.data_bytes, (double)plan.capacity, ranks);

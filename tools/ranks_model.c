@@ -2,6 +2,7 @@
 #include "ranks_model.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Fewer hashes in a message cost more for the message than for the hashes. */
@@ -20,27 +21,35 @@ static const double network = 1.25e9, storage = 1e9, disk = 1e9;
 
 const char *const ranks_way_names[WAYS] = { "owners", "reduce", "sum", "gather" };
 
+/* enum blm_can of the kind; NULL: the usual one. 0: there is no such kind. */
+static unsigned can_of(const char *kind)
+{
+	struct blm_kind_info info;
+
+	for (size_t i = 0; blm_kind_list(i, &info) == 0; i++)
+		if (!strcmp(info.name, kind ? kind : "blocked"))
+			return info.can;
+	return 0;
+}
+
 bool ranks_way_fits(enum ranks_way way, const char *kind)
 {
-	static const struct {
-		const char *kind;
-		bool fits[WAYS];
-	} ways[] = {
-		{ "blocked", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
-		{ "split-block", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
-		{ "bitmap", { [WAY_OWNERS] = true, [WAY_REDUCE] = true } },
-		{ "classic", { [WAY_REDUCE] = true } },
-		{ "counting", { [WAY_SUM] = true } },
-		{ "cuckoo", { [WAY_GATHER] = true } },
-		{ "golomb", { [WAY_GATHER] = true } },
-		{ "fuse", { [WAY_GATHER] = true } },
-		{ "ribbon", { [WAY_GATHER] = true } },
-	};
+	unsigned can = can_of(kind);
+	/* a builder takes these with their values, and ranks send hashes only */
+	bool values = can & BLM_CAN_BUILD && can & BLM_CAN_GET;
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
-		if (!strcmp(ways[i].kind, kind ? kind : "blocked"))
-			return ways[i].fits[way];
-	return false;
+	if (!(can & BLM_CAN_SPLIT))
+		return false;
+	switch (way) {
+	case WAY_OWNERS:
+		return can & BLM_KEY_IN_PART;
+	case WAY_REDUCE:
+		return can & BLM_ONLY_SETS;
+	case WAY_SUM:
+		return can & BLM_CAN_UNION && !(can & BLM_ONLY_SETS);
+	default:
+		return !(can & BLM_CAN_UNION) && !values;
+	}
 }
 
 bool ranks_build(const char *kind)
@@ -50,6 +59,19 @@ bool ranks_build(const char *kind)
 	for (enum ranks_way way = 0; way < WAYS; way++)
 		any |= ranks_way_fits(way, kind);
 	return any;
+}
+
+const char *ranks_kinds(enum ranks_way way)
+{
+	static char names[512];
+	struct blm_kind_info kind;
+	size_t at = 0;
+
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
+		if ((way == WAYS ? ranks_build(kind.name) : ranks_way_fits(way, kind.name))
+		    && at + strlen(kind.name) + sizeof(", ") < sizeof(names))
+			at += (size_t)sprintf(names + at, "%s%s", at ? ", " : "", kind.name);
+	return names;
 }
 
 size_t ranks_quota(size_t round, uint32_t ranks)

@@ -27,10 +27,10 @@ extern const char *const ranks_way_names[WAYS];
 
 /* Can ranks build a filter of the kind? NULL: the default kind. */
 bool ranks_build(const char *kind);
-#define RANKS_KINDS "blocked, split-block, classic, bitmap, counting, cuckoo, golomb, fuse " \
-	"and ribbon"
-/* Is it a way for the kind? */
+/* Is it a way for the kind? What the kind can do decides. */
 bool ranks_way_fits(enum ranks_way way, const char *kind);
+/* The names of the kinds that the way is for, with commas; WAYS: that any way is for. */
+const char *ranks_kinds(enum ranks_way way);
 
 struct ranks_cost {
 	double moved;			/* bytes, by all ranks */

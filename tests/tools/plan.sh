@@ -203,7 +203,7 @@ for plan in map(json.loads, open("j")):
 	same "$(bloomery plan -n 1m --kind counting --ranks 3 --json | json 'j["way"]')" sum
 	bloomery plan -n 1m --kind fuse --ranks 4 --json | holds 'j["way"] == "gather" and j["bytes_sent_per_key"] == 12'
 	bloomery plan -n 100g --ranks 64 > out; grep -q '^\* owners .* GiB  *[0-9]* min$' out
-	exits 64 bloomery plan -n 1m --kind bloomier --ranks 3; says 'they build blocked, split-block'
+	exits 64 bloomery plan -n 1m --kind bloomier --ranks 3; says 'they build classic, blocked, split-block'
 	exits 64 bloomery plan -n 1m -m 10m --ranks 3; exits 64 bloomery plan --table --ranks 3
 }
 

@@ -122,12 +122,13 @@ the_page_says_which_kinds_are_built_in_parts() {
 		grep -q "^$kind " rows || { echo "the table \"kind, a key is in, split, join\" in tools/man/bloomery-kinds.7 lacks a row for $kind, which has splits = true"; return 1; }
 	done
 	same "$(sed 's/ .*//' rows | sort)" "$(sort splitting)"
-	while read -r kind in _ _ partition ranks _; do
+	while read -r kind in _ _ partition ranks claim; do
 		case $kind in bitmap | split-block) seed=() ;; *) seed=(--seed 1) ;; esac
 		same "$kind $(bloomery create ./p --force --kind "$kind" -n 1k --partition 1/2 ${seed[@]+"${seed[@]}"} > out 2>&1 && echo one || echo several)" "$kind $in"
 		same "$kind $(bloomery build ./p --force --kind "$kind" -n 1k --partition 1/2 ${seed[@]+"${seed[@]}"} < /dev/null > out 2>&1 && echo yes || echo no)" "$kind $partition"
 		[ "$partition" = yes ] || grep -q 'bloomery split' out
 		same "$kind $(bloomery plan --ranks 2 --kind "$kind" -n 1k > out 2>&1 && echo yes || echo no)" "$kind $ranks"
+		same "$kind $([ "$in" = one ] && echo yes || echo no)" "$kind $claim"
 	done < rows
 }
 

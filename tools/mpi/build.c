@@ -105,8 +105,8 @@ static int choose_way(struct job *job, int of)
 		job->way = WAY_OWNERS;
 	else if (!strcmp(way_wanted, "owners"))
 		return misuse("build: --way owners: the bits of a key are all over a %s filter, so "
-			      "no rank owns them; take --kind blocked, split-block or bitmap",
-			      job->info.kind);
+			      "no rank owns them; take --kind %s", job->info.kind,
+			      ranks_kinds(WAY_OWNERS));
 	else
 		return misuse("build: --way %s: there is no such way; write owners or reduce",
 			      way_wanted);
@@ -362,8 +362,9 @@ static int refuse_kind(void)
 		return misuse("build: --kind %s: the ranks send hashes, which have no values; "
 			      "'bloomery build' makes it on one machine, and with --partition I/N "
 			      "a part of it", params.kind);
-	return misuse("build: --kind %s: the ranks build no such filter; they build " RANKS_KINDS
-		      "; 'bloomery build' makes all kinds on one machine", params.kind);
+	return misuse("build: --kind %s: the ranks build no such filter; they build %s; "
+		      "'bloomery build' makes all kinds on one machine", params.kind,
+		      ranks_kinds(WAYS));
 }
 
 static int begin(struct job *job)
@@ -433,8 +434,9 @@ const struct command cmd_build = {
 	.notes = "The data are those of 'bloomery build' with the same --seed, bit for bit, with "
 	"any number of ranks. Plain files are cut at lines, packed files go to one rank each. A "
 	"file that has %r in its name is one that each rank has of its own. F appears on rank 0 "
-	"when it is whole. The kinds are " RANKS_KINDS ". Rank 0 alone makes the last four. With "
-	"-n the cells of a cuckoo filter depend on the number of ranks.",
+	"when it is whole. bloomery-kinds(7) has a table of the kinds. Rank 0 alone makes "
+	"cuckoo filters and kinds that are only built. With -n the cells of a cuckoo filter depend "
+	"on the number of ranks.",
 	.example = "mpirun -n 4 bloomery-mpi build ./seen -n 1g -p 0.001 /data/urls-*.gz",
 	.options = options,
 	.run = run,

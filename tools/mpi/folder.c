@@ -3,6 +3,7 @@
 #include "jobs.h"
 #include "params.h"
 #include "place.h"
+#include "ranks_model.h"
 #include "values.h"
 
 #include <dirent.h>
@@ -162,8 +163,8 @@ static int make_by_options(struct folder *in, uint64_t parts)
 	in->count = parts ? (uint32_t)parts : (uint32_t)ranks;
 	if (!has_owners(f))
 		all_give_up(misuse("--kind %s: the bits of a key are all over such a filter, so no "
-				   "rank owns them; take --kind blocked, split-block or bitmap",
-				   info.kind));
+				   "rank owns them; take --kind %s", info.kind,
+				   ranks_kinds(WAY_OWNERS)));
 	blm_close(f);
 	return rank ? DONE : make_folder(in->path, in->count);
 }
