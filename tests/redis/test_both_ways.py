@@ -1,5 +1,7 @@
 """Filters whose cells change both ways: in memory, and saved as they were when the save began."""
 import os
+import pathlib
+import re
 import unittest
 
 from server import Error, Server, until
@@ -7,6 +9,7 @@ from server import Error, Server, until
 KINDS = ('counting', 'cuckoo', 'd-left', 'redis-cuckoo')
 KEYS = [f'key-{i}' for i in range(200)]
 STAY, LEAVE = KEYS[:100], KEYS[100:]
+PAGE = pathlib.Path(__file__).resolve().parents[2] / 'tools/man/bloomery-redis.7'
 
 
 def wait_for(ask, command, field):
@@ -116,6 +119,19 @@ class BothWays(unittest.TestCase):
             other('BLM.ADD', 's', 'y')
             self.assertEqual(ask.read(), 'OK')
             self.assertEqual(ask('BF.MEXISTS', 'a', 'x', 'none'), [1, 0])
+
+    def test_the_page_says_where_a_kind_is_kept(self):
+        text = ' '.join(PAGE.read_text().split())
+        files, memory = [re.search(sentence + r': ([^.]*)\.', text)[1].split(', ')
+                         for sentence in ('can be files of the store', 'because their cells change both ways')]
+        with Server() as server, server.client() as ask:
+            for kind in files + memory:
+                size = ['CELLS', 1000] if kind == 'bitmap' else ['CAPACITY', 1000]
+                self.assertEqual(ask('BLM.CREATE', kind, *size, 'KIND', kind), 'OK', kind)
+                path = dict(zip(*[iter(ask('BLM.INFO', kind))] * 2))['path']
+                self.assertEqual(bool(path), kind in files, kind)
+            for kind in ('window', 'stable', 'recent', 'fuse', 'bloomier', 'none'):
+                self.assertIn('KIND: the server makes no filters of this kind', ask('BLM.CREATE', 'x', 'CAPACITY', 9, 'KIND', kind))
 
     def test_kinds_without_removal_or_claims_are_saved(self):
         with Server('--rdb-key-save-delay', '50000') as server:

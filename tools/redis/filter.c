@@ -13,27 +13,27 @@
 /* SAVED_BLOOM: the parameters of BF.INSERT; one of the others follows them */
 enum { SAVED_ATTACHED, SAVED_OWNED, SAVED_FILE, SAVED_BLOOM };
 
-static bool is_one_of(const char *kind, const char *const kinds[])
+/* 0 for no kind. */
+static unsigned can_of(const char *kind)
 {
-	while (*kinds && strcmp(kind, *kinds))
-		kinds++;
-	return *kinds;
+	struct blm_kind_info info;
+
+	for (size_t i = 0; blm_kind_list(i, &info) == 0; i++)
+		if (!strcmp(info.name, kind))
+			return info.can;
+	return 0;
 }
 
 bool filter_sets_bits(const char *kind)
 {
-	static const char *const kinds[] = { "classic", "blocked", "split-block", "bitmap",
-		"scalable", "removable", "attenuated", NULL };
-
-	return is_one_of(kind, kinds);
+	return can_of(kind) & BLM_ONLY_SETS;
 }
 
 bool filter_is_both_ways(const char *kind)
 {
-	static const char *const kinds[] = { "counting", "approximator", "cuckoo", "redis-cuckoo",
-		"d-left", "hash-compact", "iblt", NULL };
+	unsigned can = can_of(kind);
 
-	return is_one_of(kind, kinds);
+	return can & (BLM_CAN_ADD | BLM_CAN_PUT) && !(can & (BLM_ONLY_SETS | BLM_FORGETS));
 }
 
 int filter_before_change(struct redis_ctx *ctx, struct value *v)

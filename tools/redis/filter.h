@@ -45,7 +45,7 @@ void filter_set_made(struct value *v, const struct filter_made *made);
 
 /* True for kinds whose bits are only set. */
 bool filter_sets_bits(const char *kind);
-/* True for other kinds that the server makes: keys leave them, or cells have values. */
+/* True for the other kinds that take keys one by one and forget none. */
 bool filter_is_both_ways(const char *kind);
 
 /*
