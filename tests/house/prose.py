@@ -21,6 +21,9 @@ MARKERS = {
     "beside, by now, likewise": r"\b(?:beside(?! the point)|by now|likewise)\b",
 }
 
+# A newcomer reads all of README.md.
+README_LINES, README_BYTES = 250, 20 << 10
+
 # How often each may stand in 10,000 words.
 LIMITS = {"documents": 1, "specification": 1, "header": 1, "library": 1, "program": 1, "tests": 1,
           "names of tests": 1}
@@ -101,10 +104,15 @@ def count(files, show):
 
 source = pathlib.Path(sys.argv[1])
 only = sys.argv[2] if len(sys.argv) > 2 else None
-print(f"1..{1 if only else len(LIMITS)}")
+print(f"1..{1 if only else len(LIMITS) + 1}")
 for number, (area, files) in enumerate(((a, f) for a, f in areas(source).items() if only in (None, a)), 1):
     words, rates = count(files, only)
     high = {name: rate for name, rate in rates.items() if rate > LIMITS[area]}
     for name, rate in (rates if only else high).items():
         print(f"# {area}: {name}: {rate:.1f} in 10,000 words, at most {LIMITS[area]}; see prose.py SOURCE {area}")
     print(f"{'not ok' if high else 'ok'} {number} - the {area} of {words} words is plain English")
+if not only:
+    text = (source / "README.md").read_text()
+    lines, size = len(text.splitlines()), len(text.encode())
+    print(f"{'ok' if lines <= README_LINES and size <= README_BYTES else 'not ok'} {len(LIMITS) + 1} - README.md of {lines} lines and"
+          f" {size} bytes has at most {README_LINES} and {README_BYTES}; move the rest to a page of tools/man")
