@@ -29,9 +29,9 @@ const struct command cmd_advance = {
 	.summary = "put level i of the neighbours into level i + 1 of F",
 	.operands = "F NEIGHBOUR...",
 	.least = 2, .most = -1,
-	.notes = "For kinds that have levels, see 'bloomery kinds'. After as many rounds as there "
-	"are levels, in which each node of a network\nadvances its neighbours' filters, level i of "
-	"each tells what is i hops away.",
+	.notes = "For kinds that have levels, see 'bloomery kinds'. In a round, each node of a "
+	"network advances its neighbours' filters. After as many rounds as there are levels, "
+	"level i of each filter says what is i hops away.",
 	.example = "bloomery advance n1 n2 n3",
 	.options = options,
 	.run = run,

@@ -103,11 +103,10 @@ const struct command cmd_allow = {
 	.operands = "add|remove|list NAME [FILE...]",
 	.least = 2, .most = -1,
 	.notes = "The list is exact, and is stored in the catalog of the store. Warning: the "
-	"filter cannot tell whether a key was added\nto it. An added key that is listed is "
-	"hidden. A key that is added or claimed later leaves the list, so the list never\nhides "
-	"it; a union takes all keys off. 'remove' takes no listed key out. A filter that takes "
-	"this filter's place gets\nthe list, less the keys that it may have been given; a copy "
-	"has none.",
+	"filter cannot tell whether a key was added to it. An added key that is listed is hidden. "
+	"A key that is added or claimed later leaves the list, so the list never hides it. A "
+	"union empties the list. 'remove' does not remove a listed key. A filter that replaces "
+	"this one gets the list, without the keys that it may have been given. A copy has no list.",
 	.example = "bloomery allow add blacklist < reported.txt",
 	.options = options,
 	.run = run,

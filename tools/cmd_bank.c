@@ -192,10 +192,10 @@ const struct command cmd_bank = {
 	.operands = "BANK [FILTER...]",
 	.least = 1, .most = -1,
 	.notes = "BANK is the path of the file. The id of a filter is its name as it is given "
-	"here, that of a fingerprint what its line says.\nA bank takes filters without a secret "
-	"key: of kinds with one array of bits, like blocked; and range. A bank is never changed;\n"
-	"its filters may be, and it does not follow. With --json it says what was made; with "
-	"--list it prints objects with the ids.",
+	"here. The id of a fingerprint is in its line. A bank takes range filters, and filters of "
+	"kinds with one array of bits, like blocked, without a secret key. A bank never changes, "
+	"even if its filters do. With --json it says what was made; with --list it prints objects "
+	"with the ids.",
 	.example = "bloomery bank ./week.bank mon tue wed thu fri",
 	.options = options,
 	.run = run,

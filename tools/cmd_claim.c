@@ -241,11 +241,10 @@ const struct command cmd_claim = {
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "If several processes claim one new key, exactly one prints it. Answers are "
-	"written before the next batch is\nclaimed, so a process that is killed takes at most one "
-	"batch with it. If F is there already, its own size, kind, hash,\nseed and mode hold, and "
-	"a warning names the options that say otherwise; then --create needs no -n.\nA recent "
-	"filter keeps when each key was seen: a key is claimed again after its span, or after "
-	"--again-after.",
+	"written before the next batch is claimed, so a process that is killed loses at most one "
+	"batch. If F exists, it keeps its own size, kind, hash, seed and mode, and a warning "
+	"names the options that differ. Then --create needs no -n. A recent filter keeps when "
+	"each key was seen: a key is claimed again after its span, or after --again-after.",
 	.example = "bloomery claim seen --create -n 10m -p 0.001 < urls.txt > new.txt",
 	.options = options,
 	.run = run,

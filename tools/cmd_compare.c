@@ -70,8 +70,8 @@ const struct command cmd_compare = {
 	.operands = "A B",
 	.least = 2, .most = 2,
 	.notes = "Each number comes with its standard error. The filters must be of one template. "
-	"How many keys are in one of them alone, filters with\ncounters (counting) tell best: "
-	"within some thousandths, also where that is few of many.",
+	"Filters with counters (counting) tell best how many keys are in only one of them: within "
+	"some thousandths, even if few of many keys differ.",
 	.example = "bloomery compare monday tuesday --json",
 	.options = options,
 	.run = run,

@@ -33,10 +33,10 @@ const struct command cmd_convert = {
 	.summary = "make B a filter of another kind with what is in A now",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Without the keys that is possible for few kinds: counting and approximator "
-	"become classic, with the same m, k, hash and\nseeds, the filter that their keys would "
-	"have made. 'bloomery kinds -l' says what becomes what; 'bloomery rebuild' makes\nany kind "
-	"from the keys.",
+	.notes = "Without the keys this is possible for few kinds: counting and approximator "
+	"become classic. B has the same m, k, hash and seeds, and is the filter that the keys "
+	"would have made. 'bloomery kinds -l' says which kind becomes which. 'bloomery rebuild' "
+	"makes any kind from the keys.",
 	.example = "bloomery convert sessions snapshot --kind classic",
 	.options = options,
 	.run = run,

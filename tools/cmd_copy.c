@@ -19,8 +19,8 @@ const struct command cmd_copy = {
 	.summary = "make B a full copy of A",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Others may go on adding to A; what they add in the meantime may or may not be in "
-	"B.",
+	.notes = "Other processes can add keys to A during the copy. B may or may not have these "
+	"keys.",
 	.example = "bloomery copy seen ./seen.blm",
 	.options = options,
 	.run = run,

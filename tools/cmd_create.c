@@ -160,12 +160,12 @@ const struct command cmd_create = {
 	.summary = "make a new, empty filter",
 	.operands = "{F | --names-from FILE}",
 	.least = 0, .most = 1,
-	.notes = "Give -n and -p, and the size follows; or -m or -k or both, which are taken "
-	"exactly (the classic kind, if no\nother is named). A keyed filter's secret is made at "
-	"random, or read from --key-file, and kept apart from the filter.\nThe filters of "
-	"--names-from have one template. A name that exists refuses them all. Without --kind it "
-	"is a blocked filter. To combine\nfilters later, make the others by 'bloomery template': "
-	"each new filter has its own random seed.",
+	.notes = "-n and -p give the size. -m and -k are taken exactly, and make a classic filter "
+	"unless you name another kind. The secret of a keyed filter is random, or is read from "
+	"--key-file; it is not stored in the filter. The filters of --names-from have one "
+	"template. If one of the names exists, no filter is made. Without --kind the filter is "
+	"blocked. To combine filters later, make the others by 'bloomery template': each new "
+	"filter has its own random seed.",
 	.example = "bloomery create seen -n 10m -p 0.001",
 	.options = options,
 	.run = run,

@@ -203,9 +203,10 @@ const struct command cmd_export = {
 	.summary = "write a filter as another program's file, or as text",
 	.operands = "F",
 	.least = 1, .most = 1,
-	.notes = "Without --format it is the one that F was imported from, else our own. The "
-	"secret of a keyed filter is not\nin it, and goes when the filter is dropped. --delta "
-	"writes what 'bloomery apply' brings a copy of OLD up to date with.",
+	.notes = "Without --format, the format is the one that F was imported from, or else that "
+	"of bloomery. The output does not have the secret of a keyed filter, which is deleted "
+	"when the filter is dropped. --delta writes a delta, with which 'bloomery apply' brings a "
+	"copy of OLD up to date.",
 	.example = "bloomery export seen --format bloomery --base64 -o seen.txt",
 	.options = options,
 	.run = run,

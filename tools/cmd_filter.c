@@ -53,9 +53,9 @@ const struct command cmd_filter = {
 	"none",
 	.operands = "[FILE...] --in F",
 	.least = 0, .most = -1,
-	.notes = "The first half of a join between machines: only a filter of the one table's keys "
-	"goes over to the other, and only the rows\nthat pass come back. No row whose key is in F "
-	"is left out; of the others some pass, at the filter's rate.",
+	.notes = "This is the first half of a join between two machines: only a filter of one "
+	"table's keys is sent to the other machine, and only the rows that pass come back. No row "
+	"whose key is in F is left out. Other rows pass at the filter's rate.",
 	.example = "bloomery filter big.tsv --in ./small.blm --on 1 | ssh here bloomery join "
 	"small.tsv - --on 1",
 	.options = options,

@@ -16,7 +16,7 @@ static int run(int count, char **operands)
 }
 
 static const struct opt grow_options[] = {
-	{ 0, "force", NULL, "also where the false-positive rate goes up", set_flag, &force },
+	{ 0, "force", NULL, "even if the false-positive rate goes up", set_flag, &force },
 	{ 0 }
 };
 static const struct opt *const options[] = { grow_options, progress_option, quiet_option,

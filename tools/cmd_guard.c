@@ -239,13 +239,12 @@ const struct command cmd_guard = {
 	.operands = "F --exact DB [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "The filter must have every key of the table. Then each answer is the answer of "
-	"the table, without a false alarm or a\nmiss. A key that comes into the table later must "
-	"go into the filter first. Kinds that forget are refused. With\n--values a sorted file "
-	"has lines of a key, a tab (or --delimiter) and the value, in the order of the keys: "
-	"LC_ALL=C\nsort -t $'\\t' -k 1,1. With --crlf its lines may end in CR LF. The file is "
-	"read as it is: a packed file is refused. Build a filter without\n"
-	"the false alarms that --learn collected: bloomery build F --force -p 0.01 keys.txt --not "
-	"FILE.",
+	"the table, without a false alarm or a miss. Add a new key to the filter before you add "
+	"it to the table. Kinds that forget are refused. With --values a sorted file has lines of "
+	"a key, a tab (or --delimiter) and the value, in the order of the keys: LC_ALL=C sort -t "
+	"$'\\t' -k 1,1. With --crlf its lines may end in CR LF. The file is read as it is: a "
+	"packed file is refused. Build a filter without the false alarms that --learn collected: "
+	"bloomery build F --force -p 0.01 keys.txt --not FILE.",
 	.example = "bloomery guard ./blacklist.bloom --exact blacklist.txt < urls.txt",
 	.options = options,
 	.run = run,

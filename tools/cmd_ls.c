@@ -224,9 +224,9 @@ const struct command cmd_ls = {
 	.operands = "[PATTERN]",
 	.least = 0, .most = 1,
 	.notes = "With -l or --json the keys and the size are those in the header of each file. "
-	"Where that cannot be read, they are the\ncatalog's, as of the last sync: marked with *, "
-	"in JSON \"from_catalog\": true. Numbers of keys that\nare estimated, as in a union, are "
-	"marked with ~, in JSON \"keys_estimated\": true. Exit 1 if none matches.",
+	"If a header cannot be read, they are those of the catalog, as of the last sync: marked "
+	"with *, in JSON \"from_catalog\": true. Numbers of keys that are estimated, as in a "
+	"union, are marked with ~, in JSON \"keys_estimated\": true. Exit 1 if none matches.",
 	.example = "bloomery ls 'crawl-*' -l",
 	.options = options,
 	.run = run,

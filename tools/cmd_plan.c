@@ -84,7 +84,7 @@ const struct command cmd_plan = {
 	"prints their sizes. With -n and -m (and -k): the rate of Bloom's\nfilter, or of --kind. "
 	"With --kind and -m: for how many keys the size is. With --table: the rates of the "
 	"literature, a\nrow for each number of bits per key, with the best k first, up to one "
-	"probe more. With --compare: also three\nstructures that are no filters.",
+	"probe more. With --compare: also three\nstructures that are not filters.",
 	.example = "bloomery plan -n 10m -p 0.001",
 	.options = options,
 	.run = run,

@@ -49,9 +49,9 @@ const struct command cmd_put = {
 	.summary = "give keys values: each line is a key, a tab and a whole number",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "For kinds that hold values, see 'bloomery kinds'. A key on the command line has "
-	"its value behind it: --key KEY --value\nV. The command ends at a line without a value, "
-	"or with a value that F cannot hold. All lines before that one have been\nput.",
+	.notes = "For kinds that hold values, see 'bloomery kinds'. On the command line the value "
+	"follows the key: --key KEY --value V. The command ends at a line without a value, or "
+	"with a value that F cannot hold. All lines before that one have been put.",
 	.example = "printf 'bratwurst\\t7\\n' | bloomery put prices",
 	.options = options,
 	.run = run,

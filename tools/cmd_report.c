@@ -174,8 +174,8 @@ const struct command cmd_report = {
 	.operands = "[PATTERN] -o FILE",
 	.least = 0, .most = 1,
 	.notes = "The page is one file, and loads nothing. A pace is that of the last seven days "
-	"of the history, or without one the average since a filter was made. The page is new as a "
-	"whole or the old one stays.",
+	"of the history, or without a history the average since the filter was made. The page is "
+	"replaced as a whole, or the old one stays.",
 	.example = "bloomery report -o report.html --history history",
 	.options = options,
 	.run = run,

@@ -17,9 +17,9 @@ const struct command cmd_rotate = {
 	.summary = "begin the next slot of a window now, and forget the oldest",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "For kinds that have slots, see 'bloomery kinds'. They begin by themselves when "
-	"their time has come, or when one has as\nmany keys as it is for. If one of several "
-	"filters fails, the others are rotated all the same; the exit code is 2 then.",
+	.notes = "For kinds that have slots, see 'bloomery kinds'. A slot also begins by itself, "
+	"when its time has come, or when the slot before it has all the keys that it is for. If "
+	"one of several filters fails, the others are rotated, too; the exit status is 2 then.",
 	.example = "bloomery rotate recent",
 	.options = options,
 	.run = run,

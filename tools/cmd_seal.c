@@ -16,8 +16,8 @@ const struct command cmd_seal = {
 	.summary = "make a filter read-only for good, each 64 KiB of it under a checksum",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "Adding to it is refused from then on. A copy of it can be changed again. Of "
-	"several filters those\nafter one that fails are sealed, too; the exit code is 2 then.",
+	.notes = "Adding to it is refused from then on. A copy of it can be changed again. If one "
+	"of several filters fails, those after it are sealed, too; the exit status is 2 then.",
 	.example = "bloomery seal blacklist",
 	.options = options,
 	.run = run,

@@ -235,11 +235,12 @@ const struct command cmd_top = {
 	.summary = "show the filters of the store as they change: keys, pace, rates, processes",
 	.operands = "[PATTERN]",
 	.least = 0, .most = 1,
-	.notes = "A filter at 80 % of its capacity is marked with !, one beyond it with !!. 'open' "
-	"is the number of processes that have it open. Those of other users may be hidden, and "
-	"those of bloomery itself are, except from root. If a look takes long, the next one comes "
-	"later than --every says, so that top needs about 1 % of a processor. If standard output "
-	"is no terminal, or with --json, it prints one look and ends.",
+	.notes = "A filter at 80 % of its capacity is marked with !, one beyond it with !!. "
+	"'open' is the number of processes that have the filter open. Processes of other users "
+	"may be missing, and those of bloomery itself are, unless you are root. If a look takes "
+	"long, the next one comes later than --every says, so that top needs about 1 % of a "
+	"processor. If standard output is no terminal, or with --json, it prints one look and "
+	"ends.",
 	.example = "bloomery top --sort pace",
 	.options = options,
 	.run = run,

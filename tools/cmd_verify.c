@@ -198,12 +198,12 @@ const struct command cmd_verify = {
 	.operands = "[F]",
 	.least = 0, .most = 1,
 	.notes = "It prints one line for each finding. In kinds whose bits are only set it checks "
-	"each block of 64 KiB that was synced.\nIn the other kinds, damage to the data is found "
-	"only in sealed filters; a note says that the data of an unsealed one\nwas not checked. "
+	"each block of 64 KiB that was synced. In the other kinds, damage to the data is found "
+	"only in sealed filters; a note says that the data of an unsealed one was not checked. "
 	"Bits that damage turned on are found only in a sealed filter. The repair sets all bits "
-	"of a damaged\nblock, so that no key is denied, and deletes only files that were surely "
-	"replaced, dropped or never finished. The path\nof a bank is checked against its "
-	"checksums and itself.",
+	"of a damaged block, so that no key is denied, and deletes only files that were surely "
+	"replaced, dropped or never finished. If F is the path of a bank, it checks the bank's "
+	"checksums, and whether its tables agree.",
 	.example = "bloomery verify --repair",
 	.options = options,
 	.run = run,
