@@ -1,12 +1,7 @@
-/*
- * combine.c - what is refused of combinations, comparisons, parameters; estimates from samples;
- * errors in words
- */
+/* combine.c - combinations: which ones are refused, and what a union writes */
 #include "handle/handle.h"
-#include "info.h"
 #include "store/suite.h"
 
-#include <math.h>
 #include <sys/mman.h>
 
 static struct blm_filter *memory(const struct blm_params *params)
@@ -19,8 +14,6 @@ static struct blm_filter *memory(const struct blm_params *params)
 
 static const struct blm_params small = BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1,
 						  .seeds = (const uint64_t[]){ 7 });
-
-/* ---- Combinations ---- */
 
 START_TEST(no_filters_and_an_impossible_rate_do_not_combine)
 {
@@ -173,167 +166,6 @@ START_TEST(a_union_in_place_skips_pages_that_have_it)
 }
 END_TEST
 
-/* ---- Parameters ---- */
-
-START_TEST(parameters_that_do_not_go_together_are_refused)
-{
-	static const struct { struct blm_params params; int err;
-	} wrong[] = {
-		{ BLM_PARAMS(.capacity = 10, .secret = (const uint8_t *)"sixteen bytes..."),
-		  -EINVAL },
-		{ BLM_PARAMS(.capacity = 10, .tweak = 1), -EINVAL },
-		{ BLM_PARAMS(.capacity = 10, .mode = 07777), -EINVAL },
-		{ BLM_PARAMS(.capacity = 10, .kind = "none"), -ENOENT },
-		{ BLM_PARAMS(.capacity = 10, .hash = "none"), -ENOENT },
-	};
-	struct blm_filter *f = NULL;
-
-	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-		FAILS(blm_create(&f, NULL, "a", &wrong[i].params), wrong[i].err);
-	ck_assert_int_eq(files_in(".", NULL), 0);
-	OK(blm_create(NULL, NULL, "a", &small));		/* no handle is wanted */
-	ck_assert_int_eq(files_in(".", NULL), 1);
-}
-END_TEST
-
-START_TEST(missing_bits_capacity_or_rate_follow_from_the_others)
-{
-	struct blm_plan plan;
-
-	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 1000, .capacity = 100)));
-	ck_assert_uint_eq(plan.probes, 7);			/* 10 bits a key, times ln 2 */
-	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 64, .capacity = 1000)));
-	ck_assert_uint_eq(plan.probes, 1);
-	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .capacity = 1)));
-	ck_assert_uint_ge(plan.probes, BLM_PROBES_MAX - 1);
-	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .rate = 0.01)));
-	ck_assert_uint_eq(plan.probes, 7);
-	ck_assert_uint_eq(plan.capacity, 103831);		/* 2^20 ln 2 / 7 */
-}
-END_TEST
-
-static int no_keys(struct blm_filter *new, void *context)
-{
-	return 0;
-}
-
-START_TEST(a_rebuild_may_set_a_new_secret_and_tweak)
-{
-	const struct blm_params keyed = BLM_PARAMS(.capacity = 10, .hash = "siphash",
-						   .secret = (const uint8_t *)"sixteen bytes...");
-	const uint8_t *other = (const uint8_t *)"sixteen others..";
-	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = info_buffer();
-	struct blm_filter *f;
-
-	OK(blm_create(NULL, store, "keyed", &keyed));
-	OK(blm_rebuild(store, "keyed", &BLM_PARAMS(.secret = other), no_keys, NULL));
-	OK(blm_open_keyed(&f, store, "keyed", 0, other));
-	blm_close(f);
-	FAILS(blm_open_keyed(&f, store, "keyed", 0, keyed.secret), -ENOKEY);
-	OK(blm_create(NULL, store, "tweaked",
-		      &BLM_PARAMS(.capacity = 10, .kind = "classic", .hash = "murmur3-bip37",
-				  .tweak = 5)));
-	for (uint64_t tweak = 0; tweak < 10; tweak += 9) {		/* 0: as before */
-		OK(blm_rebuild(store, "tweaked", &BLM_PARAMS(.tweak = tweak), no_keys, NULL));
-		OK(blm_store_find(store, "tweaked", info));
-		ck_assert_uint_eq(info->tweak, tweak ? tweak : 5);
-	}
-	blm_store_close(store);
-	free(info);
-}
-END_TEST
-
-/* ---- Estimates ---- */
-
-/* Larger than what is looked at of it. */
-START_TEST(an_estimate_from_a_sample_is_right_within_its_error)
-{
-	static const char *const kinds[] = { "classic", "blocked" };
-	struct blm_filter *f =
-		memory(&BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 29, .probes = 4));
-	struct blm_estimate sampled, whole;
-	enum { KEYS = 200000 };
-
-	for (uint64_t i = 0; i < KEYS; i++)
-		OK(blm_add(f, &i, sizeof(i)));
-	OK(blm_estimate(f, false, &sampled));
-	OK(blm_estimate(f, true, &whole));
-	ck_assert_uint_lt(sampled.sampled_bytes, whole.sampled_bytes);
-	ck_assert_double_gt(sampled.keys.error, whole.keys.error);
-	ck_assert_double_le(fabs(whole.keys.value - KEYS), 5 * whole.keys.error + 1);
-	ck_assert_double_le(fabs(sampled.keys.value - KEYS), 5 * sampled.keys.error);
-	ck_assert_double_le(fabs(sampled.fill.value - whole.fill.value), 5 * sampled.fill.error);
-	blm_close(f);
-}
-END_TEST
-
-START_TEST(a_sample_without_ones_gives_an_upper_bound)
-{
-	static const char *const kinds[] = { "classic", "blocked" };
-	const struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 30,
-						    .probes = 4, .seed_count = 1,
-						    .seeds = (const uint64_t[]){ 7 });
-	struct blm_filter *f = memory(&params);
-	struct blm_estimate e;
-
-	OK(blm_estimate(f, true, &e));
-	/* where all was read there is none */
-	ck_assert(e.keys.value == 0 && e.keys.error == 0);
-	OK(blm_estimate(f, false, &e));
-	ck_assert(e.ones == 0 && e.keys.value == 0);
-	ck_assert_double_ge(e.keys.error,
-			    3.0 * (1 << 27) / (double)e.sampled_bytes / (_i ? 1 : params.probes));
-	ck_assert_double_le(e.keys.error, 24.0);
-	ck_assert(e.fill.error > 0 && e.rate.error > 0 && e.rate.error < 1e-6);
-	blm_close(f);
-}
-END_TEST
-
-START_TEST(a_sample_does_not_prove_a_filter_full)
-{
-	struct blm_filter *f =
-		memory(&BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4));
-	enum { PIECE = 1 << 20 };
-	uint8_t *ones = malloc(PIECE);
-	struct blm_estimate sampled, whole;
-
-	memset(ones, 0xff, PIECE);
-	for (uint64_t at = 0; at < 1 << 26; at += PIECE)
-		OK(blm_data_unite(f, at, ones, PIECE));
-	OK(blm_estimate(f, false, &sampled));
-	OK(blm_estimate(f, true, &whole));
-	ck_assert(whole.saturated && !sampled.saturated);
-	ck_assert_double_eq(sampled.rate.value, 1);
-	free(ones);
-	blm_close(f);
-}
-END_TEST
-
-/* ---- Words ---- */
-
-START_TEST(errors_have_words_with_and_without_their_sign)
-{
-	ck_assert_str_eq(blm_strerror(-EXFULL), "the filter is full");
-	ck_assert_str_eq(blm_strerror(EXFULL), blm_strerror(-EXFULL));
-	ck_assert_str_eq(blm_strerror(-ENOENT), strerror(ENOENT));
-}
-END_TEST
-
-START_TEST(a_list_of_kinds_ends_where_its_room_does)
-{
-	char all[256], buffer[8];
-
-	ck_assert_str_eq(blm_kinds_that_can(~0u, all, sizeof(all)), "none");
-	blm_kinds_that_can(0, all, sizeof(all));
-	ck_assert_ptr_nonnull(strstr(all, "classic"));
-	for (size_t n = 1; n <= sizeof(buffer); n++) {
-		memset(buffer, 'x', sizeof(buffer));
-		ck_assert_uint_lt(strlen(blm_kinds_that_can(0, buffer, n)), sizeof(buffer));
-	}
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("combine");
@@ -350,15 +182,6 @@ int main(void)
 		OTHERS + 1);
 	tcase_add_loop_test(tc, a_union_in_place_skips_pages_that_have_it, 0,
 			    2);
-	tcase_add_test(tc, parameters_that_do_not_go_together_are_refused);
-	tcase_add_test(tc, missing_bits_capacity_or_rate_follow_from_the_others);
-	tcase_add_test(tc, a_rebuild_may_set_a_new_secret_and_tweak);
-	tcase_add_loop_test(tc, an_estimate_from_a_sample_is_right_within_its_error, 0, 2);
-	tcase_add_loop_test(tc, a_sample_without_ones_gives_an_upper_bound,
-			    0, 2);
-	tcase_add_test(tc, a_sample_does_not_prove_a_filter_full);
-	tcase_add_test(tc, errors_have_words_with_and_without_their_sign);
-	tcase_add_test(tc, a_list_of_kinds_ends_where_its_room_does);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -28,10 +28,11 @@ FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/kind/common/*.c", "lib/durable/blo
          "lib/handle/write.c", "lib/make/replace.c", "lib/store/drop.c"]
 # Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
 SUITES = ["test-file-mapping", "test-file-ofd_lock", "test-file-new_file", "test-file-os", "test-file-filesystem", "test-file-sigbus", "test-owners",
-          "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter",
+          "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-parameters",
+          "test-estimate", "test-filter",
           "test-seal", "test-inject", "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws",
           "test-kind-laws_many", "test-kind-laws_algebra"]
-SUITES_OF_KINDS = ["test-kind-laws", "test-kind-laws_many", "test-kind-laws_algebra", "test-kind-torn", "test-combine", "test-filter",
+SUITES_OF_KINDS = ["test-kind-laws", "test-kind-laws_many", "test-kind-laws_algebra", "test-kind-torn", "test-combine", "test-estimate", "test-filter",
                    "test-kind-built", "test-memory", "test-kind-parts", "test-kind-shapes", "test-kind-fuse", "test-simd"]
 ASK_EACH_KIND = {"test-kind-laws", "test-kind-laws_many", "test-kind-laws_algebra", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
