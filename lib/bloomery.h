@@ -49,8 +49,9 @@
  *       -ENOSYS           the system does not tell which boot this is: mount /proc, because
  *                         /proc/sys/kernel/random/boot_id is missing. Kinds that must notice power
  *                         cuts need it to be made or opened for changes, and to be read if they
- *                         have no second image and were changed since the last sync. Or the system
- *                         gives no random numbers (getrandom(2), /dev/urandom) for a new file
+ *                         have no checkpoint image and were changed since the last sync. Or the
+ *                         system gives no random numbers (getrandom(2), /dev/urandom) for a new
+ *                         file
  *       -ELIBACC          zlib, zstd or libmd, which are loaded on first use, cannot be loaded
  *     Any function that opens, makes or changes a filter can return these values, -ENOMEM, and the
  *     errors of open(2), mmap(2) and fcntl(2). The other comments name only what is special.
@@ -765,7 +766,7 @@ struct blm_params {
 	 */
 	bool sparse;
 	/*
-	 * kinds with a second image of their data do without: half the file, and -EUCLEAN after a
+	 * kinds with a checkpoint image do without: half the file, and -EUCLEAN after a
 	 * power cut that came before the last changes were synced
 	 */
 	bool no_checkpoint;
@@ -1275,7 +1276,7 @@ struct blm_info {
 	uint64_t created;		/* nanoseconds since 1970, UTC */
 	uint64_t bytes, data_bytes;	/* of the file; of the parts in it */
 	/*
-	 * of a second image of the data, for power cuts; 0: this kind needs none, or it does
+	 * of a checkpoint image of the data, for power cuts; 0: this kind needs none, or it does
 	 * without
 	 */
 	uint64_t checkpoint_bytes;

@@ -21,8 +21,8 @@ static const struct opt kept_options[] = {
 	  set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now, also if it was: adding fails on a "
 	  "full disk", set_flag, &params.sparse },
-	{ 0, "no-checkpoint", NULL, "no second image, also if it had one: a third of the space, "
-	  "but unusable after some power cuts", set_flag, &params.no_checkpoint },
+	{ 0, "no-checkpoint", NULL, "no checkpoint image, also if it had one: a third of the "
+	  "space, but unusable after some power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };
 
@@ -135,7 +135,7 @@ const struct command cmd_rebuild = {
 	.operands = "F [--from FILE] [--key KEY]",
 	.least = 1, .most = 1,
 	.notes = "Kind, options, hash, capacity, rate, name, labels and mode stay as they are, "
-	"unless you name others. A sparse filter\nstays sparse, and one without a second image "
+	"unless you name others. A sparse filter\nstays sparse, and one without a checkpoint image "
 	"stays without it. Other processes ask the old filter, and add to it,\nuntil the new one "
 	"is complete; keys that they add before that are in the new one only if FILE has them. "
 	"The lines of\nFILE are those of 'add', or those of 'put' for kinds that only take keys "

@@ -283,7 +283,7 @@ void describe(const struct description *d)
 	label("size");
 	printf("%s, %s of it data", show_bytes(i->bytes), show_bytes(i->data_bytes));
 	if (i->checkpoint_bytes)
-		printf(", %s a second image for power cuts", show_bytes(i->checkpoint_bytes));
+		printf(", %s a checkpoint image for power cuts", show_bytes(i->checkpoint_bytes));
 	printf("%s%s\n", i->sparse ? ", sparse" : "", i->sealed ? ", sealed" : "");
 	if (i->sealed && i->keys && !i->keys_estimated)
 		print_space(i);

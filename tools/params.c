@@ -82,7 +82,7 @@ const struct opt file_options[] = {
 	  "replaces, else 0644 less the umask)", set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag,
 	  &params.sparse },
-	{ 0, "no-checkpoint", NULL, "no second image: a third of the space, but unusable after "
+	{ 0, "no-checkpoint", NULL, "no checkpoint image: a third of the space, but unusable after "
 	  "some power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };

@@ -190,9 +190,10 @@ static int tell_image(void *context, const struct blm_damage *d)
 {
 	struct blocks *b = context;
 
-	blm_found(b->to, b->file, false, "second image, block %llu, bytes %llu to %llu: damaged; "
-		  "a power cut could lose keys: copy the filter", (unsigned long long)d->block,
-		  (unsigned long long)d->from, (unsigned long long)d->to - 1);
+	blm_found(b->to, b->file, false, "checkpoint image, block %llu, bytes %llu to %llu: "
+		  "damaged; a power cut could lose keys: copy the filter",
+		  (unsigned long long)d->block, (unsigned long long)d->from,
+		  (unsigned long long)d->to - 1);
 	return 0;
 }
 

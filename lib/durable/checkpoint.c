@@ -1,6 +1,6 @@
 /*
- * checkpoint.c - a second image of the data, so that after a power cut a filter is what its last
- * sync found
+ * checkpoint.c - an image of the data, so that after a power cut a filter is what its last sync
+ * found
  *
  * The data are written back by the system page by page, whenever it likes. Where keys move from one
  * page to another that can lose some that were synced long ago. So these files have an image of the
@@ -135,8 +135,8 @@ static int flush_image(struct blm_view *view, const struct blm_checkpoint *s, co
 		* sizeof(*s->records[0]);
 	int r = blm_flush_among_others(view, s->records[BLM_IMAGE], bytes);
 
-	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does "
-				"it again", display, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing its checkpoint image failed (%s): the next sync "
+				"does it again", display, strerror(-r)) : 0;
 }
 
 int blm_checkpoint_finish(struct blm_view *view, const char *display)

@@ -1,6 +1,6 @@
 /*
- * checkpoint.h - the second image of a filter's data, for kinds whose changes must reach the disk
- * all or not at all (checkpoint.c)
+ * checkpoint.h - the checkpoint image of a filter's data, for kinds whose changes must reach the
+ * disk all or not at all (checkpoint.c)
  */
 #ifndef BLM_CHECKPOINT_H
 #define BLM_CHECKPOINT_H

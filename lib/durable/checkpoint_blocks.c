@@ -1,5 +1,5 @@
 /*
- * checkpoint_blocks.c - the blocks of a second image and of its journal, and their records
+ * checkpoint_blocks.c - the blocks of a checkpoint image and of its journal, and their records
  * (checkpoint.c)
  */
 #include "durable/checkpoint_blocks.h"

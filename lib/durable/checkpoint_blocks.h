@@ -1,6 +1,6 @@
 /*
- * checkpoint_blocks.h - a second image from the inside: what checkpoint.c, recovery.c and copies.c
- * share
+ * checkpoint_blocks.h - a checkpoint image from the inside: what checkpoint.c, recovery.c and
+ * copies.c share
  */
 #ifndef BLM_CHECKPOINT_BLOCKS_H
 #define BLM_CHECKPOINT_BLOCKS_H

@@ -1,5 +1,5 @@
 /*
- * copies.c - the second image in a file that was copied
+ * copies.c - the checkpoint image in a file that was copied
  *
  * A plain `cp` of a live file is not atomic, and takes no lock. It can combine an old sync record
  * and old marks with newer data, a newer image, and a journal that syncs have emptied since. So the
@@ -54,7 +54,7 @@ int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flu
 		/* otherwise it would be torn again after a power cut */
 		r = flush ? blm_flush_among_others(view, live, BLM_PAGE) : 0;
 	}
-	return r < 0 ? blm_fail(r, "%s: noting that its second image is its own failed: %s",
+	return r < 0 ? blm_fail(r, "%s: noting that its checkpoint image is its own failed: %s",
 				display, strerror(-r)) : 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * recovery.c - back to the second image, after a power cut: for everyone, or in one view
+ * recovery.c - back to the checkpoint image, after a power cut: for everyone, or in one view
  * (checkpoint.c)
  */
 #include "file/sigbus.h"
@@ -36,7 +36,8 @@ static int no_image(const char *display)
 				"/proc/sys/kernel/random/boot_id, which tells, cannot be read: "
 				"mount /proc", display);
 	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and "
-			"has no second image: delete it, and make it anew from its keys", display);
+			"has no checkpoint image: delete it, and make it anew from its keys",
+			display);
 }
 
 static void restore_words(struct blm_view *view)
@@ -55,8 +56,8 @@ static void restore_words(struct blm_view *view)
 
 static int cannot_read(const char *display)
 {
-	return blm_fail(-EIO, "%s: going back to its second image failed: the file was cut, cannot "
-			"be read, or found the disk full", display);
+	return blm_fail(-EIO, "%s: going back to its checkpoint image failed: the file was cut, "
+			"cannot be read, or found the disk full", display);
 }
 
 /* Image and journal stay as they are: the next sync completes a killed one. */
@@ -122,14 +123,15 @@ static int own_pages(const struct blm_view *view, const struct blm_checkpoint *s
 
 	/* whose words are to be seen */
 	if ((uint64_t)(from - view->image.map) < BLM_HEADER_BYTES)
-		return blm_fail(-EOPNOTSUPP, "%s: goes back to its second image when it is opened "
-				"for writing; before that it cannot be read here, where pages are "
-				"larger", display);
+		return blm_fail(-EOPNOTSUPP, "%s: goes back to its checkpoint image when it is "
+				"opened for writing; before that it cannot be read here, where "
+				"pages are larger", display);
 	if (mmap(from, above + round_up(s->part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_FIXED, view->image.fd,
 		 from - view->image.map) == MAP_FAILED)
 		return blm_fail(errno == EAGAIN ? -ENOMEM : -errno,
-				"%s: cannot map its second image: %s", display, strerror(errno));
+				"%s: cannot map its checkpoint image: %s", display,
+				strerror(errno));
 	return 0;
 }
 

@@ -129,7 +129,7 @@ static void compare_file(struct differences *d, const struct blm_params *p,
 		differs(d, "blm_params.sparse", "space", "allocated");
 	snprintf(value, sizeof(value), "%llu bytes", (unsigned long long)i->checkpoint_bytes);
 	if (p->no_checkpoint && i->checkpoint_bytes)
-		differs(d, "blm_params.no_checkpoint", "a second image of", value);
+		differs(d, "blm_params.no_checkpoint", "a checkpoint image of", value);
 	if (!p->mode || stat(i->path, &st) < 0 || (st.st_mode & 07777) == p->mode)
 		return;
 	snprintf(value, sizeof(value), "%04o", (unsigned)(st.st_mode & 07777));

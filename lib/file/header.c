@@ -140,13 +140,13 @@ static int check_checkpoint(const struct blm_contents *c, uint64_t file_bytes, c
 	if (!(le64toh(c->constant.flags) & BLM_FLAG_CHECKPOINT))
 		return 0;
 	if (c->parts > 1)
-		return blm_fail(-EBADMSG, "%s: %u parts, and a second image, which only a filter "
-				"of one part has", path, c->parts);
+		return blm_fail(-EBADMSG, "%s: %u parts, and a checkpoint image, which only a "
+				"filter of one part has", path, c->parts);
 	/* offset and bytes are each at most that */
 	if (bytes > file_bytes || checkpoint_layout(le64toh(e->offset), bytes).end > file_bytes)
-		return blm_fail(-ENODATA, "%s: the second image of its data ends behind byte %llu, "
-				"the file there: it was cut: put a copy in its place, or make it "
-				"anew from its keys", path,
+		return blm_fail(-ENODATA, "%s: the checkpoint image of its data ends behind byte "
+				"%llu, the file there: it was cut: put a copy there, or "
+				"make it anew from its keys", path,
 				(unsigned long long)file_bytes);
 	return 0;
 }

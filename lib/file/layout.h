@@ -59,7 +59,7 @@ enum { BLM_MUST_SPLIT = 1 << 0 };
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,
 	BLM_FLAG_SEALED = 1 << 1,
-	/* a second image of its only part follows the part, struct blm_checkpoint_layout */
+	/* a checkpoint image of its only part follows the part, struct blm_checkpoint_layout */
 	BLM_FLAG_CHECKPOINT = 1 << 2,
 };
 
@@ -186,7 +186,7 @@ static inline bool is_written(const struct blm_block_record *r)
 enum blm_state {
 	BLM_LIVE = 0,
 	/*
-	 * a process makes a new file from this one, or returns to its second image; or it died
+	 * a process makes a new file from this one, or returns to its checkpoint image; or it died
 	 * during that
 	 */
 	BLM_REPLACING = 1,
@@ -271,8 +271,8 @@ struct blm_slot_line {
  *            older slot. A reader that finds a half-written slot sees a wrong check and uses the
  *            other slot.
  *   own      words of the filter's kind, which defines their meaning; unused words are 0.
- *   announced  for kinds with a second image and kinds with BLM_OWN_TORN: the newest epoch that the
- *            disk records as written. Stored under the writers' lock, after the flush of that
+ *   announced  for kinds with a checkpoint image and kinds with BLM_OWN_TORN: the newest epoch that
+ *            the disk records as written. Stored under the writers' lock, after the flush of that
  *            record. No change begins in an epoch before the epoch is announced. If the epoch is
  *            raised during a change, the sync that raises it raises `written` too.
  *   flushing  the boot number while the last sync record is in memory and not known to be on the
@@ -284,9 +284,9 @@ struct blm_slot_line {
  *            After a failed one it is the boot number made even; the next announcement also makes a
  *            dead process's number even. An even number stays, even if later announcements succeed,
  *            until a sync has made every page dirty. Written under the writers' lock.
- *   original  for kinds with a second image: blm_file_number() of the file that the image belongs
- *            to. Every other file is a copy, and its next sync makes the image again. BLM_TORN: the
- *            image cannot be used. Written under the sync lock.
+ *   original  for kinds with a checkpoint image: blm_file_number() of the file that the image
+ *            belongs to. Every other file is a copy, and its next sync makes the image again.
+ *            BLM_TORN: the image cannot be used. Written under the sync lock.
  *   excluding  not 0: a process holds the replace lock exclusively, or died while it held it, or
  *            this is a copy. presence.h has the protocol of this word and of the slots. The holder
  *            store-releases 1 after it has taken the lock, and 0 before it unlocks. A process that

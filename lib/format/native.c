@@ -84,7 +84,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 		r = blm_constant_begin(&header->constant, display);
 	if (r < 0)
 		return r;
-	/* the records of its blocks stay behind, and the second image */
+	/* the records of its blocks stay behind, and the checkpoint image */
 	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_CHECKPOINT);
 	blm_template_id(&header->constant.template, header->constant.template_id);
 	memcpy(header->part, c->part, c->parts * sizeof(*c->part));

@@ -145,7 +145,7 @@ int blm_check_splits(const struct blm_kind *kind)
 }
 
 /*
- * A part has no second image: kinds that take keys have none, and the others are not harmed by
+ * A part has no checkpoint image: kinds that take keys have none, and the others are not harmed by
  * power cuts.
  */
 static int take_part(struct blm_spec *ret, const struct blm_params *p)

@@ -125,7 +125,7 @@ static void set_header(struct blm_header *header, const struct blm_spec *spec, c
 }
 
 /*
- * A second image and its journal have their space from the beginning, so that a sync works on a
+ * A checkpoint image and its journal have their space from the beginning, so that a sync works on a
  * full disk.
  */
 static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts,

@@ -45,7 +45,10 @@ static int read_header(const struct blm_store *s, const struct blm_info *info,
 	return 0;
 }
 
-/* After a power cut the second image is the filter, with its count, until a writer restored it. */
+/*
+ * After a power cut the checkpoint image is the filter, with its count, until a writer restored
+ * it.
+ */
 static bool is_as_synced(const struct blm_header *header, const struct blm_sync_record *last)
 {
 	return le64toh(header->constant.flags) & BLM_FLAG_CHECKPOINT

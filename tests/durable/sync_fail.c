@@ -121,7 +121,8 @@ static int sync_and_die(int at)
 }
 
 /*
- * Whatever it is writing: the data, the records of the blocks, the sync record, the second image.
+ * Whatever it is writing: the data, the records of the blocks, the sync record, the checkpoint
+ * image.
  */
 START_TEST(a_process_killed_in_a_sync_leaves_the_filter_suspect)
 {
@@ -140,7 +141,7 @@ START_TEST(a_process_killed_in_a_sync_leaves_the_filter_suspect)
 END_TEST
 
 /* The failure may be reported for any page, and the next sync finds that page clean. */
-START_TEST(an_unwritable_second_image_makes_the_filter_suspect)
+START_TEST(an_unwritable_checkpoint_image_makes_the_filter_suspect)
 {
 	struct blm_filter *f, *other;
 
@@ -150,7 +151,7 @@ START_TEST(an_unwritable_second_image_makes_the_filter_suspect)
 	add_range(f, 0, 100);
 	failing = 3;
 	FAILS(blm_sync(f), -EIO);
-	ck_assert_msg(strstr(blm_error_message(), "second image"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "checkpoint image"), "%s", blm_error_message());
 	ck_assert(info_of(f).suspect);
 	ck_assert_uint_eq(info_of(f).suspect_epoch, info_of(f).epoch);
 	OK(blm_sync(other));
@@ -174,7 +175,7 @@ static void add_in_vain(void)
 START_TEST(a_sync_after_a_failed_one_writes_all_pages_again)
 {
 	struct blm_filter *f;
-	int calls = _i ? 3 : 2, before;		/* data, sync record, second image */
+	int calls = _i ? 3 : 2, before;		/* data, sync record, checkpoint image */
 
 	OK(blm_create(&f, NULL, "a.blm",
 		      &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
@@ -541,7 +542,7 @@ int main(void)
 		0, 6);
 	tcase_add_loop_test(tc, a_sync_flushes_the_name_that_a_killed_process_gave, 0, 2);
 	tcase_add_test(tc, a_replaced_filter_says_so_after_its_replacer_failed);
-	tcase_add_test(tc, an_unwritable_second_image_makes_the_filter_suspect);
+	tcase_add_test(tc, an_unwritable_checkpoint_image_makes_the_filter_suspect);
 	tcase_add_loop_test(
 		tc, a_sync_after_a_failed_one_writes_all_pages_again, 0, 3);
 	tcase_add_loop_test(

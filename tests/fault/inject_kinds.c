@@ -37,7 +37,7 @@ static void as_cuckoo(struct world *w)
 	become(w, BLM_PARAMS(.kind = "cuckoo", .cells = 500, .rate = 1e-6));
 }
 
-/* Never synced: the second image is a hole, for which there may be no room. */
+/* Never synced: the checkpoint image is a hole, for which there may be no room. */
 static void as_sparse_cuckoo(struct world *w)
 {
 	struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6,
@@ -237,7 +237,7 @@ static void as_cuckoo_of_failed_sync(struct world *w)
 
 static void as_cuckoo_with_journal(struct world *w)
 {
-	leave_journal(w, 3, "writing its second image failed");	/* behind the data and the record */
+	leave_journal(w, 3, "writing its checkpoint image failed");	/* after data and record */
 }
 
 static void as_cut_cuckoo(struct world *w)

@@ -13,8 +13,8 @@ enum { KEYS = 300 };
 
 /*
  * The first kind of each sort in the registry. Each sort takes space in its own way: for bits or
- * cells when the filter is made, for a second image at a sync, for the next part when the last one
- * is full, for a larger file at blm_grow().
+ * cells when the filter is made, for a checkpoint image at a sync, for the next part when the last
+ * one is full, for a larger file at blm_grow().
  */
 enum { KINDS_MOST = 16 };
 static struct blm_kind_info kinds[KINDS_MOST + 1];	/* the last one has no name */
@@ -579,7 +579,7 @@ END_TEST
 
 /* ---- A sync has what it needs ---- */
 
-/* The kinds with a second image, from the registry. Return: how many there are. */
+/* The kinds with a checkpoint image, from the registry. Return: how many there are. */
 static int kinds_with_image(int which, struct blm_kind_info *ret)
 {
 	struct blm_kind_info info;

@@ -944,7 +944,7 @@ static void check_claims(const char *path, const struct blm_filter *f, const str
 			lost += le64toh(last.keys) - (cut->counted + claimed.to - claimed.from);
 		complain(t, "the sync record claims keys that are not there", lost, life);
 		t->denied += lost;
-		/* a second image has its count from the record */
+		/* a checkpoint image has its count from the record */
 		lost = life->remove ? 0 : counted_less(header, le64toh(last.keys));
 		complain(t, "the sync record claims keys that are not counted", lost, life);
 		t->denied += lost;

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	/*
-	 * make the records of the first block, in front of its part, of its second image and of
+	 * make the records of the first block, in front of its part, of its checkpoint image and of
 	 * its journal, agree with the data there
 	 */
 	/* change a copy in memory, which can be replaced, and not the file */

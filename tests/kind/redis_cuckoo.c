@@ -296,7 +296,7 @@ START_TEST(a_dead_writers_key_counts_once_while_it_is_found)
 }
 END_TEST
 
-/* The cell that was in flight when the power failed is not in the second image, which is older. */
+/* The cell that was in flight when the power failed is not in the older checkpoint image. */
 START_TEST(after_a_power_cut_a_reader_counts_the_last_sync)
 {
 	struct blm_filter *f = make_of_bloom(), *reader;

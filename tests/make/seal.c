@@ -412,10 +412,10 @@ START_TEST(a_rebuilt_filter_changes_only_as_requested)
 END_TEST
 
 /*
- * A kind that has a second image, with and without it, and what it becomes when it is made anew,
- * also after it was sealed.
+ * A kind that has a checkpoint image, with and without it, and what it becomes when it is made
+ * anew, also after it was sealed.
  */
-START_TEST(a_rebuilt_filter_has_a_second_image_as_before)
+START_TEST(a_rebuilt_filter_has_a_checkpoint_image_as_before)
 {
 	bool without = _i % 2, seal = _i / 2 == 1, other = _i / 2 == 2;
 	struct blm_filter *f;
@@ -546,7 +546,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_failed_or_killed_rebuild_leaves_the_old_filter, 0, 2);
 	tcase_add_loop_test(tc, a_rebuilt_filter_changes_only_as_requested, 0,
 			    (int)(sizeof(asked) / sizeof(asked[0])));
-	tcase_add_loop_test(tc, a_rebuilt_filter_has_a_second_image_as_before, 0, 6);
+	tcase_add_loop_test(tc, a_rebuilt_filter_has_a_checkpoint_image_as_before, 0, 6);
 	tcase_add_loop_test(tc, a_filter_without_a_name_can_be_synced, 0, 2);
 	tcase_add_test(tc, several_threads_may_fill_it);
 	tcase_add_test(tc, a_sealed_filter_can_be_rebuilt_unsealed);

@@ -1655,9 +1655,9 @@ def check_entries(image):
 def check_checkpoint(image, c, parts):
 	if c.flags & SECOND_IMAGE:
 		page = lambda x: (x + 4095) // 4096 * 4096
-		demand(len(parts) == 1, 'EBADMSG', '%d parts, and a second image', len(parts))
+		demand(len(parts) == 1, 'EBADMSG', '%d parts, and a checkpoint image', len(parts))
 		blocks = (parts[0].bytes + 65535) // 65536
-		demand(page(parts[0].end) + 2 * (page(16 * blocks) + page(parts[0].bytes)) <= len(image), 'ENODATA', 'the second image ends behind the file')
+		demand(page(parts[0].end) + 2 * (page(16 * blocks) + page(parts[0].bytes)) <= len(image), 'ENODATA', 'the checkpoint image ends behind the file')
 
 
 def check_composite(c, parts, family):
@@ -1789,7 +1789,7 @@ class Filter:
 		p = self.parts[0]
 		return KINDS[p.kind].value(self.image, self.family, key, p, self.constant.args)
 
-	def has_second_image(self):
+	def has_checkpoint_image(self):
 		return bool(self.constant.flags & SECOND_IMAGE)
 
 	def keys(self):

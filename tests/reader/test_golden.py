@@ -72,7 +72,7 @@ def recorded(g):
 	only_sets = issubclass(reader.KINDS.get(int(g.fields['kind']), object), reader.Bits)
 	whole = (g.fields['synced'] != '0' and only_sets) or g.fields['sealed'] == '1' or 'origin' in g.fields
 	f = g.open()
-	if f.has_second_image() and not whole:	# a sync clears the marks, and the second image has the records
+	if f.has_checkpoint_image() and not whole:	# a sync clears the marks, and the checkpoint image has the records
 		return []
 	_, _, record, marked, data = next(f.blocks())
 	ones = int.from_bytes(data, 'little').bit_count()

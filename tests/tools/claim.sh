@@ -84,7 +84,7 @@ options_of_the_file_are_obeyed_and_compared() {
 	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --mode 0600
 	says './f: exists with mode 0640; --mode was not used, which --create-same refuses'
 	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --no-checkpoint
-	says './f: exists with a second image of'; says '--no-checkpoint was not used, which --create-same refuses'
+	says './f: exists with a checkpoint image of'; says '--no-checkpoint was not used, which --create-same refuses'
 	same "$(echo c | bloomery claim ./f --create -n 1000 --mode 0600 --no-checkpoint 2> err)" c
 	grep -q 'mode 0640; --no-checkpoint, --mode were not used' err; same "$(stat -c %a ./f)" 640
 	echo a | bloomery claim ./g --create-same -n 1000 --kind cuckoo --no-checkpoint > /dev/null

@@ -149,8 +149,8 @@ every_kind_stands_in_the_manual_and_in_the_format() {
 	while read -r kind; do grep -q "^## Kind [0-9]*: $kind\$" "$TOOLS/../format-spec.md" || { echo "$kind"; return 1; }; done < kinds
 }
 
-# The sentence about these kinds, and the files that have a second image.
-every_kind_with_a_second_image_is_in_three_pages() {
+# The sentence about these kinds, and the files that have a checkpoint image.
+every_kind_with_a_checkpoint_image_is_in_three_pages() {
 	local kind
 	for kind in $(bloomery kinds --json | json '" ".join(k["name"] for k in all if {"add", "put"} & set(k["can"]))'); do
 		bloomery create ./"$kind" -n 100 --kind "$kind" 2> err
@@ -159,7 +159,7 @@ every_kind_with_a_second_image_is_in_three_pages() {
 	test -s moving
 	for page in bloomery-kinds.7 bloomery-durability.7 bloomery.5; do
 		tr '\n' ' ' < "$TOOLS/man/$page" |
-			grep -oE 'with a second image \.Cm \([^)]*|(\.Cm [a-z-]+ (, |and )*)+move or cancel|the kinds \.Cm [^)]{0,60} that change all' > lists
+			grep -oE 'with a checkpoint image \.Cm \([^)]*|(\.Cm [a-z-]+ (, |and )*)+move or cancel|the kinds \.Cm [^)]{0,60} that change all' > lists
 		while read -r list; do
 			while read -r kind; do [[ " $list " == *" $kind "* ]] || { echo "$page: $list: lacks $kind"; return 1; }; done < moving
 		done < lists

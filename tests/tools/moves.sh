@@ -23,13 +23,13 @@ a_full_cuckoo_filter_says_so_and_loses_nothing() {
 	same "$(head -n "$n" keys | bloomery test -c ./f)" "$n"
 }
 
-info_shows_the_second_image_and_no_checkpoint_does_without() {
+info_shows_the_checkpoint_image_and_no_checkpoint_does_without() {
 	bloomery create ./f -n 100000 -p 0.001 --kind cuckoo
 	bloomery create ./g -n 100000 -p 0.001 --kind cuckoo --no-checkpoint
 	info ./f | holds 'j["checkpoint_bytes"] == j["data_bytes"]'
 	info ./g | holds 'j["checkpoint_bytes"] == 0'
-	bloomery info ./f | grep -q 'second image'
-	exits 1 grep 'second image' <(bloomery info ./g)
+	bloomery info ./f | grep -q 'checkpoint image'
+	exits 1 grep 'checkpoint image' <(bloomery info ./g)
 	seq 1000 | bloomery add ./f; bloomery sync ./f; bloomery verify ./f
 	bloomery copy ./f ./h; same "$(seq 1000 | bloomery test -c ./h)" 1000
 	bloomery seal ./h; bloomery verify ./h; info ./h | holds 'j["checkpoint_bytes"] == 0'

@@ -3,7 +3,7 @@
 . "${0%/*}/tap.sh"
 : "${TOOLS:?must be the folder of the sources of the program}"
 
-# The data are at the end of a file of every kind but those with a second image.
+# The data are at the end of a file of every kind but those with a checkpoint image.
 data() { tail -c "$(bloomery info "$1" --json | json 'j["data_bytes"]')" "$1"; }
 same_data() { data "$1" > data.1; data "$2" | cmp - data.1; }
 # The lines are in the page as they are here.
