@@ -178,6 +178,14 @@ static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *
 
 /* ---- Claiming ---- */
 
+static __attribute__((noinline)) int claim_by_kind(struct blm_view *view,
+						   const struct blm_hash *hash)
+{
+	const struct blm_hashed hashed = { .hash = *hash, .by = &view->hasher };
+
+	return view->root.kind->claim(&view->root, &hashed);
+}
+
 /*
  * Enters the file of the name as present (presence.h), which delays processes that replace the file
  * or make an allowlist. Until blm_presence_leave() steps 4, 5 and 7 of the list above apply; step 6
@@ -186,7 +194,6 @@ static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *
 static inline bool claim_present(struct blm_filter *f, struct blm_view *view, uint64_t state,
 				 const struct blm_hash *hash, int *ret_won)
 {
-	const struct blm_hashed hashed = { .hash = *hash, .by = &view->hasher };
 	bool known, exclusive = is_exclusive(view);
 
 	if (__builtin_expect(!exclusive && !blm_presence_enter(&view->presence), false))
@@ -195,7 +202,8 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
 		&& (!view->grows || has_all_parts(view));
 	if (__builtin_expect(known, true)) {
 		blm_mark_written(live_of(view));
-		*ret_won = view->root.kind->claim(&view->root, &hashed);
+		*ret_won = view->one.claim ? view->one.claim(&view->one, hash)
+			: claim_by_kind(view, hash);
 		if (__builtin_expect(*ret_won, true)) {
 			blm_count_keys(view, 1);
 			fence_after_atomics();

@@ -79,20 +79,24 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return blocked_add(part, blocks_of(part), &key->hash, part->simd->block_lacks);
 }
 
-/* In the order of the block's words, which is the same for all claimers of a key. */
+/* All claimers of a key take its bits in one order, also kind/single.c: probes, or words. */
 static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 {
 	uint64_t *block = block_for(part, hash), mask[8];
-	unsigned lacks = part->simd->block_lacks(block, part->shape.probes, hash, mask);
+	unsigned probes = part->shape.probes, lacks;
 	bool won;
 
-	if (!lacks)
-		return false;
-	if (part->shape.probes <= PROBES_A_WORD && !part->unshared)
-		won = block_claim_few(block, part->shape.probes, hash, mask, lacks);
-	else
+	if (probes <= PROBES_A_WORD && !part->unshared) {
+		uint64_t word = unfold(hash->lo, hash->hi, 0);
+
+		lacks = block_lacks_probes(block, probes, word);
+		won = block_claim_few(block, probes, word, lacks);
+	} else {
+		lacks = part->simd->block_lacks(block, probes, hash, mask);
 		won = bits_claim_words(block, mask, lacks, part->unshared);
-	mark(part, block);
+	}
+	if (lacks)
+		mark(part, block);
 	return won;
 }
 

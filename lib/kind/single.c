@@ -13,6 +13,7 @@
 #define BLOCK_CONTAINS_FEW avx512_contains_lanes
 #define FEW_PROBES lanes
 #define BLOCK_LACKS avx512_block_lacks
+#define LACKS_PROBES avx512_lacks_probes
 #define SET_FEW_UNSHARED avx512_set_few
 #elif defined(SET_AVX2)
 #include "simd/avx2_block.h"
@@ -33,7 +34,8 @@
 #ifndef FEW_PROBES
 #define FEW_PROBES probes
 #endif
-#ifndef SET_FEW_UNSHARED
+#ifndef LACKS_PROBES
+#define LACKS_PROBES block_lacks_probes
 #define SET_FEW_UNSHARED block_set_few_unshared
 #endif
 
@@ -97,12 +99,12 @@ BLM_INLINED void set_words(uint64_t *words, const uint64_t *masks, unsigned lack
 
 /* ---- The kinds, by this set ---- */
 
-BLM_INLINED bool few_contains(const struct blm_one *one, const struct blm_hash *hash)
+BLM_INLINED bool few_asks(const struct blm_one *one, const struct blm_hash *hash)
 {
 	return blocked_contains(one->data, one->units, one->FEW_PROBES, hash, BLOCK_CONTAINS_FEW);
 }
 
-BLM_INLINED bool many_contains(const struct blm_one *one, const struct blm_hash *hash)
+BLM_INLINED bool many_asks(const struct blm_one *one, const struct blm_hash *hash)
 {
 	return blocked_contains(one->data, one->units, one->probes, hash, BLOCK_CONTAINS);
 }
@@ -113,14 +115,32 @@ BLM_INLINED bool many_contains(const struct blm_one *one, const struct blm_hash 
  */
 BLM_INLINED bool few_adds(const struct blm_one *one, const struct blm_hash *hash)
 {
-	return !few_contains(one, hash)
+	return !few_asks(one, hash)
 		&& blocked_add_few(one->part, (uint64_t *)block_of(one->data, one->units, hash),
 				   one->probes, hash, SET_FEW_UNSHARED);
 }
 
+static bool few_claim(const struct blm_one *one, const struct blm_hash *hash)
+{
+	struct blm_part *part = one->part;
+	uint64_t *block = (uint64_t *)block_of(one->data, one->units, hash),
+		word = unfold(hash->lo, hash->hi, 0);
+	unsigned lacks = LACKS_PROBES(block, one->probes, word);
+	bool won = true;
+
+	if (!lacks)
+		return false;
+	if (part->unshared)
+		SET_FEW_UNSHARED(block, one->probes, hash);
+	else
+		won = block_claim_few(block, one->probes, word, lacks);
+	mark(part, block);
+	return won;
+}
+
 BLM_INLINED bool many_adds(const struct blm_one *one, const struct blm_hash *hash)
 {
-	return !many_contains(one, hash)
+	return !many_asks(one, hash)
 		&& blocked_add(one->part, one->units, hash, BLOCK_LACKS);
 }
 
@@ -164,7 +184,7 @@ BLM_INLINED uint64_t ask_some(unsigned bits, const struct blm_one *one, const ui
 			? xxh3_bytes(bytes + i * width, width, one->seed)
 			: xxh3_64_bytes(bytes + i * width, width, one->seed);
 
-		there |= (uint64_t)few_contains(one, &hash) << i;
+		there |= (uint64_t)few_asks(one, &hash) << i;
 	}
 	return there;
 }
@@ -204,28 +224,23 @@ static __attribute__((flatten)) void contains_fixed_64(const struct blm_one *one
 /* ---- The pairs ---- */
 
 /*
- * A name, the kind, its functions, the family, the most probes, the bits of a unit, and its
- * loop over keys of one width, or NULL. The first that fits is taken.
+ * A name, the kind, what its functions begin with, its claim or NULL, the family, the most probes,
+ * the bits of a unit, and its loop over keys of one width, or NULL. The first that fits is taken.
  */
 #define PAIRS(X) \
-	X(few_xxh3, blocked, few_contains, few_adds, xxh3, PROBES_A_WORD, BLOCK_BITS, FIXED) \
-	X(few_xxh3_64, blocked, few_contains, few_adds, xxh3_64, PROBES_A_WORD, BLOCK_BITS, \
-	  FIXED_64) \
-	X(few_siphash, blocked, few_contains, few_adds, siphash, PROBES_A_WORD, BLOCK_BITS, NULL) \
-	X(many_xxh3, blocked, many_contains, many_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
-	X(many_xxh3_64, blocked, many_contains, many_adds, xxh3_64, BLM_PROBES_MAX, BLOCK_BITS, \
-	  NULL) \
-	X(many_siphash, blocked, many_contains, many_adds, siphash, BLM_PROBES_MAX, BLOCK_BITS, \
-	  NULL) \
-	X(split_xxh3, split_block, split_asks, split_adds, xxh3, SPLIT_LANES, SPLIT_BITS, NULL) \
-	X(split_xxh3_64, split_block, split_asks, split_adds, xxh3_64, SPLIT_LANES, SPLIT_BITS, \
-	  NULL) \
-	X(split_siphash, split_block, split_asks, split_adds, siphash, SPLIT_LANES, SPLIT_BITS, \
-	  NULL) \
-	X(split_xxh64, split_block, split_asks, split_adds, xxh64, SPLIT_LANES, SPLIT_BITS, NULL) \
-	X(classic_xxh3, classic, classic_asks, classic_adds, xxh3, BLM_PROBES_MAX, 1, NULL) \
-	X(classic_siphash, classic, classic_asks, classic_adds, siphash, BLM_PROBES_MAX, 1, NULL) \
-	X(classic_xxh64, classic, classic_asks, classic_adds, xxh64, BLM_PROBES_MAX, 1, NULL)
+	X(few_xxh3, blocked, few, few_claim, xxh3, PROBES_A_WORD, BLOCK_BITS, FIXED) \
+	X(few_xxh3_64, blocked, few, few_claim, xxh3_64, PROBES_A_WORD, BLOCK_BITS, FIXED_64) \
+	X(few_siphash, blocked, few, few_claim, siphash, PROBES_A_WORD, BLOCK_BITS, NULL) \
+	X(many_xxh3, blocked, many, NULL, xxh3, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
+	X(many_xxh3_64, blocked, many, NULL, xxh3_64, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
+	X(many_siphash, blocked, many, NULL, siphash, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
+	X(split_xxh3, split_block, split, NULL, xxh3, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(split_xxh3_64, split_block, split, NULL, xxh3_64, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(split_siphash, split_block, split, NULL, siphash, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(split_xxh64, split_block, split, NULL, xxh64, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(classic_xxh3, classic, classic, NULL, xxh3, BLM_PROBES_MAX, 1, NULL) \
+	X(classic_siphash, classic, classic, NULL, siphash, BLM_PROBES_MAX, 1, NULL) \
+	X(classic_xxh64, classic, classic, NULL, xxh64, BLM_PROBES_MAX, 1, NULL)
 
 /*
  * Keys of 16 bytes first, and the others in functions of their own, which the first jump to: so
@@ -235,20 +250,20 @@ static __attribute__((flatten)) void contains_fixed_64(const struct blm_one *one
 #define FLAT __attribute__((flatten))
 #define APART __attribute__((flatten, noinline))
 
-#define PAIR(name, kind, asks, adds, hash, most, unit, fixed) \
+#define PAIR(name, kind, way, claim, family, most, unit, fixed) \
 static APART bool contains_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
-	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
+	const struct blm_hash key = family##_one(one->by, one->seed, bytes, len); \
 \
-	return asks(one, &key); \
+	return way##_asks(one, &key); \
 } \
 \
 static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	if (__builtin_expect(len == 16, true)) { \
-		const struct blm_hash key = HASH_16_##hash(one, bytes); \
+		const struct blm_hash key = HASH_16_##family(one, bytes); \
 \
-		return asks(one, &key); \
+		return way##_asks(one, &key); \
 	} \
 	return contains_other_##name(one, bytes, len); \
 } \
@@ -256,56 +271,56 @@ static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, s
 static APART bool ask_other_##name(const struct blm_one *one, const void *bytes, size_t len, \
 				   struct blm_hash *ret) \
 { \
-	*ret = hash##_one(one->by, one->seed, bytes, len); \
-	return asks(one, ret); \
+	*ret = family##_one(one->by, one->seed, bytes, len); \
+	return way##_asks(one, ret); \
 } \
 \
 static FLAT bool ask_##name(const struct blm_one *one, const void *bytes, size_t len, \
 			    struct blm_hash *ret) \
 { \
 	if (__builtin_expect(len == 16, true)) { \
-		*ret = HASH_16_##hash(one, bytes); \
-		return asks(one, ret); \
+		*ret = HASH_16_##family(one, bytes); \
+		return way##_asks(one, ret); \
 	} \
 	return ask_other_##name(one, bytes, len, ret); \
 } \
 \
 static APART int add_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
-	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
+	const struct blm_hash key = family##_one(one->by, one->seed, bytes, len); \
 \
-	return adds(one, &key); \
+	return way##_adds(one, &key); \
 } \
 \
 static FLAT int add_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	if (__builtin_expect(len == 16, true)) { \
-		const struct blm_hash key = HASH_16_##hash(one, bytes); \
+		const struct blm_hash key = HASH_16_##family(one, bytes); \
 \
-		return adds(one, &key); \
+		return way##_adds(one, &key); \
 	} \
 	return add_other_##name(one, bytes, len); \
 } \
 \
 static bool contains_hash_##name(const struct blm_one *one, const struct blm_hash *hash) \
 { \
-	return asks(one, hash); \
+	return way##_asks(one, hash); \
 } \
 \
 static int add_hash_##name(const struct blm_one *one, const struct blm_hash *hash) \
 { \
-	return adds(one, hash); \
+	return way##_adds(one, hash); \
 }
 PAIRS(PAIR)
 
-#define DECLARE(name, kind, asks, adds, hash, most, unit, fixed) \
+#define DECLARE(name, kind, way, claim, family, most, unit, fixed) \
 extern const struct blm_kind blm_kind_##kind; \
-extern const struct blm_family blm_family_##hash;
+extern const struct blm_family blm_family_##family;
 PAIRS(DECLARE)
 
-#define ENTRY(name, kind, asks, adds, hash, most, unit, fixed) \
-	{ &blm_family_##hash, &blm_kind_##kind, most, unit, contains_##name, add_##name, \
-	  ask_##name, contains_hash_##name, add_hash_##name, fixed },
+#define ENTRY(name, kind, way, claim, family, most, unit, fixed) \
+	{ &blm_family_##family, &blm_kind_##kind, most, unit, contains_##name, add_##name, \
+	  ask_##name, claim, contains_hash_##name, add_hash_##name, fixed },
 static const struct blm_single table[] = { PAIRS(ENTRY) { .kind = NULL } };
 
 #define QUOTED(name) #name

@@ -20,9 +20,12 @@ struct blm_one;
 typedef void blm_single_contains_fixed(const struct blm_one *one, const uint8_t *bytes,
 				       size_t width, size_t count, uint64_t *ret_bits);
 typedef bool blm_single_contains(const struct blm_one *one, const void *bytes, size_t len);
+
 /* The same, and the key's hash, for a claim of it. */
 typedef bool blm_single_ask(const struct blm_one *one, const void *bytes, size_t len,
 			    struct blm_hash *ret);
+/* The kind's claim() of a key that is hashed */
+typedef bool blm_single_claim(const struct blm_one *one, const struct blm_hash *hash);
 /* Return: as the kind's add() */
 typedef int blm_single_add(const struct blm_one *one, const void *bytes, size_t len);
 /* The same for a key that the caller hashed. */
@@ -47,6 +50,7 @@ struct blm_one {
 	const struct blm_hasher *by;
 	uint64_t seed;			/* the first; 0: the family has none */
 	blm_single_ask *ask;		/* NULL: no key is claimed directly */
+	blm_single_claim *claim;	/* NULL: by the kind */
 	blm_single_contains_hash *contains_hash;	/* NULL: ask the kind */
 	blm_single_add_hash *add_hash;	/* NULL: the family has no hashes of 128 bits */
 	blm_single_contains_fixed *contains_fixed;	/* NULL: ask the kind */
@@ -60,6 +64,7 @@ struct blm_single {
 	blm_single_contains *contains;
 	blm_single_add *add;
 	blm_single_ask *ask;
+	blm_single_claim *claim;
 	blm_single_contains_hash *contains_hash;
 	blm_single_add_hash *add_hash;
 	blm_single_contains_fixed *contains_fixed;

@@ -83,6 +83,7 @@ void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_h
 		.contains_fixed = s ? s->contains_fixed : NULL,
 		.lanes = part->shape.probes < 32 ? (UINT32_C(1) << part->shape.probes) - 1 : 0,
 		.part = part, .by = by, .ask = s ? s->ask : NULL,
+		.claim = s ? s->claim : NULL,
 		.contains_hash = s ? s->contains_hash : NULL,
 		.add_hash = s ? s->add_hash : wants_keys(by) ? NULL : add_hash_by_pointers,
 	};

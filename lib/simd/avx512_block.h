@@ -112,6 +112,13 @@ static inline void avx512_set_few(uint64_t *block, unsigned probes, const struct
 	_mm512_store_si512(block, bits);
 }
 
+/* block_lacks_probes() */
+static inline unsigned avx512_lacks_probes(const uint64_t *block, unsigned probes, uint64_t word)
+{
+	return avx512_word_lacks(_mm512_load_si512(block), _mm512_set1_epi64((long long)word),
+				 avx512_lanes_of(probes));
+}
+
 /* Each probe's bit moves to the lane that is its word. */
 static inline unsigned avx512_block_lacks(const uint64_t *block, unsigned probes,
 					  const struct blm_hash *hash, uint64_t ret_mask[8])

@@ -82,6 +82,19 @@ static inline unsigned block_lacks(const uint64_t *block, unsigned probes,
 	return lacks;
 }
 
+/*
+ * The same for a key whose probes are all in one word: bit i of the answer says that the block
+ * lacks the bit of probe i.
+ */
+static inline unsigned block_lacks_probes(const uint64_t *block, unsigned probes, uint64_t word)
+{
+	unsigned lacks = 0;
+
+	for (unsigned i = 0; i < probes; i++, word >>= PROBE_BITS)
+		lacks |= (unsigned)(~load_acquire(&block[word / 64 % 8]) >> word % 64 & 1) << i;
+	return lacks;
+}
+
 typedef const uint64_t *blm_block_of(const void *data, uint64_t blocks,
 				     const struct blm_hash *hash);
 

@@ -66,20 +66,41 @@ BLM_INLINED void block_set_few_unshared(uint64_t *block, unsigned probes,
 	block_set_few(block, probes, hash, true);
 }
 
-/*
- * bits_claim_words() for such a key, also without a loop over the words that lack a bit: all words
- * but the decider get their bits, then the decider. The OR of nothing leaves the decider as it is.
- */
-BLM_INLINED bool block_claim_few(uint64_t *block, unsigned probes, const struct blm_hash *hash,
-				 const uint64_t mask[8], unsigned lacks)
+/* Is a probe's bit that of an earlier probe? */
+BLM_INLINED bool is_repeated(uint64_t word, unsigned probe)
 {
-	unsigned decider = 31 - (unsigned)__builtin_clz(lacks);
-	uint64_t word = unfold(hash->lo, hash->hi, 0);
+	for (unsigned i = 0; i < probe; i++)
+		if (((word >> i * PROBE_BITS ^ word >> probe * PROBE_BITS) & (BLOCK_BITS - 1)) == 0)
+			return true;
+	return false;
+}
 
-	for (unsigned i = 0; i < probes; i++, word >>= PROBE_BITS)
-		bits_set_unseen(&block[word / 64 % 8],
-				(uint64_t)(word / 64 % 8 != decider) << word % 64, false);
-	return bits_set(&block[decider], mask[decider], false) != 0;
+/*
+ * bits_claim() for such a key, each bit for itself, in the order of the probes. Bit i of `lacks`
+ * says that probe i was seen to lack its bit. No OR depends on that, so none waits for it.
+ *
+ * A caller that wins has completed the key: it changed the last bit that was missing. So it is the
+ * only winner, even if others claim by bits_claim_words(). But then, because the orders differ,
+ * there may be no winner.
+ */
+BLM_INLINED bool block_claim_few(uint64_t *block, unsigned probes, uint64_t word, unsigned lacks)
+{
+	unsigned changed = 0;
+	uint64_t left = word;
+
+	if (!lacks)
+		return false;
+	for (unsigned i = 0; i < probes; i++, left >>= PROBE_BITS)
+		changed |= (unsigned)bits_set_one(&block[left / 64 % 8], left % 64, false) << i;
+	for (; lacks; lacks ^= UINT32_C(1) << (31 - __builtin_clz(lacks))) {
+		unsigned decider = 31 - (unsigned)__builtin_clz(lacks);
+
+		if (__builtin_expect(changed >> decider & 1, true))
+			return true;
+		if (!is_repeated(word, decider))
+			return false;
+	}
+	return false;
 }
 
 typedef void blm_block_set(uint64_t *block, unsigned probes, const struct blm_hash *hash);
