@@ -14,7 +14,7 @@
 #define FEW_PROBES lanes
 #define BLOCK_LACKS avx512_block_lacks
 #define LACKS_PROBES avx512_lacks_probes
-#define SET_FEW_UNSHARED avx512_set_few
+#define ADD_FEW_UNSHARED avx512_add_few
 #elif defined(SET_AVX2)
 #include "simd/avx2_block.h"
 #define BLOCK_CONTAINS avx2_contains
@@ -36,7 +36,7 @@
 #endif
 #ifndef LACKS_PROBES
 #define LACKS_PROBES block_lacks_probes
-#define SET_FEW_UNSHARED block_set_few_unshared
+#define ADD_FEW_UNSHARED add_few_unshared
 #endif
 
 #if defined(SET_AVX512) || defined(SET_AVX2)
@@ -97,6 +97,16 @@ BLM_INLINED void set_words(uint64_t *words, const uint64_t *masks, unsigned lack
 #define SET_WORDS bits_set_words
 #endif
 
+#ifndef SET_AVX512
+BLM_INLINED bool add_few_unshared(uint64_t *block, unsigned probes, const struct blm_hash *hash)
+{
+	if (BLOCK_CONTAINS_FEW(block, probes, hash))
+		return false;
+	block_set_few(block, probes, hash, true);
+	return true;
+}
+#endif
+
 /* ---- The kinds, by this set ---- */
 
 BLM_INLINED bool few_asks(const struct blm_one *one, const struct blm_hash *hash)
@@ -115,26 +125,34 @@ BLM_INLINED bool many_asks(const struct blm_one *one, const struct blm_hash *has
  */
 BLM_INLINED bool few_adds(const struct blm_one *one, const struct blm_hash *hash)
 {
-	return !few_asks(one, hash)
-		&& blocked_add_few(one->part, (uint64_t *)block_of(one->data, one->units, hash),
-				   one->probes, hash, SET_FEW_UNSHARED);
+	uint64_t *block = (uint64_t *)block_of(one->data, one->units, hash);
+
+	if (one->part->unshared) {
+		if (!ADD_FEW_UNSHARED(block, one->probes, hash))
+			return false;
+	} else {
+		if (few_asks(one, hash))
+			return false;
+		block_set_few(block, one->probes, hash, false);
+	}
+	mark(one->part, block);
+	return true;
 }
 
 static bool few_claim(const struct blm_one *one, const struct blm_hash *hash)
 {
-	struct blm_part *part = one->part;
 	uint64_t *block = (uint64_t *)block_of(one->data, one->units, hash),
 		word = unfold(hash->lo, hash->hi, 0);
-	unsigned lacks = LACKS_PROBES(block, one->probes, word);
-	bool won = true;
+	unsigned lacks;
+	bool won;
 
+	if (one->part->unshared)
+		return few_adds(one, hash);
+	lacks = LACKS_PROBES(block, one->probes, word);
 	if (!lacks)
 		return false;
-	if (part->unshared)
-		SET_FEW_UNSHARED(block, one->probes, hash);
-	else
-		won = block_claim_few(block, one->probes, word, lacks);
-	mark(part, block);
+	won = block_claim_few(block, one->probes, word, lacks);
+	mark(one->part, block);
 	return won;
 }
 

@@ -70,46 +70,45 @@ static inline bool avx512_contains(const uint64_t *block, unsigned probes,
 }
 
 /*
- * Bit i * 9 of the word is where the probe begins: its upper three bits say in which lane its bit
- * is, its lower six where. In the other lanes the exclusive OR leaves more than 63, and a shift by
- * that much leaves nothing.
+ * The bits of a key whose probes are all in one word, as the words of a block. The lowest nine bits
+ * of the word are a probe: the upper three of them say in which lane its bit is, the lower six
+ * where. In the other lanes the exclusive OR leaves more than 63, and a shift by that much leaves
+ * nothing.
  */
-static inline __m512i avx512_bit_of(__m512i word, unsigned i)
+static inline __attribute__((always_inline)) __m512i avx512_bits_of(__m512i word, unsigned probes)
 {
 	const __m512i lane = _mm512_setr_epi64(0 << 6, 1 << 6, 2 << 6, 3 << 6, 4 << 6, 5 << 6,
 					       6 << 6, 7 << 6);
-	__m512i probe = _mm512_srli_epi64(word, i * PROBE_BITS);
+	const __m512i nine = _mm512_set1_epi64(511), one = _mm512_set1_epi64(1);
+	__m512i bits = _mm512_setzero_si512();
 
-	/* (probe ^ lane) & 511 */
-	return _mm512_sllv_epi64(_mm512_set1_epi64(1),
-				 _mm512_ternarylogic_epi64(probe, lane, _mm512_set1_epi64(511),
-							   0x28));
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < probes; i++)
+		/* (probe ^ lane) & 511 */
+		bits = _mm512_or_si512(bits, _mm512_sllv_epi64(one,
+			_mm512_ternarylogic_epi64(_mm512_srli_epi64(word, i * PROBE_BITS), lane,
+						  nine, 0x28)));
+	return bits;
 }
 
 /*
- * Sets the bits of a key whose probes are all in the first word of its hash, in a block that no
- * other thread changes. The switch goes the same way for every key of a filter.
+ * Adds a key whose probes are all in the first word of its hash, to a block that no other thread
+ * changes. False: it was there. The branches on `probes` go the same way for every key of a filter.
  */
-static inline void avx512_set_few(uint64_t *block, unsigned probes, const struct blm_hash *hash)
+static inline bool avx512_add_few(uint64_t *block, unsigned probes, const struct blm_hash *hash)
 {
-	__m512i word = avx512_word_of(hash, 0), bits = _mm512_load_si512(block);
+	__m512i word = avx512_word_of(hash, 0), old = _mm512_load_si512(block), bits;
 
-	switch (probes) {
-	default: bits = _mm512_or_si512(bits, avx512_bit_of(word, 6));
-		__attribute__((fallthrough));
-	case 6: bits = _mm512_or_si512(bits, avx512_bit_of(word, 5));
-		__attribute__((fallthrough));
-	case 5: bits = _mm512_or_si512(bits, avx512_bit_of(word, 4));
-		__attribute__((fallthrough));
-	case 4: bits = _mm512_or_si512(bits, avx512_bit_of(word, 3));
-		__attribute__((fallthrough));
-	case 3: bits = _mm512_or_si512(bits, avx512_bit_of(word, 2));
-		__attribute__((fallthrough));
-	case 2: bits = _mm512_or_si512(bits, avx512_bit_of(word, 1));
-		__attribute__((fallthrough));
-	case 1: bits = _mm512_or_si512(bits, avx512_bit_of(word, 0));
-	}
-	_mm512_store_si512(block, bits);
+	if (probes == 6)		/* of a rate of 0.01 */
+		bits = avx512_bits_of(word, 6);
+	else if (probes == 7)
+		bits = avx512_bits_of(word, 7);
+	else
+		bits = avx512_bits_of(word, probes);
+	if (!_mm512_test_epi64_mask(bits, _mm512_andnot_si512(old, bits)))
+		return false;
+	_mm512_store_si512(block, _mm512_or_si512(old, bits));
+	return true;
 }
 
 /* block_lacks_probes() */

@@ -130,6 +130,8 @@ static void of_every_width(struct twin *t)
 
 	for (int turn = 0; turn < (SANITIZED ? 2 : 12); turn++)
 		for (size_t len = 0; len < sizeof(bytes); len++) {
+			/* the one part by atomic changes or not, the other one by atomic ones */
+			t->part[0].unshared = turn / 3 % 2;
 			for (size_t i = 0; i < sizeof(bytes); i++)
 				bytes[i] = (uint8_t)next_random(&random);
 			say_the_same(t, len ? bytes : NULL, len, turn % 3 != 2);

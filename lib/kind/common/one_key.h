@@ -60,12 +60,6 @@ BLM_INLINED void block_set_few(uint64_t *block, unsigned probes, const struct bl
 		bits_set_unseen(&block[word / 64 % 8], UINT64_C(1) << word % 64, unshared);
 }
 
-BLM_INLINED void block_set_few_unshared(uint64_t *block, unsigned probes,
-					const struct blm_hash *hash)
-{
-	block_set_few(block, probes, hash, true);
-}
-
 /* Is a probe's bit that of an earlier probe? */
 BLM_INLINED bool is_repeated(uint64_t word, unsigned probe)
 {
@@ -101,20 +95,6 @@ BLM_INLINED bool block_claim_few(uint64_t *block, unsigned probes, uint64_t word
 			return false;
 	}
 	return false;
-}
-
-typedef void blm_block_set(uint64_t *block, unsigned probes, const struct blm_hash *hash);
-
-/* set_unshared: block_set_few_unshared(), or a set's own */
-BLM_INLINED bool blocked_add_few(struct blm_part *part, uint64_t *block, unsigned probes,
-				 const struct blm_hash *hash, blm_block_set *set_unshared)
-{
-	if (part->unshared)
-		set_unshared(block, probes, hash);
-	else
-		block_set_few(block, probes, hash, false);
-	mark(part, block);
-	return true;
 }
 
 /* ---- split-block ---- */
