@@ -113,7 +113,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
 	done
 	keys=$(bloomery info crawl --json | json 'j["keys"]') full=$(bloomery info crawl --json | json '"%.0f%%" % (j["keys"] / 10)')
 	same "$(sed -n 1p 80)" 'kind                  keys    full     rate       size  name'
-	same "$(grep ' crawl$' 80)" "blocked                $keys     $full    0.001   22.0 KiB  crawl"
+	same "$(grep ' crawl$' 80)" "blocked                $keys     $full    0.001   22.1 KiB  crawl"
 	same "$(sed -n 1p 100)" 'kind                  keys         capacity  full     rate       size  name'
 	grep -q ' 1,234,567 ' 100; grep -q 'nnn[.][.][.]$' 80; not grep -q '[.][.][.]$' 200
 	grep -q '#####' 120; not grep -q '#####' 100; grep -q created 200; not grep -q created 120
