@@ -93,6 +93,7 @@ CASES = (
     ('DUMP of a string', lambda ask: ask('DUMP', 'string')),
     ('BLM.UNION of one', lambda ask: ask('BLM.UNION', 'union', 'filter'), 'DEL union'),
     ('COPY', lambda ask: ask('COPY', 'filter', 'copy')),
+    ('BLM.COPY', lambda ask: ask('BLM.COPY', 'filter', 'thread'), 'DEL thread'),
     ('COPY of a string', lambda ask: ask('COPY', 'string', 'text'), 'DEL text'),
     ('RENAME', lambda ask: ask('RENAME', 'copy', 'other')),
     ('BGSAVE', lambda ask: background(ask, 'BGSAVE', b'rdb_bgsave_in_progress:0'), 'DEL string other'),

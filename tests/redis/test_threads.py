@@ -169,6 +169,85 @@ class Threads(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, 'neither yes nor no'):
             Server(more=['dump-in-thread', 'x'])
 
+    def test_a_threads_copy_equals_the_servers(self):
+        for more in ([], ['arguments', []], ['persist', 'files']):
+            known = {'arguments': []} if more[:1] == ['arguments'] else {'more': more}
+            with Server(**known) as server, server.client() as ask:
+                self.fill(ask)
+                ask('BF.RESERVE', 'b', '0.001', CAPACITY)
+                ask('BF.MADD', 'b', *keys_of(0))
+                for name in ('b', 's0'):
+                    ask('PEXPIREAT', name, 1 << 42)
+                    self.assertEqual(ask('COPY', name, 'plain', 'REPLACE'), 1)
+                    self.assertEqual(ask('BLM.COPY', name, 'r', 'REPLACE'), 1)
+                    self.assertEqual(ask('PEXPIRETIME', 'r'), 1 << 42)
+                    self.assertEqual(len(set(ask('DEBUG', 'DIGEST-VALUE', 'r', 'plain', name))), 1)
+                    self.assertEqual(ask('BLM.COPY', name, 'r'), 0)
+                    self.assertEqual(ask('BF.ADD', 'r', 'only here'), 1)
+                    self.assertEqual(ask('BF.EXISTS', name, 'only here'), 0)
+                self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+                self.assertEqual(ask('BF.MEXISTS', 'r', *keys_of(0), 'only here'), [1] * (KEYS + 1))
+                if not known.get('arguments', True):
+                    continue
+                names = [name.removeprefix('redis.0.') for name in server.names()]
+                self.assertEqual([name for name in names if name[0] == 'r'],    # as COPY itself leaves them
+                                 [name.replace('plain', 'r') for name in names if name.startswith('plain')])
+
+    def test_copy_in_thread_replaces_copy(self):
+        with Server(more=['copy-in-thread', 'yes']) as server, server.client() as ask, server.client() as other:
+            self.fill(ask)
+            self.assertEqual(ask('COPY', 's0', 'r'), 1)
+            self.assertIn(b'cmdstat_blm.copy', ask('INFO', 'commandstats'))
+            self.assertNotIn(b'cmdstat_copy', ask('INFO', 'commandstats'))
+            self.assertEqual(ask('EVAL', 'return redis.call("COPY", KEYS[1], KEYS[2])', 2, 's1', 'e'), 1)
+            ask('MULTI')
+            ask('COPY', 's2', 'm')
+            self.assertEqual(ask('EXEC'), [1])
+            ask('SET', 's', 'x')
+            for words in (('s', 't'), ('s0', 's0', 'DB', 1), ('s1', 'r', 'DB', 0, 'REPLACE')):
+                self.assertEqual(ask('COPY', *words), 1, words)
+            self.assertEqual(ask('COPY', 'none', 'n'), 0)
+            for words in (('s0', 's0', 'REPLACE'), ('s0', 'r', 'x'), ('s0',)):
+                self.assertIsInstance(ask('COPY', *words), Error, words)
+            ask('ACL', 'SETUSER', 'u', 'on', 'nopass', '~*', '+@all', '-copy')
+            self.assertEqual(other('AUTH', 'u', 'x'), 'OK')
+            for command in ('COPY', 'BLM.COPY'):
+                self.assertIn('acl verification failed', other(command, 's0', 'n'))
+            self.assertEqual(ask('EXISTS', 'n'), 0)
+
+    def test_a_replica_gets_what_a_thread_copied(self):
+        with Server('--port', '0', more=['copy-in-thread', 'yes']) as server, Server(more=['copy-in-thread', 'yes']) as replica:
+            with server.client() as ask, replica.client() as there:
+                there('REPLICAOF', '127.0.0.1', server.listen())
+                until(lambda: b'master_link_status:up' in there('INFO', 'replication'), 'the replica is connected')
+                self.fill(ask)
+                ask('BF.RESERVE', 'fixed', '0.001', CAPACITY, 'NONSCALING')
+                ask('BF.MADD', 'fixed', *keys_of(0))
+                for name in ('s0', 'fixed'):
+                    self.assertEqual(ask('COPY', name, f'r{name}'), 1)
+                    ask('SET', 'later', name)    # WAIT waits for a write that its client sent
+                    self.assertEqual(ask('WAIT', 1, 0), 1)
+                    self.assertEqual(there('BF.MEXISTS', f'r{name}', *keys_of(0)), [1] * KEYS)
+                    self.assertEqual(there('DEBUG', 'DIGEST-VALUE', f'r{name}'), ask('DEBUG', 'DIGEST-VALUE', f'r{name}'))
+
+    def test_the_append_only_file_has_what_a_thread_copied(self):
+        with Server('--appendonly', 'yes', more=['copy-in-thread', 'yes']) as server:
+            with server.client() as ask:
+                self.fill(ask)
+                self.assertEqual(ask('COPY', 's0', 'r'), 1)
+            server.restart()
+            with server.client() as ask:
+                self.assertEqual(ask('BF.MEXISTS', 'r', *keys_of(0)), [1] * KEYS)
+
+    def test_a_copy_whose_client_is_gone_leaves_no_file(self):
+        with Server() as server, server.client() as ask:
+            self.fill(ask)
+            with server.client() as other:
+                other.send('BLM.COPY', 's0', 'r')
+            until(lambda: b'blocked_clients:0' in ask('INFO', 'clients'), 'the copy ended')
+            ask('DEL', 'r')    # the server may have ended the copy before it saw that the client is gone
+            until(lambda: 'redis.0.r' not in server.names(), 'the file is gone')
+
     def test_a_deleted_filter_gives_its_name_away_at_once(self):
         with Server() as server, server.client() as ask:
             self.fill(ask)

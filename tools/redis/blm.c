@@ -443,6 +443,7 @@ bool blm_commands(struct redis_ctx *ctx)
 		{ "blm.union", blm_union_command, "write deny-oom", -1 },
 		{ "blm.publish", blm_publish_command, "write" },
 		{ "blm.dump", blm_dump_command, "readonly" },
+		{ "blm.copy", blm_copy_command, "write deny-oom", 2 },
 		{ "blm.info", info_command, "readonly fast" },
 		{ 0 }
 	};

@@ -27,6 +27,7 @@ struct settings {
 	long long cf_capacity, cf_slots, cf_iterations, cf_expansion, cf_tables;
 	bool valkey;			/* BF.* as valkey-bloom */
 	bool threaded_dump;		/* BLM.DUMP in the place of DUMP */
+	bool threaded_copy;		/* BLM.COPY in the place of COPY */
 	bool auto_attach;		/* a key that is missing to a filter of its name */
 };
 extern struct settings settings;

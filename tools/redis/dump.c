@@ -19,7 +19,7 @@
 
 enum { TYPE_MODULE = 7, RDB_VERSION = 9, VALUE_END = 0, FOOTER = 10, HEAD_BYTES = 1 + 9 };
 enum { LENGTH_64 = 0x81 };		/* a length of 8 bytes follows, the highest byte first */
-enum { SMALL = 1 << 20 };
+enum { SMALL = 1 << 20, ARGS_MOST = 4 };
 
 /* ---- The payload ---- */
 
@@ -118,15 +118,15 @@ static int dump_plainly(struct redis_ctx *ctx, struct redis_string *key)
 	return REDIS_OK;
 }
 
-/* May the client run DUMP itself? If not, dump_plainly() has the words of the server for it. */
-static bool may_dump(struct redis_ctx *ctx, struct redis_string *key)
+bool may_run(struct redis_ctx *ctx, const char *command, struct redis_string **given, int argc)
 {
-	struct redis_string *name = redis_GetCurrentUserName(ctx), *argv[2] = { NULL, key };
+	struct redis_string *name = redis_GetCurrentUserName(ctx), *argv[ARGS_MOST];
 	struct redis_user *user = name ? redis_GetModuleUserFromUserName(name) : NULL;
 	bool may;
 
-	argv[0] = redis_CreateString(NULL, "DUMP", 4);
-	may = user && redis_ACLCheckCommandPermissions(user, argv, 2) == REDIS_OK;
+	memcpy(argv, given, (size_t)argc * sizeof(*argv));
+	argv[0] = redis_CreateString(NULL, command, strlen(command));
+	may = user && redis_ACLCheckCommandPermissions(user, argv, argc) == REDIS_OK;
 	if (user)
 		redis_FreeModuleUser(user);
 	if (name)
@@ -152,7 +152,7 @@ int blm_dump_command(struct redis_ctx *ctx, struct redis_string **argv, int argc
 		return redis_WrongArity(ctx);
 	o = key_open(ctx, argv[1], REDIS_READ, 1 << SORT_FILTER | 1 << SORT_BLOOM);
 	key_close(&o);
-	job = in_thread(ctx, &o) && may_dump(ctx, argv[1]) ? job_new(run, 0) : NULL;
+	job = in_thread(ctx, &o) && may_run(ctx, "DUMP", argv, argc) ? job_new(run, 0) : NULL;
 	if (!job)
 		return dump_plainly(ctx, argv[1]);
 	job->v = value_hold(o.v);

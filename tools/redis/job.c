@@ -2,6 +2,7 @@
 #include "command.h"
 #include "cuckoo.h"
 #include "job.h"
+#include "store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -36,6 +37,9 @@ static void release(struct job *job)
 void job_free(struct job *job)
 {
 	release(job);
+	if (job->made)
+		store_unmake(job->made);
+	value_free(job->made);
 	for (size_t i = 0; job->key && i <= job->capacity; i++)
 		if (job->key[i])
 			redis_FreeString(NULL, job->key[i]);

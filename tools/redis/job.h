@@ -20,8 +20,12 @@ struct job {
 	void (*end)(struct redis_ctx *ctx, struct job *job);
 	int db;				/* of the client */
 	struct value *v;		/* held, as the others */
+	struct value *made;		/* of no key yet; its file is dropped with the job */
 	char name[BLM_NAME_MAX + 1];	/* to be published */
 	unsigned flags;
+	bool fixed;			/* full at its capacity */
+	uint64_t keys;			/* of the source, when the job began */
+	long long expires;		/* of the source, or -1 */
 	unsigned forks;			/* of the server, when the job began */
 	/* that have v and the others; capacity + 1 of them, or NULL */
 	struct redis_string **key;

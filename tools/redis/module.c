@@ -59,6 +59,8 @@ static const char *set(const struct redis_string *name, const struct redis_strin
 		return set_switch(value, &settings.auto_attach);
 	if (option_is(name, "dump-in-thread"))
 		return set_switch(value, &settings.threaded_dump);
+	if (option_is(name, "copy-in-thread"))
+		return set_switch(value, &settings.threaded_copy);
 	if (option_is(name, "compatible")) {
 		settings.valkey = option_is(value, "valkey-bloom");
 		return settings.valkey || option_is(value, "redisbloom") ? NULL
@@ -183,6 +185,7 @@ int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int ar
 	    || !bf_commands(ctx) || !cf_commands(ctx) || !blm_commands(ctx))
 		return REDIS_ERR;
 	if (!follow_data(ctx) || (settings.threaded_dump && !dump_in_thread(ctx))
+	    || (settings.threaded_copy && !copy_in_thread(ctx))
 	    || (store && !follow_keys(ctx)))
 		return REDIS_ERR;
 	if (persist_files)

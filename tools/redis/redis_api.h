@@ -119,6 +119,7 @@ struct redis_type_methods {
 	X(int, GetSelectedDb, (struct redis_ctx *)) \
 	X(int, SelectDb, (struct redis_ctx *, int db)) \
 	X(long long, GetAbsExpire, (struct redis_key *)) \
+	X(int, SetAbsExpire, (struct redis_key *, long long ms)) \
 	X(void, SaveUnsigned, (struct redis_io *, uint64_t)) \
 	X(uint64_t, LoadUnsigned, (struct redis_io *)) \
 	X(void, SaveDouble, (struct redis_io *, double)) \

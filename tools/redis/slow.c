@@ -64,8 +64,7 @@ static int unite(struct job *job)
 	return r;
 }
 
-/* Notes which filters the keys have, to know them again. Return: 0, or a negative errno */
-static int note_keys(struct redis_ctx *ctx, struct job *job, struct redis_string **key)
+int note_keys(struct redis_ctx *ctx, struct job *job, struct redis_string **key)
 {
 	struct blm_info info = BLM_INFO;
 	int r = 0;
@@ -82,8 +81,7 @@ static int note_keys(struct redis_ctx *ctx, struct job *job, struct redis_string
 	return r;
 }
 
-/* Has the key number `i` the filter that it had? */
-static bool is_same(struct redis_ctx *ctx, const struct job *job, size_t i, long long *ret_expires)
+bool is_same(struct redis_ctx *ctx, const struct job *job, size_t i, long long *ret_expires)
 {
 	struct redis_key *key = redis_OpenKey(ctx, job->key[i], REDIS_READ);
 	struct redis_type *type = key ? redis_ModuleTypeGetType(key) : NULL;
@@ -100,7 +98,7 @@ static bool is_same(struct redis_ctx *ctx, const struct job *job, size_t i, long
 }
 
 /* Where a source is gone, the command would fail. */
-static void replicate_data(struct redis_ctx *ctx, const struct job *job, long long expires)
+void replicate_data(struct redis_ctx *ctx, const struct job *job, long long expires)
 {
 	struct redis_reply *reply = redis_Call(ctx, "DUMP", "s", job->key[0]);
 	size_t count;

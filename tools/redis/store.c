@@ -257,24 +257,32 @@ static int take_up(struct value *v, const struct spot *spot, store_maker *make, 
 	return r;
 }
 
-int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context)
+int store_reserve(struct value *v, const struct spot *spot)
 {
 	struct blm_info info = BLM_INFO;
 	char name[BLM_NAME_MAX + 1];
+	int r;
+
+	if (!find_name(name, spot))
+		return -EEXIST;
+	r = set_name(v, name);
+	if (r == 0 && blm_store_find(store, name, &info) != -ENOENT)
+		blm_store_drop(store, name);	/* of no key, or of this one, but it lacks a bit */
+	return r;
+}
+
+int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context)
+{
 	int r;
 
 	if (!store || !spot->key)
 		return make(&v->f, NULL, NULL, context);
 	if (take_up(v, spot, make, context) == 0)
 		return 0;
-	if (!find_name(name, spot))
-		return -EEXIST;
-	r = set_name(v, name);
+	r = store_reserve(v, spot);
 	if (r < 0)
 		return r;
-	if (blm_store_find(store, name, &info) != -ENOENT)
-		blm_store_drop(store, name);	/* of no key, or of this one, but it lacks a bit */
-	r = make(&v->f, store, name, context);
+	r = make(&v->f, store, v->name, context);
 	if (r == 0 && !spot->copied)
 		relabel(v, spot);
 	if (r < 0)			/* no drop, which would replace the message */

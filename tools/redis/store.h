@@ -38,6 +38,9 @@ typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const 
  */
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
 
+/* Gives the value the name of a file that store_make() or a thread makes then. */
+int store_reserve(struct value *v, const struct spot *spot);
+
 /* Drops the file of a value that no key had: no save refers to it. */
 void store_unmake(struct value *v);
 

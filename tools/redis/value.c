@@ -95,10 +95,9 @@ static int copy_of(struct blm_filter **ret, struct blm_store *to, const char *na
 	return blm_copy(ret, to, name, context, 0);
 }
 
-struct value *value_copy(const struct value *from, const struct spot *spot)
+struct value *value_like(const struct value *from)
 {
 	struct value *v = value_has_space() ? value_new(from->sort) : NULL;
-	int r;
 
 	if (!v)
 		return NULL;
@@ -112,6 +111,16 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 	v->tables = from->tables;
 	v->both_ways = from->both_ways;
 	v->forks = forks_seen();
+	return v;
+}
+
+struct value *value_copy(const struct value *from, const struct spot *spot)
+{
+	struct value *v = value_like(from);
+	int r;
+
+	if (!v)
+		return NULL;
 	if (from->pending)
 		v->pending = pending_copy(from->pending);
 	else if (!from->owned)

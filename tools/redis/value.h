@@ -107,6 +107,8 @@ struct value *value_new(enum sort sort);
 /* Another holder. Each one calls value_free(); the last one frees it. Return: v */
 struct value *value_hold(struct value *v);
 struct value *value_free(struct value *v);
+/* A value with the parameters of the other, without its data. */
+struct value *value_like(const struct value *from);
 struct value *value_copy(const struct value *from, const struct spot *spot);
 /* The bytes of memory or of the file, with those that are not allocated yet. */
 size_t value_bytes(const struct value *v);
