@@ -1,12 +1,13 @@
 """redis.py - the module of Redis beside RedisBloom, and beside bits that crawlers set themselves
 
-usage: redis.py MODULE PROGRAM REDISBLOOM [--server SERVER] [--keys N] [--rounds N] [--all-keys N]
+usage: redis.py MODULE PROGRAM REDISBLOOM [--server SERVER] [--keys N] [--rounds N] [--all-keys N] [--part speed|memory]
 
 REDISBLOOM is its module, built from its public source. SERVER is a server that both load in. All servers run at the same
 time, and each round asks all of them, one after the other. A figure is the processor time of the server for a key, in us,
 the median of the rounds. Commands come in pipelines of 100. Keys have 28 bytes. `bits` are filters as crawlers have them
-without a module: six SETBIT or GETBIT for a key. The memory is what the server and its filters grow by, with --all-keys
-keys at 0.001 in a filter that begins at 100 keys and grows by the defaults, and in one that was reserved for all keys.
+without a module: six SETBIT or GETBIT for a key. MB is what the server and its filters grow by, and MEMORY USAGE what the
+server reports, with --all-keys keys at 0.001 in a filter that begins at 100 keys and grows by the defaults, and in one that
+was reserved for all keys. The rows `its grown` compare RedisBloom's grown filter with ours that was reserved.
 """
 import argparse
 import os
@@ -72,31 +73,9 @@ def spend(server, ask, pipelines, count):
     return (cpu(server) - begun) / 1000 / count
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ('module', 'program', 'redisbloom'):
-        parser.add_argument(name)
-    parser.add_argument('--server')
-    parser.add_argument('--keys', type=int, default=100_000)
-    parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--all-keys', type=int, default=10_000_000)
-    args = parser.parse_args()
-    os.environ['BLOOMERY_REDIS_MODULE'] = os.path.realpath(args.module)
-    os.environ['BLOOMERY_PROGRAM'] = os.path.realpath(args.program)
-    if args.server:
-        os.environ['BLOOMERY_REDIS_SERVER'] = args.server
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'redis'))
-    import server as servers
-
-    def start(module, **more):
-        servers.MODULE = module
-        return servers.Server(**more)
-    kinds = (('bloomery', os.path.realpath(args.module), {'arguments': []}), ('bloomery, a file', os.path.realpath(args.module), {}),
-             ('RedisBloom', os.path.realpath(args.redisbloom), {'arguments': []}))
-    all_servers = {name: start(module, **more) for name, module, more in kinds}
-    asks = {name: server.client() for name, server in all_servers.items()}
-    figures = {}
+def measure_speed(args, all_servers, figures):
     try:
+        asks = {name: server.client() for name, server in all_servers.items()}
         for ask in asks.values():
             assert ask('BF.RESERVE', 'f', '0.001', args.all_keys) == 'OK'
             ask('SETBIT', 's', 144_000_000, 0)
@@ -113,7 +92,10 @@ def main():
     finally:
         for server in all_servers.values():
             server.close()
-    for what, capacity in (('MB, grown from 100', 100), ('MB, reserved', args.all_keys)):
+
+
+def measure_memory(args, kinds, start, figures):
+    for what, capacity in (('grown from 100', 100), ('reserved', args.all_keys)):
         for name, module, more in kinds:
             with start(module, **more) as server, server.client() as ask:
                 ask('PING')
@@ -121,13 +103,48 @@ def main():
                 assert ask('BF.RESERVE', 'f', '0.001', capacity) == 'OK'
                 for group in range(args.all_keys // args.keys):
                     spend(server, ask, many(b'BF.MADD', group, args.keys), args.keys)
-                figures[what, name] = [memory(server) - before]
+                figures[f'MB, {what}', name] = [memory(server) - before]
+                figures[f'MEMORY USAGE, {what}', name] = [ask('MEMORY', 'USAGE', 'f') / 1e6]
+    for row in ('MB', 'MEMORY USAGE'):
+        for name, *_ in kinds:
+            asked = 'grown from 100' if name == 'RedisBloom' else 'reserved'
+            figures[f'{row}, its grown', name] = figures[f'{row}, {asked}', name]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ('module', 'program', 'redisbloom'):
+        parser.add_argument(name)
+    parser.add_argument('--server')
+    parser.add_argument('--keys', type=int, default=100_000)
+    parser.add_argument('--rounds', type=int, default=7)
+    parser.add_argument('--all-keys', type=int, default=10_000_000)
+    parser.add_argument('--part', choices=('speed', 'memory'))
+    args = parser.parse_args()
+    os.environ['BLOOMERY_REDIS_MODULE'] = os.path.realpath(args.module)
+    os.environ['BLOOMERY_PROGRAM'] = os.path.realpath(args.program)
+    if args.server:
+        os.environ['BLOOMERY_REDIS_SERVER'] = args.server
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'redis'))
+    import server as servers
+
+    def start(module, **more):
+        servers.MODULE = module
+        return servers.Server(**more)
+    kinds = (('bloomery', os.path.realpath(args.module), {'arguments': []}), ('bloomery, a file', os.path.realpath(args.module), {}),
+             ('RedisBloom', os.path.realpath(args.redisbloom), {'arguments': []}))
+    names = [name for name, *_ in kinds]
+    figures = {}
+    if args.part != 'memory':
+        measure_speed(args, {name: start(module, **more) for name, module, more in kinds}, figures)
+    if args.part != 'speed':
+        measure_memory(args, kinds, start, figures)
     print(f'{args.keys} keys a round, {args.rounds} rounds, load {os.getloadavg()[0]:.1f}')
-    print(f'{"":22}' + ''.join(f'{name:>18}' for name in all_servers) + f'{"RedisBloom / ours":>20}')
+    print(f'{"":28}' + ''.join(f'{name:>18}' for name in names) + f'{"RedisBloom / ours":>20}')
     for what in dict.fromkeys(what for what, _ in figures):
-        here = {name: statistics.median(figures[what, name]) if (what, name) in figures else 0 for name in all_servers}
+        here = {name: statistics.median(figures[what, name]) if (what, name) in figures else 0 for name in names}
         times = f'{here["RedisBloom"] / here["bloomery"]:20.2f}' if here['bloomery'] else ''
-        print(f'{what:22}' + ''.join(f'{here[name]:18.2f}' if here[name] else f'{"":18}' for name in all_servers) + times)
+        print(f'{what:28}' + ''.join(f'{here[name]:18.2f}' if here[name] else f'{"":18}' for name in names) + times)
     return 0
 
 
