@@ -22,7 +22,7 @@ export BLOOMERY_REDIS_PRELOAD=$runtime LD_LIBRARY_PATH=${program%/tools/bloomery
 export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=32:allocator_may_return_null=1:log_path=$reports/asan
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$reports/ubsan
 
-for name in hostile commands exchange store combine persist threads both_ways valkey; do
+for name in hostile commands exchange store combine persist threads copy both_ways valkey; do
 	scale=0.05
 	[ $name != hostile ] || scale=$(awk -v share="$share" 'BEGIN { print 4.2 * share }')
 	said=$(BLOOMERY_TEST_SCALE=$scale /usr/bin/python3 -W ignore "$root/tests/redis/run.py" "$root" \

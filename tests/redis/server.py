@@ -185,9 +185,13 @@ class Cluster:
         try:
             for _ in range(count):
                 self.add()
-            subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in self.ports),
-                            '--cluster-replicas', str(replicas), '--cluster-yes'],
-                           check=True, stdout=subprocess.DEVNULL)
+            if count == 1:
+                with self.servers[0].client() as ask:    # the program makes no cluster of one
+                    ask('CLUSTER', 'ADDSLOTSRANGE', 0, 16383)
+            else:
+                subprocess.run(['redis-cli', '--cluster', 'create', *(f'127.0.0.1:{port}' for port in self.ports),
+                                '--cluster-replicas', str(replicas), '--cluster-yes'],
+                               check=True, stdout=subprocess.DEVNULL)
             until(lambda: all(self.is_up(server) for server in self.servers), 'the cluster is up')
         except BaseException:
             self.close()

@@ -26,13 +26,28 @@ static int run(struct job *job)
 			job->v->f, 0);
 }
 
+/*
+ * Is the slot of the key here? A slot of a cluster may leave while a thread copies, and the server
+ * redirects no client that waits. It refuses this call then.
+ */
+static bool is_here(struct redis_ctx *ctx, struct redis_string *key)
+{
+	struct redis_reply *reply = redis_Call(ctx, "EXISTS", "s", key);
+
+	if (reply)
+		redis_FreeCallReply(reply);
+	return reply;
+}
+
 /* NULL, or why the destination cannot have the value now. */
-static const char *refusal(struct redis_ctx *ctx)
+static const char *refusal(struct redis_ctx *ctx, const struct job *job)
 {
 	if (!(redis_GetContextFlags(ctx) & REDIS_MASTER))
 		return "READONLY the server has become a replica while it copied";
-	return redis_AvoidReplicaTraffic() ? "TRYAGAIN writes were paused while the server copied"
-		: NULL;
+	if (redis_AvoidReplicaTraffic())
+		return "TRYAGAIN writes were paused while the server copied";
+	return is_here(ctx, job->key[0]) ? NULL
+		: "TRYAGAIN the slot left this server while it copied";
 }
 
 static uint64_t keys_of_value(const struct value *v)
@@ -65,7 +80,7 @@ static void replicate(struct redis_ctx *ctx, const struct job *job, long long ex
 static int reply(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 		 const struct job *job)
 {
-	const char *error = job->result < 0 ? job->message : refusal(ctx);
+	const char *error = job->result < 0 ? job->message : refusal(ctx, job);
 	struct job *own = (struct job *)job;
 	struct redis_key *key;
 
