@@ -90,7 +90,7 @@ static inline unsigned range_level_bits(const struct range_order *order, unsigne
 	return order->block_bits - (level - order->lowest);
 }
 
-/* Of a group: the numbers of a block that belong to levels below the one with so many bits. */
+/* How many numbers of a group's block belong to levels below the level that has `level_bits`. */
 static inline uint64_t range_numbers_below(unsigned block_bits, unsigned level_bits)
 {
 	return (UINT64_C(2) << block_bits) - (UINT64_C(2) << level_bits);

@@ -17,7 +17,7 @@ struct level {
 struct group {
 	const struct level *first;
 	unsigned count, lowest;
-	unsigned above;		/* so many bits of a place of level 0 are within its block */
+	unsigned above;		/* low bits of a level-0 place: where it is in its block */
 	uint64_t numbers;	/* of a block */
 };
 

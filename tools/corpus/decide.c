@@ -22,7 +22,7 @@ static bool bit(const uint64_t *bits, size_t i)
 /* ---- Hashes of a batch that are to be added ---- */
 
 struct table {
-	uint32_t *slots;	/* 1 and up: of which hash; 0: free */
+	uint32_t *slots;	/* 0: free; else the number of a hash, from 1 on */
 	size_t mask, capacity;
 };
 

@@ -6,7 +6,7 @@
 
 struct fresh {
 	struct blm_hash *hashes;
-	uint32_t *slots;	/* 1 and up: of which hash; 0: free */
+	uint32_t *slots;	/* 0: free; else the number of a hash, from 1 on */
 	size_t count, most;
 	unsigned bits;		/* of a slot's number */
 };
