@@ -153,6 +153,15 @@ int source_open(struct source *ret, const char *name, const char *option)
 	return FAILED;
 }
 
+/* The part was chosen when the file had at least `to` bytes, perhaps by another machine. */
+static int must_reach_end(const struct source *s)
+{
+	if (s->at >= s->to || stopping())
+		return DONE;
+	return broken("%s: ends before byte %llu, which it had when its parts were dealt out: was "
+		      "it cut, or is this another file?", s->name, (unsigned long long)s->to);
+}
+
 /* To the first line that begins at `from` or later: one byte before may be the end of a line. */
 static int skip_to_line(struct source *s, uint64_t from)
 {
@@ -166,6 +175,8 @@ static int skip_to_line(struct source *s, uint64_t from)
 		size_t skipped = end ? (size_t)(end + 1 - s->block) : n > 0 ? (size_t)n : 0;
 
 		if (n < 0)
+			return FAILED;
+		if (!n && must_reach_end(s) != DONE)
 			return FAILED;
 		s->at += skipped;
 		if (end)
@@ -260,7 +271,7 @@ static ssize_t read_part(struct source *s, void *buffer, size_t bytes)
 	}
 	if (n > 0)
 		s->at += (uint64_t)n;
-	return n;
+	return !n && must_reach_end(s) != DONE ? -1 : n;
 }
 
 ssize_t source_read(struct source *s, void *buffer, size_t bytes)

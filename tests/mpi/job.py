@@ -57,10 +57,10 @@ class Case(unittest.TestCase):
             self.assertEqual(job.returncode, code, f'{ranks} ranks: {words}\n{out}{err}')
         return out, err
 
-    def failure(self, ranks, *words, code=2):
+    def failure(self, ranks, *words, code=2, before=()):
         """The stderr of a job that a rank ends. Launchers lose the last words of such a rank now and then."""
         for _ in range(5):
-            _, err = self.ranks(ranks, *words, code=code)
+            _, err = self.ranks(ranks, *words, code=code, before=before)
             if 'bloomery-mpi: ' in err:
                 break
         return err

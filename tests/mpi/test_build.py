@@ -88,6 +88,16 @@ class Build(Case):
             self.assertIn('cut.gz: as gzip it is not right: cut short', err)
         self.assertEqual({name for name in os.listdir(self.folder) if 'openmpi' not in name and 'ompi' not in name}, before)
 
+    def test_a_file_that_is_shorter_elsewhere_ends_the_job(self):
+        for machine, last in (0, 60000), (1, 100), (2, 40000):
+            os.mkdir(self.path(f'machine{machine}'))
+            self.write(f'machine{machine}/keys', numbers(0, last))
+        before = 'sh', '-c', 'cd "machine${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"', 'sh'
+        for ranks in 2, 3:
+            err = self.failure(ranks, 'build', self.path('many'), '-n', '100k', '--way', 'owners', 'keys', before=before)
+            self.assertRegex(err, r'rank [12]: keys: ends before byte \d+, which it had when its parts were dealt out')
+            self.assertFalse(os.path.exists(self.path('many')))
+
     def test_what_the_ranks_cannot_build_is_refused_with_words(self):
         self.write('keys', numbers(0, 10))
         for words, says in ((['-n', '10', '--kind', 'bloomier', 'keys'], 'bloomier: the ranks send hashes, which have no values'),
