@@ -193,3 +193,16 @@ class Claim(Case):
         err = self.failure(2, 'claim', './seen', '--create', '-n', '10', 'keys', code=64)
         self.assertIn('-o out.%r', err)
         self.assertFalse(os.path.exists(self.path('seen')))
+
+    def test_lines_are_not_written_over_input(self):
+        self.input(2)
+        self.write('keys', numbers(0, 10))
+        self.ranks(2, 'claim', './seen', *self.create(1000), '-o', 'n.%r', 'keys')
+        os.link(self.path('in.1'), self.path('other.1'))
+        for command, out in ('test', 'in.%r'), ('claim', 'in.%r'), ('test', 'other.%r'):
+            err = self.failure(2, command, './seen', '-o', out, 'in.%r')
+            self.assertIn(f'-o {out}: is in.%r, which is read', err)
+        self.assertEqual(self.lines_of('in.%r', 2), numbers(0, LINES) + numbers(LINES // 2, LINES // 2 + LINES))
+        self.bloomery('build', './whole', '-n', '1k', 'keys')
+        self.assertIn('./whole, which is read', self.failure(1, 'test', './whole', '-o', 'whole', 'keys'))
+        self.assertEqual(self.bloomery('test', './whole', '-c', 'keys'), '10\n')

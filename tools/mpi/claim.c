@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *output;
@@ -73,7 +74,21 @@ static int drop_torn_line(const char *path)
 	return DONE;
 }
 
-static int open_output(bool append)
+/* Lines that are written over those that are to be read would be lost. */
+static void refuse_input(int count, char **operands)
+{
+	struct stat out, in;
+
+	if (stat(of_rank(output), &out) < 0 || !S_ISREG(out.st_mode))
+		return;
+	for (int i = is_path(operands[0]) ? 0 : 1; i < count; i++)
+		if (stat(of_rank(operands[i]), &in) == 0 && in.st_dev == out.st_dev
+		    && in.st_ino == out.st_ino)
+			give_up(broken("-o %s: is %s, which is read; name another file", output,
+				       operands[i]));
+}
+
+static int open_output(bool append, int count, char **operands)
 {
 	const char *path;
 	int fd;
@@ -84,6 +99,7 @@ static int open_output(bool append)
 	speak();
 	if (!output || only_count)
 		return DONE;
+	refuse_input(count, operands);
 	path = of_rank(output);
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
@@ -240,7 +256,7 @@ static int run_claim(int count, char **operands)
 	if (code == DONE)
 		code = params_finish();
 	if (code == DONE)
-		code = open_output(true);
+		code = open_output(true, count, operands);
 	if (code == DONE)
 		code = folder_claim(&job.in, operands[0], create, parts_wanted);
 	if (code != DONE)
@@ -261,7 +277,7 @@ static int run_test(int count, char **operands)
 
 	from_first(&folder, sizeof(folder));
 	if (code == DONE)
-		code = open_output(false);
+		code = open_output(false, count, operands);
 	if (code == DONE)
 		code = folder ? folder_test(&job.in, operands[0])
 			: open_filter(&job.whole, operands[0], false, 0);
