@@ -149,9 +149,10 @@ class Claim(Case):
         self.write('keys', numbers(0, 100))
         for name, seed in ('seen', '7'), ('other', '8'):
             self.ranks(1, 'claim', './' + name, '--parts', '3', '--create', '-n', '1k', '--seed', seed, '-o', 'n.%r', 'keys')
+        self.bloomery('build', './whole', '-n', '1k', '--seed', '7', 'keys')
         part = self.path('seen/keys.part-2-of-3')
         os.rename(part, self.path('kept'))
-        for source, says in (('other/keys.part-2-of-3', 'template_id'), ('seen/keys.part-3-of-3', 'split_part'), (None, 'no such filter'),
+        for source, says in (('other/keys.part-2-of-3', 'template_id'), ('seen/keys.part-3-of-3', 'split_part'), ('whole', 'split_parts'), (None, 'no such filter'),
                              ('keys', 'not a')):
             if source:
                 shutil.copy(self.path(source), part)
@@ -194,6 +195,16 @@ class Claim(Case):
         self.assertIn('-o out.%r', err)
         self.assertFalse(os.path.exists(self.path('seen')))
 
+    def test_what_all_ranks_find_wrong_is_said_once(self):
+        self.write('keys', numbers(0, 10))
+        err = self.failure(3, 'claim', './seen', '--create', '-o', 'n.%r', 'keys', code=64)
+        self.assertEqual(err.count('a new filter needs its capacity'), 1)
+
+    def test_a_folder_may_be_named_with_slashes(self):
+        self.write('keys', numbers(0, 10))
+        self.ranks(2, 'claim', './seen//', *self.create(1000), '-o', 'n.%r', 'keys')
+        self.assertEqual(self.ranks(1, 'test', './seen', '-c', 'keys')[0], '10\n')
+
     def test_lines_are_not_written_over_input(self):
         self.input(2)
         self.write('keys', numbers(0, 10))
@@ -206,3 +217,20 @@ class Claim(Case):
         self.bloomery('build', './whole', '-n', '1k', 'keys')
         self.assertIn('./whole, which is read', self.failure(1, 'test', './whole', '-o', 'whole', 'keys'))
         self.assertEqual(self.bloomery('test', './whole', '-c', 'keys'), '10\n')
+
+    def test_a_part_cut_under_the_ranks_is_named(self):
+        self.write('many', numbers(0, 40000))
+        os.mkfifo(self.path('pipe.0'))
+        for _ in range(3):      # the launcher may lose the words
+            shutil.rmtree(self.path('seen'), ignore_errors=True)
+            job = self.start(1, *self.claim(1, *self.create(40000), '-o', 'pipe.%r', 'many'))
+            with open(self.path('pipe.0'), 'rb', buffering=0) as end:
+                end.read(1)     # more lines follow than a pipe holds, so keys are claimed after the cut
+                os.truncate(self.path('seen/keys.part-1-of-1'), 20480)
+                while end.read(65536):
+                    pass
+            _, err = job.communicate()
+            self.assertNotEqual(job.returncode, 0)
+            if 'bloomery-mpi: ' in err:
+                break
+        self.assertIn('seen/keys.part-1-of-1: I/O error on the mapped file', err)

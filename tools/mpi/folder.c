@@ -89,10 +89,15 @@ static int make_parts(const char *folder, uint32_t count)
 /* By rank 0, under another name, so that a folder with some of its parts never has the name. */
 static int make_folder(const char *folder, uint32_t count)
 {
+	size_t length = strlen(folder);
 	char fresh[PATH_MAX];
 	int code;
 
-	if (snprintf(fresh, sizeof(fresh), "%s.new-%d", folder, (int)getpid()) >= PATH_MAX - 64)
+	while (length && folder[length - 1] == '/')
+		length--;
+	if (length >= PATH_MAX - 64
+	    || snprintf(fresh, sizeof(fresh), "%.*s.new-%d", (int)length, folder, (int)getpid())
+	       >= PATH_MAX - 64)
 		return broken("%s: the name is too long", folder);
 	if (mkdir(fresh, 0777) < 0)
 		return broken("%s: %s", fresh, strerror(errno));
@@ -151,14 +156,31 @@ static int open_lock(struct folder *in)
 	return in->lock < 0 ? broken("%s: %s", path, strerror(errno)) : DONE;
 }
 
+/* Rank 0 alone speaks, unless the file with the secret is missing on another machine only. */
+static void check_options(void)
+{
+	char unsaid[MESSAGE];
+	int code, first;
+
+	if (rank)
+		hold_messages(unsaid);
+	first = code = params_check();
+	hold_messages(NULL);
+	from_first(&first, sizeof(first));
+	if (first != DONE)
+		all_give_up(code);
+	if (code == DONE)
+		return;
+	say("%s", unsaid);
+	give_up(code);
+}
+
 static int make_by_options(struct folder *in, uint64_t parts)
 {
 	struct blm_info info;
 	struct blm_filter *f;
-	int code = params_check();
 
-	if (code != DONE)
-		return code;
+	check_options();
 	f = common_template(&info);
 	in->count = parts ? (uint32_t)parts : (uint32_t)ranks;
 	if (!has_owners(f))
@@ -183,10 +205,13 @@ static void open_part(struct folder *in, uint32_t i, unsigned flags)
 	must(find_secret(&secret));
 	must_have(blm_open_keyed(&in->part[i], NULL, path, flags, secret));
 	must_have(blm_info(in->part[i], &info));
+	if (!info.split_parts)
+		give_up(broken("%s: split_parts: the file is a whole filter and no part; put the "
+			       "right file there", path));
 	if (info.split_parts != in->count || info.split_part != i)
 		give_up(broken("%s: split_part, split_parts: the file is part %llu of %llu; put "
 			       "the right file there", path,
-			       (unsigned long long)info.split_part + !!info.split_parts,
+			       (unsigned long long)info.split_part + 1,
 			       (unsigned long long)info.split_parts));
 	if (!i)
 		in->info = info;

@@ -38,8 +38,10 @@ void speak(void)
 
 void give_up(int code)
 {
-	if (code != USAGE)
+	if (code != USAGE) {
 		speak();
+		code = tell_if_cut(code);
+	}
 	fflush(stdout);
 	/* the launcher passes the message on before it hears of the end, or may not do it at all */
 	usleep(200 * 1000);
