@@ -1,7 +1,8 @@
 /*
  * single.c - one key in one call (single.h); compiled for each instruction set, which SET names
  *
- * To add a pair: a line in PAIRS. To add a kind: its two functions for SET below, and lines.
+ * To add a pair: a line in one of the two lists of pairs. To add a kind: its two functions for SET
+ * below, and lines.
  */
 #include "kind/single.h"
 #include "hash/one_hash.h"
@@ -56,8 +57,6 @@
 
 #define HASH_16_xxh3(one, bytes) xxh3_16((one)->prepared, bytes)
 #define HASH_16_xxh3_64(one, bytes) xxh3_64_16((one)->prepared, bytes)
-#define HASH_16_siphash(one, bytes) siphash_one((one)->by, 0, bytes, 16)
-#define HASH_16_xxh64(one, bytes) xxh64_one(NULL, 0, bytes, 16)
 
 /* ---- Setting bits ---- */
 
@@ -244,31 +243,33 @@ static __attribute__((flatten)) void contains_fixed_64(const struct blm_one *one
 /*
  * A name, the kind, what its functions begin with, its claim or NULL, the family, the most probes,
  * the bits of a unit, and its loop over keys of one width, or NULL. The first that fits is taken.
+ *
+ * The hashes of the first list take a few ns. Keys of 16 bytes come first, and the others are in
+ * functions of their own, which the first jump to: so neither the choice of a length nor the calls
+ * that hash long keys cost the first ones a register. `flatten`, or GCC would have one copy of a
+ * hash for several lengths. The hashes of the second list take longer than that choice.
  */
-#define PAIRS(X) \
+#define PAIRS_BY_LENGTH(X) \
 	X(few_xxh3, blocked, few, few_claim, xxh3, PROBES_A_WORD, BLOCK_BITS, FIXED) \
 	X(few_xxh3_64, blocked, few, few_claim, xxh3_64, PROBES_A_WORD, BLOCK_BITS, FIXED_64) \
-	X(few_siphash, blocked, few, few_claim, siphash, PROBES_A_WORD, BLOCK_BITS, NULL) \
 	X(many_xxh3, blocked, many, NULL, xxh3, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
 	X(many_xxh3_64, blocked, many, NULL, xxh3_64, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
-	X(many_siphash, blocked, many, NULL, siphash, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
 	X(split_xxh3, split_block, split, NULL, xxh3, SPLIT_LANES, SPLIT_BITS, NULL) \
 	X(split_xxh3_64, split_block, split, NULL, xxh3_64, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(classic_xxh3, classic, classic, NULL, xxh3, BLM_PROBES_MAX, 1, NULL)
+#define PAIRS_OF_ANY_LENGTH(X) \
+	X(few_siphash, blocked, few, few_claim, siphash, PROBES_A_WORD, BLOCK_BITS, NULL) \
+	X(many_siphash, blocked, many, NULL, siphash, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
 	X(split_siphash, split_block, split, NULL, siphash, SPLIT_LANES, SPLIT_BITS, NULL) \
 	X(split_xxh64, split_block, split, NULL, xxh64, SPLIT_LANES, SPLIT_BITS, NULL) \
-	X(classic_xxh3, classic, classic, NULL, xxh3, BLM_PROBES_MAX, 1, NULL) \
 	X(classic_siphash, classic, classic, NULL, siphash, BLM_PROBES_MAX, 1, NULL) \
 	X(classic_xxh64, classic, classic, NULL, xxh64, BLM_PROBES_MAX, 1, NULL)
+#define PAIRS(X) PAIRS_BY_LENGTH(X) PAIRS_OF_ANY_LENGTH(X)
 
-/*
- * Keys of 16 bytes first, and the others in functions of their own, which the first jump to: so
- * neither the choice of a length nor the calls that hash long keys cost the first ones a register.
- * `flatten`, or GCC would have one copy of a hash for several lengths.
- */
 #define FLAT __attribute__((flatten))
 #define APART __attribute__((flatten, noinline))
 
-#define PAIR(name, kind, way, claim, family, most, unit, fixed) \
+#define BY_LENGTH(name, kind, way, claim, family, most, unit, fixed) \
 static APART bool contains_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	const struct blm_hash key = family##_one(one->by, one->seed, bytes, len); \
@@ -318,8 +319,33 @@ static FLAT int add_##name(const struct blm_one *one, const void *bytes, size_t 
 		return way##_adds(one, &key); \
 	} \
 	return add_other_##name(one, bytes, len); \
+}
+PAIRS_BY_LENGTH(BY_LENGTH)
+
+#define OF_ANY_LENGTH(name, kind, way, claim, family, most, unit, fixed) \
+static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, size_t len) \
+{ \
+	const struct blm_hash key = family##_one(one->by, one->seed, bytes, len); \
+\
+	return way##_asks(one, &key); \
 } \
 \
+static FLAT bool ask_##name(const struct blm_one *one, const void *bytes, size_t len, \
+			    struct blm_hash *ret) \
+{ \
+	*ret = family##_one(one->by, one->seed, bytes, len); \
+	return way##_asks(one, ret); \
+} \
+\
+static FLAT int add_##name(const struct blm_one *one, const void *bytes, size_t len) \
+{ \
+	const struct blm_hash key = family##_one(one->by, one->seed, bytes, len); \
+\
+	return way##_adds(one, &key); \
+}
+PAIRS_OF_ANY_LENGTH(OF_ANY_LENGTH)
+
+#define BY_HASH(name, kind, way, claim, family, most, unit, fixed) \
 static bool contains_hash_##name(const struct blm_one *one, const struct blm_hash *hash) \
 { \
 	return way##_asks(one, hash); \
@@ -329,7 +355,7 @@ static int add_hash_##name(const struct blm_one *one, const struct blm_hash *has
 { \
 	return way##_adds(one, hash); \
 }
-PAIRS(PAIR)
+PAIRS(BY_HASH)
 
 #define DECLARE(name, kind, way, claim, family, most, unit, fixed) \
 extern const struct blm_kind blm_kind_##kind; \
