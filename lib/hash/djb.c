@@ -23,8 +23,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_djb = {
 	.id = 4,
 	.name = "djb",
-	.summary = "Bernstein's hash, weak, a seed a probe: pybloomfiltermmap 0.1.2 to 0.2.0; "
-	"classic only",
+	.summary = "Bernstein's hash, weak, a seed a probe: pybloomfiltermmap 0.1.2 to "
+	"0.2.0; classic, counting, approximator",
 	.bits = 32,
 	.seeds_by_probe = true,
 	.seed_bits = 32,

@@ -63,8 +63,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_js_hash = {
 	.id = 31,
 	.name = "js",
-	.summary = "r = seed r + character in int32, weak, a seed a probe, m is 2 size - 1: a "
-	"JavaScript filter; classic only",
+	.summary = "r = seed r + character in int32, weak, a seed a probe, m is 2 size - 1: "
+	"a JavaScript filter; classic, counting, approximator",
 	.bits = 32,
 	.seeds_by_probe = true,
 	.seed_bits = 21,

@@ -30,7 +30,8 @@ static const char *need(void)
 const struct blm_family blm_family_md5 = {
 	.id = 6,
 	.name = "md5",
-	.summary = "MD5 cut to 32 bits, a seed a probe: pybloomfiltermmap 0.2.2; classic only",
+	.summary = "MD5 cut to 32 bits, a seed a probe: pybloomfiltermmap 0.2.2; classic, "
+	"counting, approximator",
 	.bits = 32,
 	.seeds_by_probe = true,
 	.seed_bits = 32,

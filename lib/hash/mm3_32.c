@@ -19,8 +19,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_mm3_32 = {
 	.id = 9,
 	.name = "mm3_32",
-	.summary = "MurmurHash3-128 xored to 32 bits, a seed a probe: pybloomfiltermmap 0.3.12 to "
-	"0.3.14; classic only",
+	.summary = "MurmurHash3-128 xored to 32 bits, a seed a probe: pybloomfiltermmap "
+	"0.3.12 to 0.3.14; classic, counting, approximator",
 	.bits = 32,
 	.seeds_by_probe = true,
 	.seed_bits = 32,

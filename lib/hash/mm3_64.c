@@ -18,8 +18,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_mm3_64 = {
 	.id = 10,
 	.name = "mm3_64",
-	.summary = "MurmurHash3-128 xored to 64 bits, a seed a probe: pybloomfiltermmap3; classic "
-	"only",
+	.summary = "MurmurHash3-128 xored to 64 bits, a seed a probe: pybloomfiltermmap3; "
+	"classic, counting, approximator",
 	.bits = 64,
 	.seeds_by_probe = true,
 	.seed_bits = 32,

@@ -44,8 +44,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_murmur3_bip37 = {
 	.id = 3,
 	.name = "murmur3-bip37",
-	.summary = "MurmurHash3-32 once a probe, seeded by number and tweak: Bitcoin's BIP 37 and "
-	"Neo; classic only",
+	.summary = "MurmurHash3-32 once a probe, seeded by number and tweak: Bitcoin's BIP "
+	"37 and Neo; classic, counting, approximator",
 	.bits = 32,
 	.tweaked = true,
 	.nth = nth,

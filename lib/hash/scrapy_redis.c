@@ -21,8 +21,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_scrapy_redis = {
 	.id = 29,
 	.name = "scrapy-redis",
-	.summary = "r = (1 + i) r + byte, weak: crawlers' bitmaps in Redis, whose m is a power of "
-	"2; classic only",
+	.summary = "r = (1 + i) r + byte, weak: crawlers' bitmaps in Redis, whose m is a "
+	"power of 2; classic, counting, approximator",
 	.bits = 64,
 	.nth = nth,
 };

@@ -27,8 +27,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_sha512 = {
 	.id = 8,
 	.name = "sha512",
-	.summary = "SHA-512 cut to 32 bits, a seed a probe: pybloomfiltermmap 0.3.4 to 0.3.11; "
-	"classic only",
+	.summary = "SHA-512 cut to 32 bits, a seed a probe: pybloomfiltermmap 0.3.4 to "
+	"0.3.11; classic, counting, approximator",
 	.bits = 32,
 	.seeds_by_probe = true,
 	.seed_bits = 32,

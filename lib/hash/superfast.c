@@ -53,7 +53,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_superfast = {
 	.id = 7,
 	.name = "superfast",
-	.summary = "SuperFastHash, a seed a probe: pybloomfiltermmap 0.3.1 and 0.3.2; classic only",
+	.summary = "SuperFastHash, a seed a probe: pybloomfiltermmap 0.3.1 and 0.3.2; "
+	"classic, counting, approximator",
 	.bits = 32,
 	.seeds_by_probe = true,
 	.seed_bits = 32,

@@ -19,7 +19,7 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 const struct blm_family blm_family_xxh64 = {
 	.id = 11,
 	.name = "xxh64",
-	.summary = "XXH64 with seed 0, as Parquet's filters have it; classic and split-block",
+	.summary = "XXH64 with seed 0, as Parquet's filters have it",
 	.bits = 64,
 	.hash = hash,
 };

@@ -606,7 +606,8 @@ class Numbers:
 
 	@staticmethod
 	def takes(family, part):
-		return not family.number and part.cells <= family.reach
+		needs_rule = family.wide and family.bits < 128 and family not in OF_64_BITS
+		return not family.number and not needs_rule and part.cells <= family.reach
 
 	@staticmethod
 	def cells(family, key, part):
@@ -902,7 +903,7 @@ class Golomb:
 
 	@staticmethod
 	def takes(family, part):
-		return family.wide and family.bits >= 64 and not family.number
+		return family.wide and not family.number and (family.bits == 128 or family in OF_64_BITS)
 
 	def __init__(self, image, part):
 		self.data = bytes(image[part.offset:part.end])
