@@ -121,7 +121,7 @@ class Build(Case):
 
     def test_only_what_was_built_is_published(self):
         self.ask("SELECT bloomery_build('new', 'a')")
-        self.refused('not as many keys', "SELECT bloomery_publish('new', 'seen', 2)")
+        self.refused('does not have the number of keys', "SELECT bloomery_publish('new', 'seen', 2)")
         self.refused('bloomery_build', "SELECT bloomery_publish('new', 'seen', '1')")
         self.refused('in the store', "SELECT bloomery_publish('new', './seen', 1)")
         self.refused('a text', "SELECT bloomery_publish(1, 'seen', 1)")

@@ -252,7 +252,7 @@ static void publish(sqlite3_context *ctx, int count, sqlite3_value **values)
 	}
 	r = publish_counted(c, h, name, sqlite3_value_int64(values[2]), &differs);
 	if (differs)
-		sqlite3_result_error(ctx, "the new filter has not as many keys as "
+		sqlite3_result_error(ctx, "the new filter does not have the number of keys that "
 				     "bloomery_build() returned; drop it and build it again", -1);
 	else if (r < 0)
 		fail(ctx, r);

@@ -190,8 +190,8 @@ static PyObject *close_handle(PyObject *self, PyObject *unused)
 	struct blm_filter *f = handle->f;
 
 	if (handle->views) {
-		PyErr_Format(PyExc_BufferError, "the filter cannot be closed, because %zd "
-			     "memoryviews of it exist; release them first", handle->views);
+		PyErr_Format(PyExc_BufferError, "the filter cannot be closed while memoryviews "
+			     "of it exist (%zd); release them first", handle->views);
 		return NULL;
 	}
 	handle->closing = 1;
