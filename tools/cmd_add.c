@@ -16,7 +16,7 @@ static bool count_new;
 static char prefixes_end;
 static uint64_t seen_at;
 static const struct opt own_options[] = {
-	{ 'c', "count", NULL, "print how many of the keys were new", set_flag, &count_new },
+	{ 'c', "count", NULL, "print how many keys were new", set_flag, &count_new },
 	{ 0, "prefixes", "C", "add also the prefixes of each key that end before a C, for 'test "
 	  "--prefix'; of a URL, with '/', its host and each folder", set_byte, &prefixes_end },
 	{ 0, "at", "TIME", "when the keys were seen, like 2026-11-26T08:00:00Z; for recent filters "

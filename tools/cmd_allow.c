@@ -8,7 +8,8 @@
 
 static bool count_only;
 static const struct opt own_options[] = {
-	{ 'c', "count", NULL, "print how many keys were put on, taken off, or are there", set_flag,
+	{ 'c', "count", NULL, "print how many keys were put on the list, taken off, or are on it",
+	  set_flag,
 	  &count_only },
 	{ 0 }
 };
@@ -98,15 +99,16 @@ static const struct opt *const options[] = { own_options, json_option, key_optio
 const struct command cmd_allow = {
 	.name = "allow",
 	.group = ON_KEYS,
-	.summary = "keep a list of keys that a filter takes for its own by mistake; 'test' then "
-	"leaves them out",
+	.summary = "keep a list of known false positives of a filter, which 'test' then leaves "
+	"out",
 	.operands = "add|remove|list NAME [FILE...]",
 	.least = 2, .most = -1,
 	.notes = "The list is exact, and is stored in the catalog of the store. Warning: the "
-	"filter cannot tell whether a key was added to it. An added key that is listed is hidden. "
-	"A key that is added or claimed later leaves the list, so the list never hides it. A "
-	"union empties the list. 'remove' does not remove a listed key. A filter that replaces "
-	"this one gets the list, without the keys that it may have been given. A copy has no list.",
+	"filter cannot tell whether a key was added to it. An added key that is listed is "
+	"hidden. A key that is added or claimed later is taken off the list, so the list never "
+	"hides it. A union empties the list. 'remove' does not remove a listed key. A filter "
+	"that replaces this one gets the list, without keys that it may have been given. A copy "
+	"has no list.",
 	.example = "bloomery allow add blacklist < reported.txt",
 	.options = options,
 	.run = run,

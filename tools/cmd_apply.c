@@ -90,8 +90,9 @@ const struct command cmd_apply = {
 	.summary = "bring an exact filter up to date by a delta, in one step",
 	.operands = "F DELTA",
 	.least = 2, .most = 2,
-	.notes = "'bloomery export NEW --delta OLD' makes the delta. F must have the data of OLD; "
-	"a copy has, under any name. If F\nhas the data of NEW already, nothing changes.",
+	.notes = "'bloomery export NEW --delta OLD' makes the delta. F must have the data of "
+	"OLD. A copy of OLD has them, under any name. If F\n"
+	"has the data of NEW already, nothing changes.",
 	.example = "bloomery apply ./revoked ./monday.delta",
 	.options = options,
 	.run = run,

@@ -18,8 +18,8 @@ static const struct opt own_options[] = {
 	{ 0, "to-fps", NULL, "print the bank that is there as such a file", set_flag, &to_fps },
 	{ 0, "list", NULL, "print the ids of what is in the bank that is there", set_flag, &list },
 	{ 0, "force", NULL, "replace the bank that has this name now", set_flag, &replace },
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it "
-	  "replaces, else 0644 less the umask)", set_mode, &mode },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of the file "
+	  "that it replaces, else 0644 less the umask)", set_mode, &mode },
 	{ 0 }
 };
 

@@ -35,14 +35,16 @@ static const struct opt own_options[] = {
 	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a "
 	  "temporary file next to F", set_number, &memory,
 	  64 << 10, UINT64_C(1) << 46 },
-	{ 0, "not", "FILE", "keys that the filter denies, all of them (repeatable): --kind exact",
+	{ 0, "not", "FILE", "keys that the filter must deny (repeatable): --kind exact",
 	  set_excluded, NULL },
-	{ 0, "seal", NULL, "read-only for good, with checksums; kinds that are built always are",
+	{ 0, "seal", NULL, "make F read-only for good, with checksums; kinds that can only be "
+	  "built always are",
 	  set_flag, &seal },
 	{ 0, "value-bits", "V", "width of the values: --with value-bits=V", set_number, &value_bits,
 	  1, 64 },
-	{ 0, "check-bits", "C", "a stranger is answered once in 2^C, 1 to 64: --with check-bits=C "
-	  "(default: as few as keep -p)", set_number, &check_bits, 1, 64 },
+	{ 0, "check-bits", "C", "a key that was not given has a value once in 2^C, 1 to 64: "
+	  "--with check-bits=C (default: the fewest that keep -p)", set_number, &check_bits, 1,
+	    64 },
 	{ 0, "keys", "TYPE", "what the keys of a range filter are: uint, int, time, ip, cidr, "
 	  "string or surt", set_text, &key_type },
 	{ 0, "width", "N", "-p holds for ranges of up to N numbers, seconds or addresses: --with "
@@ -293,17 +295,17 @@ const struct command cmd_build = {
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "The smallest kinds can only be built, and do not change afterwards: --kind "
-	"ribbon is the smallest of all. Without --kind the filter is blocked, and takes more "
-	"keys. The filter is for as many keys as there are, each counted once. So -n is needed "
-	"only for the kinds stable, window and iblt, for --format other than bip158 and "
+	"ribbon is the smallest of all. Without --kind the filter is blocked, and keys can be "
+	"added later. The filter is for as many keys as there are, each counted once. So -n is "
+	"needed only for the kinds stable, window and iblt, for --format other than bip158 and "
 	"bloomery, and for hashes that are made once per probe. The filter appears when it is "
 	"whole; the old F serves until then. Kinds that hold values take them from the second "
 	"column (--value-field); the key is the first. The same keys and --seed give the same "
-	"data, in any order and with any -j and --memory. --not makes an exact filter: no wrong "
-	"answer about keys of the two lists; a key on both is in the filter. Without -p it is as "
-	"small as can be, and info says its rate for all other keys. --partition I/N reads all "
-	"keys and keeps those of one part, in 1/N of the memory: give each of the N jobs the "
-	"same keys, -n, -p and --seed.",
+	"data, in any order and with any -j and --memory. --not makes an exact filter, which "
+	"gives no wrong answer about keys of the two lists; a key on both is in the filter. "
+	"Without -p it is as small as possible, and info shows its rate for all other keys. "
+	"--partition I/N reads all keys and keeps those of one part, in 1/N of the memory: give "
+	"each of the N jobs the same keys, -n, -p and --seed.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
 	.run = run,

@@ -17,16 +17,18 @@ static bool create, same;
 static uint64_t batch_keys = 4096, again_after, shards = 1;
 static const char *server;
 static const struct opt own_options[] = {
-	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
-	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the "
-	  "options say", set_flag, &same },
+	{ 0, "create", NULL, "make F by the options below if it does not exist", set_flag,
+	  &create },
+	{ 0, "create-same", NULL, "the same, but fail if F exists and differs from the options",
+	  set_flag, &same },
 	{ 0, "batch", "N", "claim at most N keys before printing them (default: 4096)", set_number,
 	  &batch_keys, 1, 1 << 20 },
-	{ 0, "again-after", "SPAN", "claim also keys that were last seen longer ago than this, "
+	{ 0, "again-after", "SPAN", "also claim keys that were last seen longer ago than SPAN, "
 	  "like 7d; for recent filters", set_span, &again_after },
 	{ 0, "redis", "URL", "F is a key of this server with the module of Bloomery: "
 	  "redis://HOST:PORT or unix:PATH", set_text, &server },
-	{ 0, "shards", "N", "F is N keys F:0, F:1, ..., which a cluster spreads over its nodes",
+	{ 0, "shards", "N", "F consists of N keys F:0, F:1, ..., which a cluster spreads over "
+	  "its nodes",
 	  set_number, &shards, 1, SHARDS_MOST },
 	{ 0 }
 };

@@ -13,12 +13,13 @@ static const struct opt *const options[] = { progress_option, quiet_option, key_
 const struct command cmd_clear = {
 	.name = "clear",
 	.group = ON_FILTERS,
-	.summary = "take all keys out, in one step for everyone who has the filter open",
+	.summary = "remove all keys, in one step for all processes that have the filter open",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "Every process that has the filter open goes over to the empty one at its next "
-	"call. Name, labels and parameters stay.\nIf one of several filters fails, those after it "
-	"are cleared, too; the exit status is 2 then.",
+	.notes = "Every process that has the filter open uses the empty filter from its next "
+	"call on. Name, labels and parameters stay.\n"
+	"If one of several filters fails, those after it are cleared, too; the exit status is 2 "
+	"then.",
 	.example = "bloomery clear tonight",
 	.options = options,
 	.run = run,

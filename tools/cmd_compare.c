@@ -66,12 +66,12 @@ const struct command cmd_compare = {
 	.name = "compare",
 	.group = ON_SETS,
 	.summary = "estimate the sizes of A, B, their union, intersection and difference, and "
-	"their likeness",
+	"their similarity",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Each number comes with its standard error. The filters must be of one template. "
-	"Filters with counters (counting) tell best how many keys are in only one of them: within "
-	"some thousandths, even if few of many keys differ.",
+	.notes = "Each number comes with its standard error. The filters must be of one "
+	"template. Filters with counters (counting) give the best estimate of how many keys are "
+	"in only one of them: within some thousandths, even if few of many keys differ.",
 	.example = "bloomery compare monday tuesday --json",
 	.options = options,
 	.run = run,

@@ -7,7 +7,7 @@
 
 static const char *kind;
 static const struct opt own_options[] = {
-	{ 0, "kind", "KIND", "the kind that B is to be (default: the one that A can become)",
+	{ 0, "kind", "KIND", "the kind of B (default: the kind that A can become)",
 	  set_text, &kind },
 	{ 0 }
 };
@@ -30,7 +30,7 @@ static const struct opt *const options[] = { own_options, mode_option, foreign_o
 const struct command cmd_convert = {
 	.name = "convert",
 	.group = ON_FILTERS,
-	.summary = "make B a filter of another kind with what is in A now",
+	.summary = "make B a filter of another kind with the keys that are in A now",
 	.operands = "A B",
 	.least = 2, .most = 2,
 	.notes = "Without the keys this is possible for few kinds: counting and approximator "

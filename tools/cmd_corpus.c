@@ -86,18 +86,20 @@ static int set_partition(const struct opt *opt, const char *text)
 
 static const struct opt own_options[] = {
 	{ 'F', "filter", "F", "the filter of what was seen", set_text, &filter },
-	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
-	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the "
-	  "options say", set_flag, &same },
-	{ 0, "against", "F", "decontaminate: a filter of what must not be in the documents; may be "
-	  "given again", set_against, NULL },
+	{ 0, "create", NULL, "make F by the options below if it does not exist", set_flag,
+	  &create },
+	{ 0, "create-same", NULL, "the same, but fail if F exists and differs from the options",
+	  set_flag, &same },
+	{ 0, "against", "F", "decontaminate: a filter of what must not be in the documents "
+	  "(repeatable)", set_against, NULL },
 	{ 0, "by", "document|paragraph|ngram", "what to compare (default: document)", set_by,
 	  NULL },
 	{ 0, "ngram", "N", "tokens of an n-gram (default: 13)", set_number, &corpus.ngram, 1,
 	  1000 },
 	{ 0, "stride", "N", "tokens from one n-gram to the next (default: 1)", set_number,
 	  &corpus.stride, 1, 1000000 },
-	{ 0, "threshold", "T", "remove what has this share of its n-grams seen (default: 0.8)",
+	{ 0, "threshold", "T", "remove a text if this share of its n-grams was seen (default: "
+	  "0.8)",
 	  set_share, NULL },
 	{ 0, "unit", "paragraph|document|both", "what to remove by its n-grams (default: "
 	  "paragraph)", set_unit, NULL },
@@ -107,7 +109,7 @@ static const struct opt own_options[] = {
 	  set_flag, &corpus.dolma },
 	{ 0, "partition", "I/N", "dedup: only keys whose hash is in part I of N; with --attributes",
 	  set_partition, NULL },
-	{ 0, "part", "DIR", "merge: the attribute files of a partition; may be given again",
+	{ 0, "part", "DIR", "merge: the attribute files of a partition (repeatable)",
 	  set_from, NULL },
 	{ 0, "sample", "SIZE", "plan: how many bytes of the files to read (default: 256Mi)",
 	  set_number, &wishes.sample, 1, UINT64_C(1) << 50 },
@@ -356,16 +358,19 @@ static const struct opt *const options[] = { own_options, corpus_document_option
 const struct command cmd_corpus = {
 	.name = "corpus",
 	.group = ON_FILTERS,
-	.summary = "remove what was seen before from documents in lines of JSON",
+	.summary = "remove documents or paragraphs that were seen before from files of JSON "
+	  "lines",
 	.operands = "dedup|index|decontaminate|merge|count|plan [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "dedup keeps the first of equal documents, paragraphs, or texts of like n-grams, "
-	"and adds it to F. index adds all\nkeys to F and writes nothing. decontaminate removes "
-	"what is in a filter of --against, and adds nothing. merge\nremoves "
-	"what the partitions found. count reads and cuts only. plan says by a sample how many keys "
-	"there are, the size of\nF, and the time. Files may be packed with gzip or zstd. Any "
-	"number of processes share F and the files; with -o a run\nthat was killed is started "
-	"again with the same command and loses no document.",
+	.notes = "dedup keeps the first of equal documents, paragraphs, or texts with the same "
+	"n-grams, and adds it to F. index adds all\n"
+	"keys to F and writes nothing. decontaminate removes what is in a filter of --against, "
+	"and adds nothing. merge\n"
+	"removes what the partitions found. count reads the files and counts keys. plan "
+	"estimates the number of keys, the size of\n"
+	"F and the time from a sample. Files may be packed with gzip or zstd. Any number of "
+	"processes share F and the files; with -o a run\n"
+	"that was killed is started again with the same command and loses no document.",
 	.example = "bloomery corpus dedup -F docs --create -n 10m -p 1e-6 -o clean/ "
 	"raw/*.jsonl.zst",
 	.options = options,

@@ -23,10 +23,10 @@ static uint64_t block_bytes;
 static const char *dir;
 static bool list, stats;
 static const struct opt own_options[] = {
-	{ 0, "index", "DIR", "where the hashes of blocks are kept for runs to come; made if there "
-	  "is none", set_text, &dir },
-	{ 0, "blocks", "BYTES", "the size of a block, like 8Ki, which is 8192 (8K is 8000); needed "
-	  "where DIR is new, or none is named", set_number, &block_bytes, 64, 1 << 26 },
+	{ 0, "index", "DIR", "the folder that keeps the hashes of blocks for later runs; it is "
+	  "made if it does not exist", set_text, &dir },
+	{ 0, "blocks", "BYTES", "the size of a block, like 8Ki, which is 8192 (8K is 8000); "
+	  "needed if DIR is new or not given", set_number, &block_bytes, 64, 1 << 26 },
 	{ 0, "list", NULL, "print each block that was seen before: file, offset, bytes", set_flag,
 	  &list },
 	{ 0, "stats", NULL, "say at the end how many blocks the filter left to look up in the "
@@ -246,8 +246,8 @@ static const struct opt *const options[] = { own_options, json_option, progress_
 const struct command cmd_dedup = {
 	.name = "dedup",
 	.group = ON_FILTERS,
-	.summary = "count the blocks of files that were seen before, in these files and in runs "
-	"before",
+	.summary = "count the blocks of files that were seen before, in these files and in "
+	"earlier runs",
 	.operands = "FILE...",
 	.least = 1, .most = -1,
 	.notes = "A block is known by its hash (BLAKE2b, 256 bits). A block that the filter does "

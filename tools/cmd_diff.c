@@ -19,10 +19,11 @@
 static struct choice choice = { .invert = true };
 static bool stats, tables, estimate;
 static const struct opt own_options[] = {
-	{ 0, "tables", NULL, "list what two iblt, F and the only FILE, differ by", set_flag,
+	{ 0, "tables", NULL, "list the keys that differ between two iblt, F and the only FILE",
+	  set_flag,
 	  &tables },
-	{ 0, "estimate", NULL, "print about how many keys two filters, F and the only FILE, differ "
-	  "by, and what iblt lists them", set_flag, &estimate },
+	{ 0, "estimate", NULL, "estimate how many keys differ between two filters, F and the "
+	  "only FILE, and print the iblt that lists them", set_flag, &estimate },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
 	{ 0, "stats", NULL, "say at the end how many lines there were, and about how many more the "
 	  "peer lacks", set_flag, &stats },
@@ -108,8 +109,8 @@ static const struct opt *const options[] = { own_options, json_option, key_optio
 const struct command cmd_diff = {
 	.name = "diff",
 	.group = ON_KEYS,
-	.summary = "print one's own keys that a peer surely lacks, by a filter of the peer's, or "
-	"both sides' by an iblt; exit 1 if there are none",
+	.summary = "print your keys that a peer surely lacks, by a filter of the peer's keys; or "
+	"all keys that differ, by an iblt; exit 1 if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "The peer sends F, a filter of all its keys, and gets the printed keys. A key "

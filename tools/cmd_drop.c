@@ -28,11 +28,13 @@ const struct command cmd_drop = {
 	.summary = "delete filters of the store",
 	.operands = "NAME...",
 	.least = 1, .most = -1,
-	.notes = "A process that has the filter open goes on reading; its changes fail. The "
-	"secret of a keyed filter is deleted with the\nlast filter of the store that has it: keep "
-	"a copy of keys/ID in the store for files that were exported from it. A\nfilter whose "
-	"file is lost or damaged is dropped, too. If its record in the catalog is damaged, run "
-	"'bloomery verify\n--repair' first, because the file is not known before that.",
+	.notes = "A process that has the filter open can still read it, but its changes fail. "
+	"The secret of a keyed filter is deleted with the\n"
+	"last filter of the store that has it: keep a copy of keys/ID in the store for files "
+	"that were exported from it. A\n"
+	"filter whose file is lost or damaged is dropped, too. If its record in the catalog is "
+	"damaged, run 'bloomery verify\n"
+	"--repair' first, because the file is not known before that.",
 	.example = "bloomery drop yesterday",
 	.options = options,
 	.run = run,

@@ -15,16 +15,17 @@ static const char *format, *output, *before;
 static const struct opt own_options[] = {
 	{ 0, "format", "FORMAT", "the format, see 'bloomery formats'", set_text, &format },
 	{ 0, "base64", NULL, "the format's text form", set_flag, &foreign.base64 },
-	{ 'o', "output", "FILE", "where to (default: stdout); the file appears whole", set_text,
+	{ 'o', "output", "FILE", "the output file (default: stdout); it appears when it is "
+	  "complete", set_text,
 	  &output },
-	{ 0, "delta", "OLD", "of an exact filter: only what updates added since it was OLD",
+	{ 0, "delta", "OLD", "for an exact filter: only what updates have added since OLD",
 	  set_text, &before },
-	{ 0, "force", NULL, "write also over a filter", set_flag, &foreign.replace },
-	{ 0, "power-of-two", NULL, "of parquet: refuse a number of blocks that some readers do not "
-	  "take", set_flag, &foreign.power_of_two },
-	{ 0, "redis-key", "KEY", "of redisbloom and redisbloom-cf: the commands that load it into "
-	  "KEY, for redis-cli --pipe", set_text, &foreign.redis_key },
-	{ 0, "fresh", NULL, "a header of today, not the one that an imported filter came with",
+	{ 0, "force", NULL, "replace FILE even if it is a filter", set_flag, &foreign.replace },
+	{ 0, "power-of-two", NULL, "for parquet: refuse a number of blocks that some readers do "
+	  "not accept", set_flag, &foreign.power_of_two },
+	{ 0, "redis-key", "KEY", "for redisbloom and redisbloom-cf: write the commands that load "
+	  "it into KEY, for redis-cli --pipe", set_text, &foreign.redis_key },
+	{ 0, "fresh", NULL, "write a new header, not the one that an imported filter came with",
 	  set_flag, &foreign.fresh },
 	{ 0 }
 };

@@ -25,7 +25,8 @@ static const struct opt *const options[] = { grow_options, progress_option, quie
 const struct command cmd_grow = {
 	.name = "grow",
 	.group = ON_FILTERS,
-	.summary = "make a filter twice as large from what is in it, in one step for everyone",
+	.summary = "make a filter twice as large, without its keys, in one step for all "
+	  "processes",
 	.operands = "F...",
 	.least = 1, .most = -1,
 	.notes = "For kinds that can double, see 'bloomery kinds'. For other kinds 'bloomery "

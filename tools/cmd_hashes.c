@@ -35,9 +35,10 @@ const struct command cmd_hashes = {
 	.group = ON_PAPER,
 	.summary = "list the hash families",
 	.operands = "",
-	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic "
-	"kind. Only keyed families protect from\nkeys that an adversary chooses; the seeds of the "
-	"others are in the file and protect from nothing.",
+	.notes = "Families of 128 bits serve every kind but bitmap and range; 'create' names the "
+	"kinds that another family serves. Only\n"
+	"keyed families protect from keys that an adversary chooses; the seeds of the others are "
+	"in the file and protect from nothing.",
 	.example = "bloomery hashes --json",
 	.options = options,
 	.run = run,

@@ -69,7 +69,7 @@ static const struct opt *const options[] = { own_options, NULL };
 const struct command cmd_help = {
 	.name = "help",
 	.group = ON_PAPER,
-	.summary = "show the first commands to know, all of them, or the options of one",
+	.summary = "show the commands that a newcomer needs, all commands, or the options of one",
 	.operands = "[COMMAND]",
 	.least = 0, .most = -1,
 	.example = "bloomery help claim",

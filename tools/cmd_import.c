@@ -10,11 +10,12 @@
 
 static const struct opt own_options[] = {
 	{ 0, "base64", NULL, "the input is the format's text form", set_flag, &foreign.base64 },
-	{ 0, "max-size", "BYTES", "refuse more (default: what a plain file has, else 1 GiB)",
+	{ 0, "max-size", "BYTES", "refuse a larger filter (default: the size of a plain file, "
+	  "else 1 GiB)",
 	  set_number, &foreign.max_bytes, 1, INT64_MAX },
-	{ 0, "force", NULL, "take also what has no bits or hash functions, as a filter of every "
+	{ 0, "force", NULL, "accept a file without bits or hash functions, as a filter of every "
 	  "key (bip37, neo)", set_flag, &foreign.everything },
-	{ 0, "allocate", NULL, "take all space now, also for a filter that is mostly empty",
+	{ 0, "allocate", NULL, "allocate all space now, even for a filter that is mostly empty",
 	  set_flag, &foreign.allocate },
 	{ 0 }
 };
@@ -59,7 +60,7 @@ static const struct opt *const options[] = { foreign_option, maker_options, own_
 const struct command cmd_import = {
 	.name = "import",
 	.group = ON_FILTERS,
-	.summary = "make a filter F of another program's file, or of a text form",
+	.summary = "make a filter F from another program's file, or from a text form",
 	.operands = "FILE F",
 	.least = 2, .most = 2,
 	.notes = "FILE - is standard input. The bits stay as they are: F answers as its maker "

@@ -63,7 +63,7 @@ static const struct opt *const options[] = { own_options, json_option, store_opt
 const struct command cmd_label = {
 	.name = "label",
 	.group = ON_STORES,
-	.summary = "set labels of a filter of the store, or print those it has",
+	.summary = "set labels of a filter of the store, or print its labels",
 	.operands = "NAME [KEY=VALUE...]",
 	.least = 1, .most = -1,
 	.example = "bloomery label seen source=crawl owner=ops",

@@ -350,15 +350,17 @@ static const struct opt *const options[] = { own_options, size_options, make_opt
 const struct command cmd_measure = {
 	.name = "measure",
 	.group = ON_PAPER,
-	.summary = "find out by experiment how often a filter is wrong, and compare that with "
-	"its formula",
+	.summary = "measure how often a filter is wrong, and compare that with its formula",
 	.operands = "[F]",
 	.least = 0, .most = 1,
-	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for "
-	"create, filled to its capacity. Keys that\nare surely not in it are asked for; the error "
-	"is the standard error of that sample. 'formula' goes by m, k and the\nnumber of keys, "
-	"'from bits' by how full it is. A range filter is asked for ranges of\nits width. With F, "
-	"-m, -k and --hash are those of another program's file that does not have them.",
+	.notes = "Without F, it measures a new filter in memory, made by -n, -p, --kind and the "
+	"other options of create, and filled to its\n"
+	"capacity. It asks for keys that are surely absent; the error is the standard error of "
+	"that sample. 'formula' is the rate\n"
+	"by m, k and the number of keys, 'from bits' the rate by the fill. A range filter is "
+	"asked for ranges of its\n"
+	"width. With F, -m, -k and --hash are for another program's file that does not have "
+	"them.",
 	.example = "bloomery measure -n 1m -p 0.001 --kind counting",
 	.options = options,
 	.run = run,

@@ -57,7 +57,7 @@ static const struct opt *const options[] = { own_options, mode_option, progress_
 const struct command cmd_merge = {
 	.name = "merge",
 	.group = ON_SETS,
-	.summary = "make one filter of several that were built, without their keys",
+	.summary = "make one filter from several that were built, without their keys",
 	.operands = "A B... -o C",
 	.least = 2, .most = -1,
 	.notes = "For golomb and range filters that were built with the same -n, -p, --width and "

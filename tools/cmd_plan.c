@@ -13,7 +13,7 @@ static const struct opt own_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys", set_number, &p.capacity, 1, BLM_CAPACITY_MAX },
 	{ 'p', "rate", "P", "false positives at capacity, like 0.001 or 0.1% (default: 0.01)",
 	  set_rate, &p.rate },
-	{ 'm', "bits", "M", "how many bits: then the rate is what is looked for", set_number,
+	{ 'm', "bits", "M", "the number of bits: then the rate is calculated", set_number,
 	  &p.cells, 1, BLM_CELLS_MAX },
 	{ 'k', "probes", "K", "how many probes for each key", set_range, &k, 1, BLM_PROBES_MAX },
 	{ 0, "kind", "KIND", "this kind only", set_text, &p.kind },
@@ -77,14 +77,17 @@ static const struct opt *const options[] = { own_options, json_option, NULL };
 const struct command cmd_plan = {
 	.name = "plan",
 	.group = ON_PAPER,
-	.summary = "work out sizes and rates on paper",
+	.summary = "calculate sizes and rates of filters",
 	.operands = "",
-	.notes = "With -n and -p: the size of each kind. The table leaves out bitmap, which takes "
-	"numbers only and is never wrong, and\niblt, which is as large as a difference; --kind "
-	"prints their sizes. With -n and -m (and -k): the rate of Bloom's\nfilter, or of --kind. "
-	"With --kind and -m: for how many keys the size is. With --table: the rates of the "
-	"literature, a\nrow for each number of bits per key, with the best k first, up to one "
-	"probe more. With --compare: also three\nstructures that are not filters.",
+	.notes = "With -n and -p: the size of each kind. The table leaves out bitmap, which "
+	"takes numbers only and is never wrong, and\n"
+	"iblt, which is as large as a difference; --kind prints their sizes. With -n and -m (and "
+	"-k): the rate of Bloom's\n"
+	"filter, or of --kind. With --kind and -m: how many keys the size is for. With --table: "
+	"the rates of the literature, a\n"
+	"row for each number of bits per key, with the best k first, up to one probe more than "
+	"that. With --compare: also three\n"
+	"structures that are not filters.",
 	.example = "bloomery plan -n 10m -p 0.001",
 	.options = options,
 	.run = run,

@@ -46,8 +46,8 @@ static const struct opt *const options[] = { own, mode_option, progress_option, 
 const struct command cmd_publish = {
 	.name = "publish",
 	.group = ON_STORES,
-	.summary = "put a sealed copy of a filter into the store under a name, in place of what "
-	"had it",
+	.summary = "put a sealed copy of a filter into the store under a name, in place of the "
+	"filter that had it",
 	.operands = "F NAME",
 	.least = 2, .most = 2,
 	.notes = "The copy takes the place of the filter that had the name, in one step. Readers "

@@ -130,7 +130,7 @@ static const struct opt *const options[] = { own_options, value_options, size_op
 const struct command cmd_rebuild = {
 	.name = "rebuild",
 	.group = ON_FILTERS,
-	.summary = "make a filter anew from its keys, and put it in the old one's place in one "
+	.summary = "make a filter again from its keys, and put it in place of the old one in one "
 	"step",
 	.operands = "F [--from FILE] [--key KEY]",
 	.least = 1, .most = 1,

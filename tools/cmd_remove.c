@@ -53,8 +53,8 @@ static const struct opt *const options[] = { sync_option, json_option, key_optio
 const struct command cmd_remove = {
 	.name = "remove",
 	.group = ON_KEYS,
-	.summary = "take keys out, and print the lines whose keys were not in it or cannot leave; "
-	"exit 1 if there are some",
+	.summary = "remove keys, and print the lines whose keys were not in the filter or cannot "
+	"be removed; exit 1 if there are some",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "For kinds that can remove, see 'bloomery kinds'. Remove only keys that were "

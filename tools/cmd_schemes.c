@@ -35,11 +35,12 @@ static const struct opt *const options[] = { json_option, NULL };
 const struct command cmd_schemes = {
 	.name = "schemes",
 	.group = ON_PAPER,
-	.summary = "list the schemes by which classic filters can choose bits",
+	.summary = "list the schemes by which classic and scalable filters can choose bits",
 	.operands = "",
-	.notes = "Without --scheme bits are chosen in our own way, or as the hash family does it: "
-	"as m and k promise. Others do not always\nkeep that, as is said of them here and by "
-	"'info'; 'measure' shows it.",
+	.notes = "Without --scheme, the scheme of Bloomery or of the hash family chooses the "
+	"bits, and keeps the rate that m and k promise.\n"
+	"Some schemes do not always keep this rate: this list and 'info' say so, and 'measure' "
+	"shows it.",
 	.example = "bloomery schemes --json",
 	.options = options,
 	.run = run,

@@ -13,7 +13,7 @@ static const struct opt *const options[] = { progress_option, quiet_option, key_
 const struct command cmd_seal = {
 	.name = "seal",
 	.group = ON_FILTERS,
-	.summary = "make a filter read-only for good, each 64 KiB of it under a checksum",
+	.summary = "make a filter read-only for good, with a checksum for each 64 KiB",
 	.operands = "F...",
 	.least = 1, .most = -1,
 	.notes = "Adding to it is refused from then on. A copy of it can be changed again. If one "

@@ -8,15 +8,16 @@ static const char *id, *measure;
 static const char *threshold, *alpha, *beta;
 static uint64_t top;
 static const struct opt own_options[] = {
-	{ 0, "id", "ID", "like the one in the bank that has this id", set_text, &id },
-	{ 0, "top", "N", "at most N, the best ones (default: 10, or all with --threshold)",
+	{ 0, "id", "ID", "the query is the filter of the bank with this id", set_text, &id },
+	{ 0, "top", "N", "print at most the best N (default: 10, or all with --threshold)",
 	  set_number, &top, 1, UINT64_C(1) << 40 },
-	{ 0, "threshold", "T", "only what is at least as like as that", set_text, &threshold },
+	{ 0, "threshold", "T", "only filters that are at least this similar", set_text,
+	  &threshold },
 	{ 0, "measure", "NAME", "tanimoto (default), jaccard, containment, tversky", set_text,
 	  &measure },
-	{ 0, "alpha", "X", "tversky: what a bit weighs that only the query has (default: 1)",
+	{ 0, "alpha", "X", "tversky: the weight of a bit that only the query has (default: 1)",
 	  set_text, &alpha },
-	{ 0, "beta", "X", "tversky: what a bit weighs that only the other has (default: 1)",
+	{ 0, "beta", "X", "tversky: the weight of a bit that only the other has (default: 1)",
 	  set_text, &beta },
 	{ 0 }
 };
@@ -108,8 +109,8 @@ static const struct opt *const options[] = { own_options, json_option, progress_
 const struct command cmd_similar = {
 	.name = "similar",
 	.group = ON_SETS,
-	.summary = "print what in a bank is most like a filter, best first; exit 1 if there is "
-	"nothing",
+	.summary = "print the filters of a bank that are most similar to a filter, best first; "
+	"exit 1 if there are none",
 	.operands = "BANK [FILTER]",
 	.least = 1, .most = 2,
 	.notes = "A line has the similarity, a tab and the id. The similarity is c / (alpha (a - "

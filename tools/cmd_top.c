@@ -18,10 +18,10 @@ static const char *sort_by;
 static bool who;
 static double cost;	/* seconds of the processor that the last look took */
 static const struct opt own_options[] = {
-	{ 0, "every", "TIME", "look again after each such time (default: 1s)", set_every, &every },
-	{ 0, "sort", "COLUMN", "the order: name, keys, full, pace, open; while it runs by their "
-	  "first letters", set_text, &sort_by },
-	{ 0, "who", NULL, "the processes that have filters open, and which; while it runs by w",
+	{ 0, "every", "TIME", "look again after this time (default: 1s)", set_every, &every },
+	{ 0, "sort", "COLUMN", "the order: name, keys, full, pace, open; their first letters "
+	  "while it runs", set_text, &sort_by },
+	{ 0, "who", NULL, "also show the processes that have filters open; key w while it runs",
 	  set_flag, &who },
 	{ 0 }
 };

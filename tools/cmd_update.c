@@ -185,17 +185,18 @@ static const struct opt *const options[] = { own_options, line_options, partitio
 const struct command cmd_update = {
 	.name = "update",
 	.group = ON_FILTERS,
-	.summary = "put some keys into a filter that was built, and take some out",
+	.summary = "add keys to a filter that was built, and remove keys from it",
 	.operands = "F [--add FILE] [--remove FILE] [--not FILE]",
 	.least = 1, .most = 1,
-	.notes = "For golomb and range filters, without their other keys. A new file takes the "
-	"place of the old one in one step. Keys can\nbe removed only from a golomb filter that "
-	"counts them ('build --with counted=1'); it has a key as often as the key was\ngiven. "
-	"Remove only keys that were given: the removal of a false positive takes another key with "
-	"it. An exact\n"
+	.notes = "For golomb and range filters it needs only the keys that change. A new file "
+	"takes the place of the old one in one step. Keys can\n"
+	"be removed only from a golomb filter that counts them ('build --with counted=1'); it "
+	"has a key as often as the key was\n"
+	"given. Remove only keys that were given: the removal of a false positive takes another "
+	"key with it. An exact\n"
 	"filter takes both lists as they are now, --add and --not, and becomes larger by the "
-	"answers that change. For other built\nkinds 'build --force' makes a new filter from all "
-	"keys.",
+	"answers that change. For other built\n"
+	"kinds 'build --force' makes a new filter from all keys.",
 	.example = "bloomery update ./blocked --add new.txt",
 	.options = options,
 	.run = run,

@@ -12,8 +12,8 @@
 
 static bool repair, here, distrust, found_any;
 static const struct opt own_options[] = {
-	{ 0, "repair", NULL, "mend what can be mended: damaged blocks, and the catalog of a whole "
-	  "store", set_flag, &repair },
+	{ 0, "repair", NULL, "repair damaged blocks, and the catalog of a whole store", set_flag,
+	  &repair },
 	/* how the program calls itself: */
 	{ 0, "here", NULL, NULL, set_flag, &here },
 	{ 0, "distrust-catalog", NULL, NULL, set_flag, &distrust },

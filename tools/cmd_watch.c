@@ -20,7 +20,7 @@ static const struct opt own_options[] = {
 	  "Prometheus; - is standard output", set_text, &file },
 	{ 0, "history", "FILE", "add a line to FILE for each filter whose keys changed, for "
 	  "'bloomery report'", set_text, &history },
-	{ 0, "every", "TIME", "again after each such time (15s, 5min), until a signal ends it",
+	{ 0, "every", "TIME", "repeat after this time (15s, 5min), until a signal ends it",
 	  set_every, &every },
 	{ 0 }
 };
@@ -212,8 +212,8 @@ const struct command cmd_watch = {
 	"history",
 	.operands = "[PATTERN] [--prometheus FILE] [--history FILE]",
 	.least = 0, .most = 1,
-	.notes = "The file of --prometheus is replaced in one step, so a reader finds the old or "
-	"the new numbers, whole. The keys and the size are those in the header of each file; no "
+	.notes = "The file of --prometheus is replaced in one step, so a reader finds either the "
+	"old or the new numbers. The keys and the size are those in the header of each file; no "
 	"filter is opened, and no writer waits.",
 	.example = "bloomery watch --prometheus /var/lib/node-exporter/bloomery.prom --every 15s",
 	.options = options,

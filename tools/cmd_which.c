@@ -119,9 +119,10 @@ const struct command cmd_which = {
 	"are none",
 	.operands = "BANK [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The output equals the answers of the single filters, in the order of their "
-	"numbers of ones. Without a key nothing is\nprinted. For 10,000 filters it reads at most "
-	"a fiftieth of the bytes that the single questions would read. Range filters are\n"
+	.notes = "The answers are those of the single filters, in ascending order of their "
+	"numbers of ones. Without a key nothing is\n"
+	"printed. For 10,000 filters it reads at most a fiftieth of the bytes that the single "
+	"questions would read. Range filters are\n"
 	"asked one by one, and are printed in the order of their sizes.",
 	.example = "bloomery which ./week.bank --key http://example.org/",
 	.options = options,

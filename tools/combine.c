@@ -12,7 +12,7 @@ static bool in_place;
 static double max_rate;
 const struct opt combine_options[] = {
 	{ 'o', "output", "C", "the new filter", set_text, &output },
-	{ 0, "in-place", NULL, "put the result into A", set_flag, &in_place },
+	{ 0, "in-place", NULL, "replace A by the result", set_flag, &in_place },
 	{ 0, "max-fpr", "P", "refuse a result whose predicted false-positive rate is above P",
 	  set_rate, &max_rate },
 	{ 0 }

@@ -58,30 +58,33 @@ static int set_seeds_of_key(const struct opt *opt, const char *text)
 }
 
 const struct opt foreign_option[] = {
-	{ 0, "format", "FORMAT", "the format of another program's file, if its beginning does not "
-	  "tell", set_text, &foreign.format },
-	{ 0, "column", "NAME", "the column of a Parquet file whose filter it is, if several have "
-	  "one", set_text, &foreign.column },
-	{ 0, "row-group", "N", "its row group, from 0, if several have one", set_row_group,
+	{ 0, "format", "FORMAT", "the format of another program's file, if its beginning does "
+	  "not show it", set_text, &foreign.format },
+	{ 0, "column", "NAME", "the column of a Parquet file, if several columns have a filter",
+	  set_text, &foreign.column },
+	{ 0, "row-group", "N", "its row group, from 0, if several row groups have a filter",
+	  set_row_group,
 	  &foreign.row_group, 0, INT32_MAX },
 	{ 0 }
 };
 const struct opt maker_options[] = {
-	{ 0, "hash", "HASH", "the hash that made another program's file, if it does not say",
+	{ 0, "hash", "HASH", "the hash of another program's file, if the file does not name it",
 	  set_text, &foreign.hash },
-	{ 0, "probe", "KEY", "a key that is surely in it, to tell the hash by; may be given again",
+	{ 0, "probe", "KEY", "a key that is surely in the file, to find out the hash "
+	  "(repeatable)",
 	  set_known },
 	{ 0, "probe-hex", "KEY", "the same, in hexadecimal digits", set_known_hex },
-	{ 0, "record", "ID", "which of the filters of another program's file, where it has several",
+	{ 0, "record", "ID", "the filter to take, if another program's file has several",
 	  set_text, &foreign.record },
-	{ 'm', "bits", "M", "how many bits another program's file has, if it does not say",
+	{ 'm', "bits", "M", "the number of bits in another program's file, if the file does not "
+	  "say",
 	  set_number, &foreign.cells, 1, BLM_CELLS_MAX },
-	{ 'k', "probes", "K", "how many probes it has for each key, if it does not say",
+	{ 'k', "probes", "K", "the number of probes for each key, if the file does not say",
 	  set_number, &foreign.probes,
 	  1, BLM_PROBES_MAX },
-	{ 0, "block-hash", "HEX", "the hash of the block that a filter of bip158 is of: its file "
-	  "does not say", set_seeds_of_block, &seeds },
-	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the key of its hash",
+	{ 0, "block-hash", "HEX", "the hash of the block of a bip158 filter, which its file does "
+	  "not have", set_seeds_of_block, &seeds },
+	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the hash key",
 	  set_seeds_of_key, &seeds },
 	{ 0 }
 };

@@ -27,23 +27,23 @@ static int set_json_key(const struct opt *opt, const char *text);
 #define JSON_ROWS \
 	{ 0, "json-key", "POINTER", "lines are JSON, and the key is the value that a JSON " \
 	  "Pointer names, like /metadata/url; lines are printed whole", set_json_key, NULL }, \
-	{ 0, "skip-bad", NULL, "leave out lines that have no key; a message counts them at the " \
-	  "end", set_flag, &o.skip_bad }
+	{ 0, "skip-bad", NULL, "skip lines that have no key; a message counts them at the end", \
+	  set_flag, &o.skip_bad }
 
 #define LINE_ROWS \
 	{ '0', "null", NULL, "lines end in NUL, not in newline", set_flag, &o.null }, \
 	{ 0, "hex", NULL, "keys are written in hexadecimal digits", set_flag, &o.hex }, \
 	{ 0, "field", "N", "the key is the N-th column; lines are printed whole", \
 	  set_number, &o.field, 1, 1 << 20 }, \
-	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV " \
+	{ 0, "delimiter", "C", "the character between columns (default: tab; ',' reads CSV " \
 	  "with quotes)", set_byte, &o.delimiter }, \
 	{ 0, "crlf", NULL, "lines end in CR LF: the CR is not part of the key", set_flag, \
 	  &o.crlf }, \
 	JSON_ROWS
 
 const struct opt key_options[] = {
-	{ 0, "key", "KEY", "a key, before those of FILEs (repeatable); --hex holds for it, --field "
-	  "and --json-key do not; with --crlf it keeps a CR, and is printed with CR LF",
+	{ 0, "key", "KEY", "a key, used before those of FILEs (repeatable); --hex applies to it, "
+	  "--field and --json-key do not; with --crlf it keeps a CR, and is printed with CR LF",
 	  set_given, &given_keys },
 	LINE_ROWS,
 	{ 0 }
@@ -58,7 +58,7 @@ const struct opt row_options[] = {
 	{ '0', "null", NULL, "rows end in NUL, not in newline", set_flag, &o.null },
 	{ 0, "on", "N", "the key is the N-th column (default: 1)", set_number, &o.field, 1,
 	  1 << 20 },
-	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with "
+	{ 0, "delimiter", "C", "the character between columns (default: tab; ',' reads CSV with "
 	  "quotes)", set_byte, &o.delimiter },
 	{ 0, "crlf", NULL, "rows end in CR LF: the CR is not part of the last column", set_flag,
 	  &o.crlf },

@@ -49,7 +49,8 @@ static int set_partition(const struct opt *opt, const char *text)
 }
 
 const struct opt size_options[] = {
-	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1,
+	{ 'n', "capacity", "KEYS", "the number of keys to make room for", set_number,
+	  &params.capacity, 1,
 	  BLM_CAPACITY_MAX },
 	{ 'p', "rate", "P", "false positives at capacity, like 0.001 or 0.1% (default: 0.01)",
 	  set_rate, &params.rate },
@@ -58,8 +59,8 @@ const struct opt size_options[] = {
 	{ 'k', "probes", "K", "take exactly K probes for each key", set_number, &probes, 1,
 	  BLM_PROBES_MAX },
 	{ 0, "kind", "KIND", "the kind of filter, see 'bloomery kinds'", set_text, &params.kind },
-	{ 0, "scheme", "SCHEME", "how bits are chosen by the hash, see 'bloomery schemes' (the "
-	  "classic kind)", set_text, &params.scheme },
+	{ 0, "scheme", "SCHEME", "the rule from the hash to the bits, see 'bloomery schemes' "
+	  "(the kinds classic and scalable)", set_text, &params.scheme },
 	{ 0, "with", "NAME=VALUE", "an option of the kind, or several with commas", set_list,
 	  &with },
 	{ 0, "span", "SPAN", "how long keys are remembered, like 90d: --with span=SPAN (the kinds "
@@ -70,16 +71,17 @@ const struct opt size_options[] = {
 };
 const struct opt make_options[] = {
 	{ 0, "hash", "HASH", "the hash family, see 'bloomery hashes'", set_text, &params.hash },
-	{ 0, "untrusted", NULL, "keys may come from an adversary: a keyed hash, --hash siphash",
+	{ 0, "untrusted", NULL, "keys may come from an adversary: use a keyed hash, --hash "
+	  "siphash",
 	  set_flag, &untrusted },
-	{ 0, "seed", "N", "a seed instead of a random one; once for each that the family takes",
+	{ 0, "seed", "N", "a seed instead of a random one; repeat it if the hash takes several",
 	  set_seed, &seeds },
-	{ 0, "tweak", "N", "the tweak, for families that take one", set_word, &params.tweak },
+	{ 0, "tweak", "N", "the tweak, for hashes that take one", set_word, &params.tweak },
 	{ 0 }
 };
 const struct opt file_options[] = {
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it "
-	  "replaces, else 0644 less the umask)", set_mode, &params.mode },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of the file "
+	  "that it replaces, else 0644 less the umask)", set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag,
 	  &params.sparse },
 	{ 0, "no-checkpoint", NULL, "no checkpoint image: a third of the space, but unusable after "
@@ -87,25 +89,25 @@ const struct opt file_options[] = {
 	{ 0 }
 };
 const struct opt create_options[] = {
-	{ 0, "power-of-two", NULL, "of split-block: --with power-of-two=1", set_power_of_two,
+	{ 0, "power-of-two", NULL, "for split-block: --with power-of-two=1", set_power_of_two,
 	  &with },
-	{ 0, "format", "FORMAT", "as another program would make it, to be exported to it, see "
+	{ 0, "format", "FORMAT", "make it as another program would, for an export to it, see "
 	  "'bloomery formats'", set_text, &params.format },
 	{ 0, "partition", "I/N", "only part I, from 1, of the N parts of the filter; 'bloomery "
-	  "join' makes one of all", set_partition, &params },
-	{ 0, "force", NULL, "replace the filter that has this name now", set_flag,
+	  "join' makes the filter from all parts", set_partition, &params },
+	{ 0, "force", NULL, "replace the filter that has this name", set_flag,
 	  &params.replace },
 	{ 0 }
 };
 const struct opt mode_option[] = {
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it "
-	  "replaces, else 0644 less the umask)", set_mode, &params.mode },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of the file "
+	  "that it replaces, else 0644 less the umask)", set_mode, &params.mode },
 	{ 0 }
 };
 
 const struct opt hash_key_options[] = {
-	{ 0, "block-hash", "HEX", "the seeds of --hash siphash64: those of Bitcoin's block with "
-	  "this hash", set_block_hash, &seeds },
+	{ 0, "block-hash", "HEX", "the seeds of --hash siphash64, from the hash of a block of "
+	  "Bitcoin", set_block_hash, &seeds },
 	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the key", set_hash_key, &seeds },
 	{ 0 }
 };

@@ -19,8 +19,8 @@ static bool anyone;
 const struct opt store_option[] = {
 	{ 0, "store", "DIR", "the store; else $BLOOMERY_STORE, else ~/.local/share/bloomery",
 	  set_text, &given_store },
-	{ 0, "anyone", NULL, "take a store, or a filter in it, that every user of the machine may "
-	  "change", set_flag, &anyone },
+	{ 0, "anyone", NULL, "accept a store, or a filter in it, that every user of the machine "
+	  "may change", set_flag, &anyone },
 	{ 0 }
 };
 const struct opt key_option[] = {

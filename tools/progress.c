@@ -16,7 +16,7 @@ enum { BAR = 16 };
 
 static bool wanted;
 const struct opt progress_option[] = {
-	{ 0, "progress", NULL, "show rate and time left, also where stderr is no terminal",
+	{ 0, "progress", NULL, "show rate and time left, even if stderr is not a terminal",
 	  set_flag, &wanted },
 	{ 0 }
 };

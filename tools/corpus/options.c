@@ -22,9 +22,10 @@ const struct opt corpus_document_options[] = {
 	{ 0, "text", "POINTER", "... of its text (default: /text)", set_text, &corpus.text },
 	{ 0, "document-id", "POINTER", "... of its id, for --attributes (default: /id)", set_text,
 	  &corpus.id },
-	{ 0, "separator", "TEXT", "what stands between paragraphs (default: \\n)",
+	{ 0, "separator", "TEXT", "the text between paragraphs (default: \\n"
+	  ")",
 	  set_separator, NULL },
-	{ 0, "min-tokens", "N", "keep what has fewer tokens (default: 1)", set_number,
+	{ 0, "min-tokens", "N", "keep texts of fewer tokens (default: 1)", set_number,
 	  &corpus.min_tokens, 0, 1000000000 },
 	{ 0, "annotate", NULL, "write all documents, with the spans that would be removed",
 	  set_flag, &corpus.annotate },
@@ -34,7 +35,7 @@ const struct opt corpus_document_options[] = {
 	  "or duplicate_spans)", set_text, &corpus.attribute },
 	{ 0, "report", "FILE", "write a report to FILE: counts for each input, as JSON; as a page "
 	  "if FILE ends in .html", set_text, &corpus.report },
-	{ 0, "skip-bad", NULL, "leave out lines that cannot be read, and count them", set_flag,
+	{ 0, "skip-bad", NULL, "skip lines that cannot be read, and count them", set_flag,
 	  &corpus.skip_bad },
 	{ 0 }
 };

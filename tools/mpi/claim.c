@@ -29,7 +29,8 @@ static bool create, invert, only_count;
 	set_text, &output }
 
 static const struct opt claim_options[] = {
-	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
+	{ 0, "create", NULL, "make F by the options below if it does not exist", set_flag,
+	  &create },
 	{ 0, "parts", "N", "with --create: in how many parts (default: one for each rank)",
 	  set_number, &parts_wanted, 1, BLM_SPLIT_MAX },
 	{ 0, "batch", "N", "a rank claims at most N lines before writing them (default: 65536)",

@@ -74,7 +74,8 @@ static int refuse_partition(const struct opt *opt, const char *text)
 static const struct opt own_options[] = {
 	{ 'F', "filter", "F", "the folder with the parts of the filter of what was seen", set_text,
 	  &filter },
-	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
+	{ 0, "create", NULL, "make F by the options below if it does not exist", set_flag,
+	  &create },
 	{ 0, "parts", "N", "with --create: in how many parts (default: one for each rank)",
 	  set_number, &parts_wanted, 1, BLM_SPLIT_MAX },
 	{ 0, "batch", "N", "a rank asks for at most N keys in a round (default: 65536)", set_number,
