@@ -255,7 +255,7 @@ START_TEST(a_file_damaged_beyond_recognition_is_not_rebuilt)
 	ck_assert_int_ne(fputs("damage", file), EOF);
 	fclose(file);
 	FAILS(blm_rebuild(NULL, path, &BLM_PARAMS(), add_hundred, NULL), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "what it was is not known, so it is not rebuilt")
+	ck_assert_msg(strstr(blm_error_message(), "parameters are not known, so it is not")
 			      != NULL,
 		      "%s", blm_error_message());
 	ck_assert_int_eq(truncate(path, 5000), 0);

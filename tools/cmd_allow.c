@@ -70,8 +70,8 @@ static int run(int count, char **operands)
 	else if (!strcmp(operands[0], "remove"))
 		job.change = blm_allowlist_remove;
 	else if (!lists)
-		return misuse("allow: '%s' is none of add, remove and list; see 'bloomery help "
-			      "allow'", operands[0]);
+		return misuse("allow: '%s' is not add, remove or list; see 'bloomery help allow'",
+			      operands[0]);
 	if (lists && given_keys.count)
 		return misuse("allow: list reads no keys: leave --key %s out",
 			      given_keys.keys[0].text);

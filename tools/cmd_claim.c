@@ -174,7 +174,7 @@ static int run_at_server(const char *name, char **files, size_t count)
 
 	if (same || again_after || is_syncing() || given_key_file() || store_given()
 	    || takes_anyones() || load_given())
-		return misuse("claim: --redis goes with none of --create-same, --again-after, "
+		return misuse("claim: --redis does not work with --create-same, --again-after, "
 			      "--sync-every, --key-file, --store, --anyone, --prefault, --lock, "
 			      "--pages");
 	if (create && !params.capacity)

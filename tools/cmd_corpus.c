@@ -245,8 +245,8 @@ static int check_partition(const struct verb *verb)
 static int check_plan(void)
 {
 	if (corpus.report)
-		return misuse("corpus plan: --report is of the other verbs; --json prints the plan "
-			      "as JSON");
+		return misuse("corpus plan: --report is for the other verbs; --json prints the "
+			      "plan as JSON");
 	if (params.capacity || params.cells)
 		return misuse("corpus plan: -n and -m do not go with it, which finds the size");
 	return params_finish();
@@ -333,8 +333,8 @@ static int run(int count, char **operands)
 		if (!strcmp(operands[0], verbs[i].name))
 			verb = &verbs[i];
 	if (!verb)
-		return misuse("corpus: '%s' is none of dedup, index, decontaminate, merge, "
-			      "count, plan",
+		return misuse("corpus: '%s' is not dedup, index, decontaminate, merge, count or "
+			      "plan",
 			      operands[0]);
 	code = check(verb);
 	if (code != DONE)

@@ -57,14 +57,13 @@ static int run(int count, char **operands)
 		return misuse("plan: -m and -p exclude each other: bits give a rate, and a rate "
 			      "gives bits");
 	if (bound && !p.cells)
-		return misuse("plan: --bound goes with -m");
+		return misuse("plan: --bound needs -m");
 	if ((more.compare || more.plot || more.svg) && (p.cells || p.kind))
 		return misuse("plan: --compare, --plot and --svg go with -n and -p, for all kinds");
 	if (more.plot && json)
-		return misuse("plan: --plot is for people, --json for programs; --svg goes with "
-			      "both");
+		return misuse("plan: --plot and --json exclude each other; --svg works with both");
 	if (ranks && (!p.capacity || p.cells || bound || more.compare || more.plot || more.svg))
-		return misuse("plan: --ranks goes with -n, -p and --kind");
+		return misuse("plan: --ranks works only with -n, -p and --kind");
 	if (ranks)
 		return plan_ranks(&p, (uint32_t)ranks);
 	if (p.cells && !p.kind)

@@ -57,10 +57,12 @@ const struct command cmd_remove = {
 	"be removed; exit 1 if there are some",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "For kinds that can remove, see 'bloomery kinds'. Remove only keys that were "
-	"added: a false positive cannot be told\nfrom an added key, and its removal can hide "
-	"other keys. A printed key was not in the filter, or cannot leave it,\nbecause all of its "
-	"counters are full, as after many adds of the key; 'test' still finds such a key.",
+	.notes = "For kinds that can remove keys, see 'bloomery kinds'. Remove only keys that "
+	"were added: a false positive cannot be told\n"
+	"from an added key, and its removal can hide other keys. A printed key was not in the "
+	"filter, or cannot be removed\n"
+	"because all of its counters are full, as after many adds of the key; 'test' still finds "
+	"such a key.",
 	.example = "bloomery remove sessions expired.txt",
 	.options = options,
 	.run = run,

@@ -103,7 +103,7 @@ static const char *wrong_sizes(int fd)
 
 	for (int i = 0; i < 2; i++) {
 		if (pread(fd, meta, sizeof(meta), (off_t)i * page + 16) != (ssize_t)sizeof(meta))
-			return "it was cut";
+			return "it is truncated";
 		memcpy(&magic, meta, 4);
 		if (magic != MAGIC)
 			/* LMDB says what it is */
@@ -115,7 +115,7 @@ static const char *wrong_sizes(int fd)
 		memcpy(&txn[i], meta + 128, 8);
 	}
 	if (fstat(fd, &st) < 0 || last[txn[1] > txn[0]] > (uint64_t)st.st_size / page + MISSING_MAX)
-		return "it was cut";
+		return "it is truncated";
 	return NULL;
 }
 

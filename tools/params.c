@@ -180,8 +180,8 @@ int params_check(void)
 		return misuse("%s", own_terms(blm_error_message()));
 	if (code == DONE && !quiet && params.format && params.rate
 	    && plan.predicted_rate > 1.1 * params.rate)
-		say("warning: %s sizes its filters otherwise: with %llu keys in %llu bits the rate "
-		    "is %s, not the %g that is asked for", params.format,
+		say("warning: %s sizes its filters in another way: with %llu keys in %llu bits "
+		    "the rate is %s, not %g as asked", params.format,
 		    (unsigned long long)plan.capacity, (unsigned long long)plan.cells,
 		    show_rate(plan.predicted_rate), params.rate);
 	return code;

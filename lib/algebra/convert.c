@@ -30,9 +30,9 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", kind,
 				blm_kinds_that_can(0, names, sizeof(names)));
 	if (!becomes || (kind && strcmp(becomes, kind)))
-		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their "
-				"keys: %s; with the keys blm_rebuild() and blm_build_begin() make "
-				"any",
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot become %s without its keys "
+				"(%s); blm_rebuild() and blm_build_begin() make any kind from "
+				"the keys",
 				from->place.display, view->root.kind->name, kind ? kind : "other",
 				what_becomes_what(possible, sizeof(possible)));
 	return 0;

@@ -328,7 +328,7 @@ BLM_API int blm_join_part(struct blm_join *j, const struct blm_filter *f)
 	const char *display = f->place.display;
 	uint64_t inexact = load_acquire(&live_of(part)->inexact.word);
 	int r = part->split.parts ? 0
-		: blm_fail(-EINVAL, "%s: is no part, but a whole filter", display);
+		: blm_fail(-EINVAL, "%s: is a whole filter, not a part", display);
 
 	if (r == 0 && !j->staged.view)
 		r = make_whole(j, part, display);

@@ -25,7 +25,7 @@ static int read_at(struct blm_snapshot *p, uint64_t page, void *buffer, size_t b
 		return (int)-got;
 	if ((size_t)got == bytes)
 		return 0;
-	return blm_snapshot_damaged(p, page, "is not in the file: data.mdb was cut");
+	return blm_snapshot_damaged(p, page, "is not in the file: data.mdb is truncated");
 }
 
 /* ---- The two meta pages ---- */
@@ -96,7 +96,8 @@ static int check_meta(struct blm_snapshot *p)
 	p->pages = meta->last + 1;
 	if (meta->last < 1 || !p->pages || p->pages > p->in_file + MISSING_MAX)
 		return blm_snapshot_damaged(p, meta->last,
-					    "is the last, and not in the file: data.mdb was cut");
+					    "is the last, and not in the file: data.mdb is "
+					    "truncated");
 	if (meta->txn >= UINT64_MAX / 2)
 		return blm_snapshot_damaged(p, p->slot, "is of an impossible transaction");
 	if ((meta->free.flags & SORTING) != NUMBERS || meta->main.flags & SORTING)

@@ -24,19 +24,21 @@ bool blm_checkpoint_was_cut(const struct blm_view *view)
 
 static int damaged(const char *display, uint64_t block)
 {
-	return blm_fail(-EUCLEAN, "%s: lost its data in a power cut, and block %llu of its second "
-			"image is damaged: delete it, and make it anew from its keys",
+	return blm_fail(-EUCLEAN, "%s: lost its data in a power cut, and block %llu of its "
+			"checkpoint image is damaged: delete the file, and make it again from "
+			"its keys",
 			display, (unsigned long long)block);
 }
 
 static int no_image(const char *display)
 {
 	if (blm_boot_number() == BLM_NO_BOOT)
-		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed, and "
-				"/proc/sys/kernel/random/boot_id, which tells, cannot be read: "
-				"mount /proc", display);
-	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and "
-			"has no checkpoint image: delete it, and make it anew from its keys",
+		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed; "
+				"/proc/sys/kernel/random/boot_id, which decides that, cannot be "
+				"read: mount /proc", display);
+	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, "
+			"and has no checkpoint image: delete the file, and make it again from "
+			"its keys",
 			display);
 }
 
@@ -56,8 +58,8 @@ static void restore_words(struct blm_view *view)
 
 static int cannot_read(const char *display)
 {
-	return blm_fail(-EIO, "%s: going back to its checkpoint image failed: the file was cut, "
-			"cannot be read, or found the disk full", display);
+	return blm_fail(-EIO, "%s: restoring its checkpoint image failed: the file is truncated "
+			"or unreadable, or the disk is full", display);
 }
 
 /* Image and journal stay as they are: the next sync completes a killed one. */
@@ -123,9 +125,9 @@ static int own_pages(const struct blm_view *view, const struct blm_checkpoint *s
 
 	/* whose words are to be seen */
 	if ((uint64_t)(from - view->image.map) < BLM_HEADER_BYTES)
-		return blm_fail(-EOPNOTSUPP, "%s: goes back to its checkpoint image when it is "
-				"opened for writing; before that it cannot be read here, where "
-				"pages are larger", display);
+		return blm_fail(-EOPNOTSUPP, "%s: its checkpoint image is restored when it is "
+				"opened for writing; until then it cannot be read on this "
+				"machine, which has larger pages", display);
 	if (mmap(from, above + round_up(s->part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_FIXED, view->image.fd,
 		 from - view->image.map) == MAP_FAILED)

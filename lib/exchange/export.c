@@ -143,7 +143,8 @@ static int check_scheme(const struct exporting *out)
 				out->f->place.display, scheme->name, format->name, make);
 	for (uint32_t i = 0; format->no_seed && i < le32toh(t->seed_count); i++)
 		if (t->seeds[i])
-			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, which %s has not%s",
+			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, but files of %s "
+					"have none%s",
 					out->f->place.display, format->name, make);
 	if (format->families && le32toh(t->bit_order) != format->bit_order)
 		return blm_fail(-EOPNOTSUPP, "%s: its bits lie %s; those of %s %s%s",
@@ -449,8 +450,8 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 		return folder;
 	if (!ours.replace && is_filter(folder, last)) {
 		close(folder);
-		return blm_fail(-EEXIST, "%s: a filter, which is not written over unless that is "
-				"asked for (blm_exchange.replace)", path);
+		return blm_fail(-EEXIST, "%s: a filter, which is not overwritten without "
+				"blm_exchange.replace", path);
 	}
 	r = blm_new_file(&file, folder, path, ours.mode);
 	if (r < 0)

@@ -37,7 +37,7 @@ int blm_find_format(const struct blm_format **ret, const char *name, const uint8
 			*ret = blm_format_at(i);
 	if (*ret)
 		return 0;
-	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it "
+	return blm_fail(-EBADMSG, "%s: %s of no format that its beginning shows; name the format "
 			"(blm_exchange.format), see blm_format_list()", display, text
 			? "what its base64 holds is" : "it is");
 }
@@ -145,8 +145,8 @@ static int choose(const struct blm_view *view, struct blm_outline *left,
 			left->candidate[count++] = left->candidate[i];
 	}
 	if (!count)
-		return blm_fail(-ENOTUNIQ, "%s: under none of the hashes that it can have made "
-				"does it hold the key that is given as known: %s",
+		return blm_fail(-ENOTUNIQ, "%s: the key of blm_exchange.known is not found with "
+				"any of the possible hashes: %s",
 				display, list(left->candidate, left->candidates, names,
 					      sizeof(names)));
 	if (count > 1)
@@ -266,7 +266,8 @@ static int map(struct blm_view **ret, int fd, const struct blm_format *format,
 	if (r < 0)
 		return r;
 	if (image.bytes < outline->end) {
-		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut",
+		r = blm_fail(-ENODATA, "%s: has %llu bytes, but %llu by its header: it is "
+			     "truncated",
 			     display, (unsigned long long)image.bytes,
 			     (unsigned long long)outline->end);
 		blm_image_unmap(&image);
@@ -386,8 +387,8 @@ int blm_format_check_given(const struct blm_format *format, const struct blm_exc
 				"has (blm_exchange.cells, blm_exchange.probes)", display,
 				format->name);
 	if (how->strict && how->record && !format->records)
-		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to "
-				"be named (blm_exchange.record)", display, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has one filter only: leave out "
+				"blm_exchange.record", display, format->name);
 	return 0;
 }
 

@@ -102,7 +102,7 @@ static int take_zeros(struct importing *in, const struct blm_view *view)
 		n = blm_import_source_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
 	if (n <= 0 || is_zero(in->from.block, (size_t)n))
 		return n < 0 ? (int)n : 0;
-	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header",
+	return blm_fail(-EBADMSG, "%s: has more bytes than the %llu of its header",
 			in->from.display, (unsigned long long)in->from.end);
 }
 
@@ -125,8 +125,8 @@ static int take_end(struct importing *in, struct blm_view *view)
 	if (n <= 0)
 		return (int)n;
 	if (in->from.format->exact)
-		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its "
-				"header", in->from.display,
+		return blm_fail(-EBADMSG, "%s: has more bytes than the %llu of its header",
+				in->from.display,
 				(unsigned long long)in->from.end + in->outline->tail_bytes);
 	if ((size_t)n > BLM_ORIGIN_BYTES - head)
 		return blm_fail(-EFBIG, "%s: has more than %zu bytes of other data behind its "

@@ -126,14 +126,14 @@ static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t 
 	int r;
 
 	if (in->how->base64 && format->within_if_named && in->how->record)
-		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not "
-				"named (blm_exchange.record)", in->display);
+		return blm_fail(-EINVAL, "%s: base64 has one filter only: leave out "
+				"blm_exchange.record", in->display);
 	if (in->how->base64 || !is_within(in, bytes, count))
 		return asked ? blm_fail(-EINVAL, "%s: no Parquet file, so it has no columns and "
 					"row groups", in->display) : 0;
 	if (!in->file)
-		return blm_fail(-ESPIPE, "%s: such a file is read from its end, so that it must be "
-				"a file by its name, and no pipe", in->display);
+		return blm_fail(-ESPIPE, "%s: such a file is read from its end: give the name of "
+				"a file, not a pipe", in->display);
 	r = format->locate(&in->piece, in->file, in->how, in->display);
 	if (r < 0)
 		return r;
@@ -230,7 +230,8 @@ int blm_import_source_expect(struct blm_import_source *in, uint64_t end)
 				"(blm_exchange.max_bytes)", in->display,
 				(unsigned long long)end, (unsigned long long)in->most);
 	if (in->known && !in->how->base64 && !in->format->cut && end > in->known)
-		return blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut",
+		return blm_fail(-ENODATA, "%s: has %llu bytes, but %llu by its header: it is "
+				"truncated",
 				in->display,
 				(unsigned long long)in->known, (unsigned long long)end);
 	return 0;
@@ -266,8 +267,8 @@ int blm_import_source_take(struct blm_import_source *in, uint8_t *buffer, size_t
 		return 0;
 	}
 	if ((size_t)n < bytes)
-		return blm_fail(-ENODATA, "%s: ends after %llu bytes; by its header it has %llu: "
-				"it was cut", in->display,
+		return blm_fail(-ENODATA, "%s: ends after %llu bytes, but has %llu by its "
+				"header: it is truncated", in->display,
 				(unsigned long long)in->at, (unsigned long long)in->end);
 	return 0;
 }

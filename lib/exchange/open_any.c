@@ -63,8 +63,8 @@ BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, con
 	if (!store && !name)
 		return blm_fail(-EINVAL, "a filter in memory has no name to open it by");
 	if (flags & ~(unsigned)(BLM_OPEN_WRITE | BLM_OPEN_EXCLUSIVE))
-		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
-				"blm_open_flags", name ? name : "(no name)", flags);
+		return blm_fail(-EINVAL, "%s: flags %#x: some are not in enum blm_open_flags",
+				name ? name : "(no name)", flags);
 	r = blm_place_set(&place, store, name);
 	if (r == 0)
 		r = blm_open_any(ret, &place, exclusive || flags & BLM_OPEN_WRITE, secret, NULL);

@@ -124,7 +124,8 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 				(unsigned long long)offset, (unsigned long long)bytes);
 	if (offset > file_bytes || bytes > file_bytes - offset)
 		return blm_fail(-ENODATA, "%s: part %u ends at %llu + %llu, the file at %llu: it "
-				"was cut: put a copy in its place, or make it anew from its keys",
+				"is truncated: put a copy in its place, or make it again from "
+				"its keys",
 				path, i,
 				(unsigned long long)offset, (unsigned long long)bytes,
 				(unsigned long long)file_bytes);
@@ -144,9 +145,9 @@ static int check_checkpoint(const struct blm_contents *c, uint64_t file_bytes, c
 				"filter of one part has", path, c->parts);
 	/* offset and bytes are each at most that */
 	if (bytes > file_bytes || checkpoint_layout(le64toh(e->offset), bytes).end > file_bytes)
-		return blm_fail(-ENODATA, "%s: the checkpoint image of its data ends behind byte "
-				"%llu, the file there: it was cut: put a copy there, or "
-				"make it anew from its keys", path,
+		return blm_fail(-ENODATA, "%s: its checkpoint image ends behind byte %llu, where "
+				"the file ends: it is truncated: restore a copy, or make it "
+				"again from its keys", path,
 				(unsigned long long)file_bytes);
 	return 0;
 }

@@ -129,9 +129,9 @@ int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write)
 			     "\"" BLM_MAGIC "\"); another program's is read by blm_exchange.format",
 			     path);
 	else if (r == 0 && image.bytes < BLM_HEADER_BYTES)
-		r = blm_fail(-ENODATA, "%s: %llu bytes, shorter than a filter's header (%d); the "
-			     "file was cut, or is none of ours: put a copy in its place, or make "
-			     "it anew from its keys",
+		r = blm_fail(-ENODATA, "%s: %llu bytes, shorter than a filter's header (%d): it "
+			     "is truncated, or no filter: put a copy in its place, or make it "
+			     "again from its keys",
 			     path, (unsigned long long)image.bytes, BLM_HEADER_BYTES);
 	if (r == 0)
 		r = map(&image, path);

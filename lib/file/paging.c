@@ -81,7 +81,8 @@ int blm_pages_bring(const uint8_t *at, uint64_t bytes, bool small, const char *p
 	}
 	if (!small)
 		advise(at, bytes, MADV_RANDOM);
-	return r < 0 ? blm_fail(r, "%s: cannot be read into memory whole: %s", path, strerror(-r))
+	return r < 0 ? blm_fail(r, "%s: cannot be read into memory completely: %s", path,
+				strerror(-r))
 		: 0;
 }
 

@@ -62,7 +62,7 @@ static int begin(struct golomb_numbers *n)
 
 static int cut(const struct coded *c)
 {
-	return blm_fail(-ENODATA, "%s: ends in number %llu of %llu: it was cut", c->display,
+	return blm_fail(-ENODATA, "%s: ends in number %llu of %llu: it is truncated", c->display,
 			(unsigned long long)c->done + 1, (unsigned long long)c->count);
 }
 
@@ -72,7 +72,8 @@ static int end(const struct coded *c)
 
 	while (rest.at < rest.bits)
 		if (rest.bits - rest.at >= 8 || next_bit(&rest))
-			return blm_fail(-EBADMSG, "%s: goes on behind the last of its %llu numbers",
+			return blm_fail(-EBADMSG, "%s: has more bytes behind the last of its "
+					"%llu numbers",
 					c->display, (unsigned long long)c->count);
 	return 0;
 }
@@ -113,8 +114,8 @@ static int open_file(struct coded *ret, const uint8_t *bytes, size_t count, cons
 		return blm_fail(-EBADMSG, "%s: says that it has %llu items, more than 2^32 - 1",
 				display, (unsigned long long)c.count);
 	if (c.count > c.bits / (RICE_BITS + 1))
-		return blm_fail(-ENODATA, "%s: says that it has %llu items, more than there are "
-				"bits for: it was cut", display, (unsigned long long)c.count);
+		return blm_fail(-ENODATA, "%s: says that it has %llu items, more than its bits "
+				"can code: it is truncated", display, (unsigned long long)c.count);
 	*ret = c;
 	return 0;
 }
@@ -131,8 +132,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
 	if (r < 0)
 		return r;
 	if (how->seed_count != 2)
-		return blm_fail(-EINVAL, "%s: the key of its hash is needed, which it does not "
-				"have itself: the first 16 bytes of the block's hash, as two seeds "
+		return blm_fail(-EINVAL, "%s: its file does not have the key of its hash: give "
+				"the first 16 bytes of the block's hash as two seeds "
 				"(blm_exchange.seeds)", display);
 	if (coded.count)
 		shape.cells *= coded.count;
@@ -270,7 +271,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part,
 	for (uint64_t i = 0; r == 0 && i < count; i++) {
 		r = c.numbers.next(&c.numbers, &number);
 		if (r == 0)
-			return blm_fail(-EUCLEAN, "%s: has fewer numbers than it says", display);
+			return blm_fail(-EUCLEAN, "%s: has fewer numbers than its header says",
+					display);
 		r = r < 0 ? r : put_code(&out, number - last);
 		last = number;
 	}

@@ -97,11 +97,12 @@ static int parse(struct json *ret, const uint8_t *bytes, size_t count, const cha
 	if (!well)
 		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG,
 				"%s: not an object of m, k and b, from byte %zu on%s", display,
-				(size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut"
+				(size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it is "
+				"truncated"
 				: "");
 	pass_space(&j);
 	if (j.at < j.end)
-		return blm_fail(-EBADMSG, "%s: goes on behind its object", display);
+		return blm_fail(-EBADMSG, "%s: has more bytes behind its object", display);
 	*ret = j;
 	return 0;
 }

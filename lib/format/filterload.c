@@ -22,17 +22,20 @@ static int read_length(struct blm_array *ret, const uint8_t *head, size_t count,
 	uint64_t bytes;
 
 	if (count < size)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its length: it was cut",
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its length: it is "
+				"truncated",
 				display, count);
 	bytes = size == 1 ? head[0] : blm_get_little(head + 1, (unsigned)size - 1);
 	if (size > 1 && bytes < (size == 3 ? 0xfd : size == 5 ? 0x10000 : UINT64_C(0x100000000)))
 		return blm_fail(-EBADMSG, "%s: its length, %llu, is not written in the shortest "
 				"form", display, (unsigned long long)bytes);
 	if (bytes > BLM_WIRE_BYTES)
-		return blm_fail(-EBADMSG, "%s: has %llu bytes of bits by its length, not up to %d",
+		return blm_fail(-EBADMSG, "%s: has %llu bytes of bits by its length, more than "
+				"%d",
 				display, (unsigned long long)bytes, BLM_WIRE_BYTES);
 	if (count < size + bytes + tail_bytes)
-		return blm_fail(-ENODATA, "%s: %zu bytes; by its length it has %llu: it was cut",
+		return blm_fail(-ENODATA, "%s: has %zu bytes, but %llu by its length: it is "
+				"truncated",
 				display, count,
 				(unsigned long long)(size + bytes + tail_bytes));
 	ret->offset = size;
@@ -58,9 +61,10 @@ static int set_outline(struct blm_outline *ret, const struct blm_format *format,
 
 	if (!a->cells || !a->probes) {
 		if (!ret->asked_everything)
-			return blm_fail(-EBADMSG, "%s: has no %s: to Bitcoin Core that is a filter "
-					"of every key, to others one of none; "
-					"blm_exchange.everything takes it as the first", display,
+			return blm_fail(-EBADMSG, "%s: has no %s: a filter of every key to "
+					"Bitcoin Core, of no key to other programs; "
+					"blm_exchange.everything takes it as a filter of every "
+					"key", display,
 					a->cells ? "hash functions" : "bits");
 		ret->everything = true;
 		a->cells = a->cells ? a->cells : 8;

@@ -126,8 +126,8 @@ static int find(struct fps *ret, struct span *left, const char *id, const char *
 	if (!all)
 		return blm_fail(-ENODATA, "%s: has no fingerprint", display);
 	if (!id && all > 1)
-		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the "
-				"filter is to be (blm_exchange.record)", display,
+		return blm_fail(-EINVAL, "%s: has %llu fingerprints: give the id of one of them "
+				"(blm_exchange.record)", display,
 				(unsigned long long)all);
 	if (!found)
 		return blm_fail(-ENOENT, "%s: none of its %llu fingerprints has the id \"%s\"",

@@ -128,10 +128,10 @@ static int parse(struct js *ret, const uint8_t *bytes, size_t count, const char 
 		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of size "
 				"(up to 2^27), seeds and an object of bits, from byte %zu on%s",
 				display, (size_t)(j.at - (const char *)bytes), j.at == j.end
-				? ": it was cut" : "");
+				? ": it is truncated" : "");
 	take(&j, '}');
 	if (j.at < j.end)
-		return blm_fail(-EBADMSG, "%s: goes on behind its object", display);
+		return blm_fail(-EBADMSG, "%s: has more bytes behind its object", display);
 	*ret = j;
 	return 0;
 }

@@ -33,7 +33,7 @@ static int read_all(const struct blm_bytes_at *file, void *buffer, size_t bytes,
 
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));
-	return (size_t)n == bytes ? 0 : blm_fail(-ENODATA, "%s: was cut while it was read",
+	return (size_t)n == bytes ? 0 : blm_fail(-ENODATA, "%s: was truncated while it was read",
 						 display);
 }
 
@@ -69,8 +69,8 @@ static int get_handle(const uint8_t *at, const uint8_t *end, const struct blm_by
 	at = at ? get_varint(at, end, &ret->bytes) : NULL;
 	if (!at || ret->at > most || most - ret->at < TRAILER
 	    || ret->bytes > most - ret->at - TRAILER)
-		return blm_fail(-EBADMSG, "%s: a LevelDB table that leads to blocks which it has "
-				"not", display);
+		return blm_fail(-EBADMSG, "%s: a LevelDB table that refers to blocks outside the "
+				"file", display);
 	return 0;
 }
 

@@ -46,8 +46,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	int r;
 
 	if (count < BLM_HEADER_BYTES)
-		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): it "
-				"was cut", display, count, BLM_HEADER_BYTES);
+		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): "
+				"it is truncated", display, count, BLM_HEADER_BYTES);
 	r = blm_header_check(header, INT64_MAX, display, c);
 	if (r == 0 && c->constant.must_understand)
 		r = blm_fail(-EREMOTE, "%s: part %u of %u of a filter: it is read as a file (cp), "

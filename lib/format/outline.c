@@ -85,8 +85,9 @@ void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes)
 int blm_outline_long_enough(size_t count, size_t head_bytes, const char *display)
 {
 	return count >= head_bytes ? 0 : blm_fail(-ENODATA,
-						  "%s: ends after %zu bytes, in its header of %zu: "
-						  "it was cut", display, count, head_bytes);
+						  "%s: ends after %zu bytes, in its header of "
+						  "%zu: it is truncated", display, count,
+						    head_bytes);
 }
 
 unsigned blm_outline_stages(const struct blm_outline *o)

@@ -166,18 +166,19 @@ static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64
 	int64_t n;
 
 	if (file->count < MAGIC + TAIL)
-		return blm_fail(-ENODATA, "%s: %llu bytes are no Parquet file: it was cut", display,
+		return blm_fail(-ENODATA, "%s: %llu bytes are no Parquet file: it is truncated",
+				display,
 				(unsigned long long)file->count);
 	n = file->read(file, tail, TAIL, file->count - TAIL);
 	if (n < TAIL)
 		return n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display,
 					strerror((int)-n)) : blm_fail(-ENODATA,
-						"%s: was cut while it was read", display);
+						"%s: was truncated while it was read", display);
 	if (!memcmp(tail + 4, "PARE", MAGIC))
 		return blm_fail(-EPROTONOSUPPORT, "%s: its metadata are encrypted", display);
 	if (memcmp(tail + 4, "PAR1", MAGIC))
 		return blm_fail(-EBADMSG, "%s: begins like a Parquet file, but does not end like "
-				"one: it was cut", display);
+				"one: it is truncated", display);
 	*ret_bytes = blm_get_little(tail, 4);
 	if (*ret_bytes > file->count - MAGIC - TAIL)
 		return blm_fail(-EBADMSG, "%s: has %llu bytes of metadata by its end, more than "
@@ -221,8 +222,8 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 	int r;
 
 	if (at < MAGIC || at > file->count)
-		return blm_fail(-EBADMSG, "%s: the Bloom filter begins at byte %llu by the "
-				"metadata, which it has not", display, (unsigned long long)at);
+		return blm_fail(-EBADMSG, "%s: the metadata places the Bloom filter at byte "
+				"%llu, past the end of the file", display, (unsigned long long)at);
 	n = file->read(file, head, sizeof(head), at);
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));
@@ -230,8 +231,8 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 	if (r < 0)
 		return r;
 	if (bits > file->count - at || header > file->count - at - bits)
-		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, more "
-				"than there are: it was cut", display,
+		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, "
+				"more than there are: it is truncated", display,
 				(unsigned long long)(header + bits));
 	*ret_bytes = header + bits;
 	return 0;

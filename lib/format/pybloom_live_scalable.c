@@ -84,8 +84,8 @@ static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned
 	uint64_t size = size_of(bytes, i), probes, range;
 
 	if (count - at < STAGE_HEAD || size > count - at)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes; filter %u of it has %llu from "
-				"byte %llu on: it was cut", display, count, i,
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes; filter %u of it has %llu "
+				"from byte %llu on: it is truncated", display, count, i,
 				(unsigned long long)size, (unsigned long long)at);
 	probes = blm_get_little(bytes + at + STAGE_PROBES, 8);
 	range = blm_get_little(bytes + at + STAGE_RANGE, 8);
@@ -183,8 +183,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
 	}
 	ret->counted &= ret->keys <= BLM_CAPACITY_MAX;
 	if (at < count)
-		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its "
-				"header", display, (unsigned long long)at);
+		return blm_fail(-EBADMSG, "%s: has more bytes than the %llu of its header", display,
+				(unsigned long long)at);
 	/* the first one last: the template is its */
 	for (unsigned i = stages; r == 0 && i-- > 0; ) {
 		const uint8_t *stage = bytes + (at -= size_of(bytes, i));

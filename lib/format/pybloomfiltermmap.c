@@ -301,8 +301,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_fail(-EBADMSG, "%s: header_len is %d; it can be 1048, 1056, 1188, 1192, "
 				"1200", display, (int32_t)u32(head + AT_LENGTH));
 	if (count < DATA)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %d: it was "
-				"cut", display, count, DATA);
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %d: it is "
+				"truncated", display, count, DATA);
 	capacity = u64(head + AT_CAPACITY);
 	x = (struct numbers){ (double)capacity, blm_double_of(u64(head + AT_RATE)),
 			      u32(head + AT_PROBES), u64(head + AT_BITS) };

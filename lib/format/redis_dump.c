@@ -208,7 +208,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 	}
 	/* no packing is so good */
 	if (whole != bytes || count > d->left || whole / PACKED_MOST > count) {
-		fail(d, "the bits of a filter are not as many as it says");
+		fail(d, "a filter does not have the number of bits that it says");
 		return;
 	}
 	if (whole > d->most || d->count > d->most - whole) {
@@ -275,7 +275,7 @@ static void convert(struct dump *d)
 		convert_link(d, i);
 	expect(d, 0);
 	if (!d->failed && d->left)
-		fail(d, "it goes on behind its filter");
+		fail(d, "it has more bytes behind its filter");
 }
 
 /* The tables must have the sizes in the header, because the rest of the structure is lost. */
@@ -302,12 +302,12 @@ static void convert_cf(struct dump *d)
 	memcpy(to, head, sizeof(head));
 	for (uint64_t i = 0; i < tables && !d->failed; i++, buckets *= expansion) {
 		if (get_number(d) != buckets)
-			fail(d, "a table is not as large as it must be");
+			fail(d, "a table does not have the size that it must have");
 		get_string(d, buckets * slots);
 	}
 	expect(d, 0);
 	if (!d->failed && d->left)
-		fail(d, "it goes on behind its filter");
+		fail(d, "it has more bytes behind its filter");
 }
 
 /* The contents of one sort of dump. */
@@ -321,7 +321,8 @@ static int check(const uint8_t *bytes, size_t *count, uint64_t module, const cha
 	size_t n = *count;
 
 	if (n < HEAD + TAIL)
-		return blm_fail(-ENODATA, "%s: %zu bytes of a dump of Redis: it was cut", display,
+		return blm_fail(-ENODATA, "%s: %zu bytes of a dump of Redis: it is truncated",
+				display,
 				n);
 	if (blm_get_big(bytes + 2, 8) != module)
 		return blm_fail(-EPROTONOSUPPORT, "%s: a dump of Redis of version %u of "
@@ -330,8 +331,8 @@ static int check(const uint8_t *bytes, size_t *count, uint64_t module, const cha
 	if (bytes[n - 1] == '\n' && crc64(bytes, n - 9) == blm_get_little(bytes + n - 9, 8))
 		n--;
 	else if (crc64(bytes, n - 8) != blm_get_little(bytes + n - 8, 8))
-		return blm_fail(-EBADMSG, "%s: the checksum of this dump of Redis is wrong: it was "
-				"cut or damaged", display);
+		return blm_fail(-EBADMSG, "%s: the checksum of this dump of Redis is wrong: it "
+				"is truncated or damaged", display);
 	*count = n - TAIL;
 	return 0;
 }

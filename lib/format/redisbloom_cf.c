@@ -114,8 +114,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_outline_long_enough(count, REDISBLOOM_CF_HEAD, display);
 	h = read_header(head);
 	if (h.deletes > DELETES_MOST)
-		return blm_fail(-EBADMSG, "%s: %llu keys were removed, by its header, which cannot "
-				"be", display, (unsigned long long)h.deletes);
+		return blm_fail(-EBADMSG, "%s: %llu keys were removed by its header, which is "
+				"not possible", display, (unsigned long long)h.deletes);
 	if (!is_header(&h))
 		return refuse(&h, display);
 	shape = shape_of(&h);

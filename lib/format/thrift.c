@@ -48,7 +48,7 @@ static void fill(struct blm_thrift *t)
 		t->failed = blm_fail((int)n, "%s: cannot be read: %s", t->display,
 				     strerror((int)-n));
 	if (n <= 0) {
-		fail(t, -ENODATA, "message ends too early: it was cut");
+		fail(t, -ENODATA, "message ends too early: it is truncated");
 		return;
 	}
 	t->next = t->window;

@@ -7,8 +7,8 @@ BLM_API int blm_load(struct blm_filter *f, unsigned flags)
 	int r;
 
 	if (flags & ~(unsigned)(BLM_PREFAULT | BLM_LOCK | BLM_HUGE_PAGES | BLM_SMALL_PAGES))
-		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
-				"blm_load_flags", f->place.display, flags);
+		return blm_fail(-EINVAL, "%s: flags %#x: some are not in enum blm_load_flags",
+				f->place.display, flags);
 	if (flags & BLM_HUGE_PAGES && flags & BLM_SMALL_PAGES)
 		return blm_fail(-EINVAL, "%s: both huge and small pages are asked for",
 				f->place.display);

@@ -115,8 +115,8 @@ static int mend_epoch(struct blm_view *view, const char *display)
 	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX
 	    || load_acquire(&live->written.word) > BLM_EPOCH_MAX
 	    || le64toh(last.epoch) > BLM_EPOCH_MAX)
-		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it "
-				"can be read, not changed", display);
+		return blm_fail(-EUCLEAN, "%s: damaged: its header says that it was synced 2^63 "
+				"times; it can be read, not changed", display);
 	if (load_acquire(&live->epoch.word) > le64toh(last.epoch)
 	    && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
 		return 0;

@@ -24,9 +24,9 @@ static int check_size(const struct blm_filter *f, const struct blm_view *view)
 	if (fstat(view->image.fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", f->place.display, strerror(errno));
 	if ((uint64_t)st.st_size < end)
-		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open, "
-				"and keys are lost: put a copy in its place, or make it anew from "
-				"its keys", f->place.display, (long long)st.st_size,
+		return blm_fail(-EIO, "%s: was truncated to %lld of its %llu bytes while it was "
+				"open, and keys are lost: put a copy in its place, or make it "
+				"again from its keys", f->place.display, (long long)st.st_size,
 				(unsigned long long)end);
 	return 0;
 }

@@ -38,7 +38,7 @@ static int pack(struct blm_input *ret, const void *data, const void *offsets, si
 	*ret = (struct blm_input){ .packed = data ? data : "", .offsets = offsets,
 				   .offset_bytes = offset_bytes, .count = count };
 	if (offset_bytes != 4 && offset_bytes != 8)
-		return blm_fail(-EINVAL, "offsets: each is of 4 or of 8 bytes, not of %zu",
+		return blm_fail(-EINVAL, "offsets: each must have 4 or 8 bytes, not %zu",
 				offset_bytes);
 	if (!count)
 		return 0;

@@ -16,9 +16,9 @@ static int take(struct blm_when *ret, const struct blm_filter *f, const struct b
 		r = blm_sized_take(ret, sizeof(*ret), BLM_FIRST_SIZE(struct blm_when, now), given,
 				   "blm_when");
 	if (r == 0 && ret->within > shape->args[0])
-		return blm_fail(-EINVAL, "%s: remembers keys for %g seconds, so it cannot tell "
-				"which were seen within %g; ask for less, or make it with a longer "
-				"span", f->place.display, (double)shape->args[0] / 1e9,
+		return blm_fail(-EINVAL, "%s: remembers keys for %g seconds, not %g; ask for "
+				"less, or make it with a longer span", f->place.display,
+				(double)shape->args[0] / 1e9,
 				(double)ret->within / 1e9);
 	return r;
 }

@@ -76,9 +76,9 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 		;
 	s.cell_bits += (unsigned)s.args[SPARE];
 	if (rate_at(&s, s.capacity) > s.rate || remainder_bits(&s) > BITS_MOST)
-		return blm_fail(-EFBIG, "a d-left filter has remainders of up to %d bits, which a "
-				"rate of %g with %llu spare ones does not do with; the kind "
-				"classic has any rate", BITS_MOST, s.rate,
+		return blm_fail(-EFBIG, "a d-left filter has remainders of up to %d bits, too "
+				"few for a rate of %g with %llu spare bits; the kind classic has "
+				"any rate", BITS_MOST, s.rate,
 				(unsigned long long)s.args[SPARE]);
 	if (buckets_of(&s) > BUCKETS_MOST)
 		return blm_fail(-EFBIG, "a d-left filter has at most 2^37 cells, too few for %llu "

@@ -90,7 +90,7 @@ static int set_bytes(struct blm_shape *shape, uint64_t levels)
 	shape->bytes = sizeof(struct exact_head) + levels;
 	shape->cells = shape->bytes * 8;
 	return shape->bytes <= BLM_CELLS_MAX * 2 ? 0
-		: blm_fail(-EFBIG, "both levels come to %llu bytes of data, more than 2^48",
+		: blm_fail(-EFBIG, "both levels together have %llu bytes of data, more than 2^48",
 			   (unsigned long long)levels);
 }
 

@@ -164,7 +164,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	s.rate = s.args[GOLOMB_MODULUS] > 1 ? 1 / (double)s.args[GOLOMB_MODULUS] : params->rate
 		? params->rate : BLM_DEFAULT_RATE;
 	if (s.args[GOLOMB_MODULUS] == 1)
-		return blm_fail(-EINVAL, "modulus 1 is a rate of 1: it says yes to all");
+		return blm_fail(-EINVAL, "modulus 1 is a rate of 1: every answer would be yes");
 	s.cells = blm_golomb_range(s.capacity, s.rate, s.args[GOLOMB_MODULUS]);
 	if (!s.cells)
 		return -EFBIG;

@@ -58,8 +58,8 @@ static int plan_bits(struct blm_shape *s, bool exactly)
 		;
 	s->cell_bits += (uint32_t)s->args[SPARE];
 	if (blm_recent_rate_at(s, s->capacity) > s->rate || remainder_bits(s) > BITS_MOST)
-		return blm_fail(-EFBIG, "a recent filter has remainders of up to %d bits, which a "
-				"rate of %g with %llu spare ones does not do with", BITS_MOST,
+		return blm_fail(-EFBIG, "a recent filter has remainders of up to %d bits, too "
+				"few for a rate of %g with %llu spare bits", BITS_MOST,
 				s->rate, (unsigned long long)s->args[SPARE]);
 	return 0;
 }

@@ -154,8 +154,8 @@ static int choose_fade(struct blm_shape *s, bool rate_given)
 		s->rate = rate_stable(s);
 		fade = (double)s->args[FADE];
 	} else if (s->args[FADE] && rate_stable(s) > 1.02 * s->rate) {
-		return blm_fail(-EINVAL, "a stable filter with fade=%llu comes to a rate of %.3g; "
-				"%g takes fade=%.0f, which fade=0 finds",
+		return blm_fail(-EINVAL, "fade=%llu gives a false-positive rate of %.3g; for %g "
+				"use fade=%.0f (fade=0 chooses it)",
 				(unsigned long long)s->args[FADE], rate_stable(s), s->rate, fade);
 	}
 	fade = fmax(fade, (double)s->args[FADE]);

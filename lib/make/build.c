@@ -56,12 +56,12 @@ static int check_way(struct blm_build *b)
 	if (r < 0)
 		return r;
 	if (b->gathers && kind->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what "
-				"is in it: say for how many keys that differ it is to be "
-				"(blm_params.capacity)", b->place.display, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: the size of an %s is that of the difference: "
+				"give the number of keys that differ (blm_params.capacity)",
+				b->place.display, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is made anew for each probe, so keys "
-				"are not counted beforehand: give blm_params.capacity",
+		return blm_fail(-EOPNOTSUPP, "%s: the hash %s is computed for each probe, so "
+				"keys are not counted beforehand: give blm_params.capacity",
 				b->place.display, b->hasher.family->name);
 	if (b->gathers && kind->forgets && !kind->remove)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys "

@@ -15,12 +15,12 @@ int blm_build_check_part(const struct blm_build *b)
 	if (!b->spec.split_parts)
 		return 0;
 	if (!kind->place && !kind->add_within && !kind->build_within)
-		return blm_fail(-EOPNOTSUPP, "%s: no %s filter is built in parts, because where a "
-				"key goes depends on the keys before it: build it whole, then "
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built in parts, because the "
+				"place of a key depends on the keys before it: build it, then "
 				"split it (blm_split())", b->place.display, kind->name);
 	if (b->gathers && !kind->build_within)
-		return blm_fail(-EOPNOTSUPP, "%s: all parts of a filter are of one size: say for "
-				"how many keys the whole filter is to be (blm_params.capacity)",
+		return blm_fail(-EOPNOTSUPP, "%s: all parts of a filter have one size: give the "
+				"number of keys of the whole filter (blm_params.capacity)",
 				b->place.display);
 	return 0;
 }

@@ -66,8 +66,8 @@ BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 	int r;
 
 	if (flags & ~(unsigned)BLM_GROW_FORCE)
-		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
-				"blm_grow_flags", f->place.display, flags);
+		return blm_fail(-EINVAL, "%s: flags %#x: some are not in enum blm_grow_flags",
+				f->place.display, flags);
 	r = blm_change_begin(f, &view);		/* may it be changed at all? */
 	if (r == 0) {
 		if (!view->root.kind->grown)

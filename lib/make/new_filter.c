@@ -203,7 +203,7 @@ int blm_staged_finish(struct blm_staged *staged, const struct blm_place *place)
 		return r;
 	if (blm_sigbus_hit(staged->view->image.map))
 		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new "
-				"file was cut or cannot be written", place->display);
+				"file was truncated or cannot be written", place->display);
 	/* all of it is synced before it has its name */
 	live_of(staged->view)->written.word = 0;
 	live_of(staged->view)->boot.word = 0;

@@ -30,8 +30,8 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	int r = blm_filter_open_at(&f, store, name, false, NULL);
 
 	if (r == -EBADMSG || r == -ENODATA)
-		return blm_fail_more(r, "; what it was is not known, so it is not rebuilt: drop "
-				     "it, or remove the file, and make it anew with blm_create() "
+		return blm_fail_more(r, "; its parameters are not known, so it is not rebuilt: "
+				     "drop it, or remove the file, and make it with blm_create() "
 				     "or blm_build_begin()");
 	if (r < 0)
 		return r;
@@ -247,7 +247,7 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 	if (r == 0)
 		r = blm_must_have(fill, "fill");
 	if (r == 0 && p.split_parts)
-		r = blm_fail(-EINVAL, "%s: no filter is rebuilt as a part of one: build the part "
-			     "anew (blm_build_begin() with replace)", name);
+		r = blm_fail(-EINVAL, "%s: a part of a split filter is not rebuilt: build it "
+			     "again (blm_build_begin() with replace)", name);
 	return r < 0 ? r : rebuild(store, name, &p, fill, context);
 }

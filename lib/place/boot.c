@@ -6,7 +6,7 @@ int blm_know_boot_at(const struct blm_place *place)
 {
 	int r = blm_know_boot();
 
-	return r < 0 ? blm_fail(r, "%s: cannot read /proc/sys/kernel/random/boot_id, which tells "
+	return r < 0 ? blm_fail(r, "%s: cannot read /proc/sys/kernel/random/boot_id, which shows "
 				"whether the power failed: %s", place->display,
 				strerror(-r)) : 0;
 }

@@ -44,7 +44,7 @@ static int open_again(int fd, bool write)
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	again = open(self, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	return again < 0 ? blm_fail(-errno, "a filter in memory cannot be opened anew: %s: %s",
+	return again < 0 ? blm_fail(-errno, "a filter in memory cannot be opened again: %s: %s",
 				    self, strerror(errno)) : again;
 }
 

@@ -54,8 +54,9 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 	if (memcmp(c.uuid, entry->constant.uuid, 16)) {
 		blm_uuid_file(entry->constant.uuid, file);
 		blm_uuid_file(c.uuid, own);
-		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is another filter's, by "
-				"its header %s; repair the store with blm_store_verify()", name,
+		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s belongs to another "
+				"filter, %s by its header; repair the store with "
+				"blm_store_verify()", name,
 				s->dir, file, own);
 	}
 	if (!memcmp(&c.template, &entry->constant.template, sizeof(c.template)))

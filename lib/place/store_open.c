@@ -184,9 +184,9 @@ static int without_catalog(const struct blm_store *s, const char *dir, int r)
 		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT
 		    && blm_folder_is_empty(s->filters)
 		    && has_no_keys(s))
-			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not "
-				     "come to an end; blm_store_open() with BLM_STORE_CREATE goes "
-				     "on with it",
+			r = blm_fail(-ENOENT, "%s: no complete store: its creation was "
+				     "interrupted; blm_store_open() with BLM_STORE_CREATE "
+				     "completes it",
 				     dir);
 		close(top);
 	}

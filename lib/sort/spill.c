@@ -51,7 +51,8 @@ static int read_at(const struct blm_runs *runs, void *buffer, size_t bytes, uint
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot read a temporary file in its folder: %s",
 				runs->display, strerror((int)-n));
-	return (size_t)n < bytes ? blm_fail(-EIO, "%s: a temporary file in its folder was cut",
+	return (size_t)n < bytes ? blm_fail(-EIO, "%s: a temporary file in its folder was "
+					    "truncated",
 					    runs->display) : 0;
 }
 

@@ -35,7 +35,7 @@ static int read_header(const struct blm_store *s, const struct blm_info *info,
 		return blm_fail(r, "%s (%s): cannot read filters/%s: %s", info->name, s->dir, file,
 				strerror(-r));
 	if (n < (int64_t)sizeof(*ret))
-		return blm_fail(-ENODATA, "%s (%s): filters/%s has no whole header", info->name,
+		return blm_fail(-ENODATA, "%s (%s): filters/%s has no complete header", info->name,
 				s->dir, file);
 	if (ret->constant.check != blm_check_constant(&ret->constant)
 	    || memcmp(ret->constant.uuid, info->uuid, 16))

@@ -89,7 +89,8 @@ static int decode_text(struct decoder *d, const char *display)
 		&& left ? 4 - left : 0, chars = d->count - left, bytes;
 
 	if (missing == 3)
-		return blm_fail(-EBADMSG, "%s: base64 ends in the middle of a group; it was cut",
+		return blm_fail(-EBADMSG, "%s: base64 ends in the middle of a group; it is "
+				"truncated",
 				display);
 	if (missing) {
 		/* zeros, whose bytes are not given */

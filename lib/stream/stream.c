@@ -69,7 +69,7 @@ static int refill(struct stage_reader *s)
 	if (s->in.count)
 		return blm_fail(-EBADMSG, "%s: the %s data is damaged", s->display, s->stage->name);
 	if (s->dry)
-		return blm_fail(-EBADMSG, "%s: the %s data ends before its end; it was cut",
+		return blm_fail(-EBADMSG, "%s: the %s data ends too early; it is truncated",
 				s->display, s->stage->name);
 	r = s->from->read(s->from, s->block, BLOCK);
 	if (r < 0)

@@ -125,8 +125,8 @@ static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last
 	int r = unpack(g, in, out, last, display);
 
 	g->idle = out->count < space ? 0 : g->idle + (given - in->count);
-	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip "
-							"data has nothing in it", display) : r;
+	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the "
+							"gzip data is empty", display) : r;
 }
 
 /* ---- Encoding ---- */

@@ -21,8 +21,8 @@ static int check_parts(struct blm_view *view, const struct blm_contents *content
 
 		if (!root->kind->compose(&root->shape, i, &c) || c.kind != part->kind
 		    || c.role != le32toh(contents->part[i].role))
-			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has none of this "
-					"kind and role", display, i, root->kind->name);
+			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has no part of "
+					"this kind and role", display, i, root->kind->name);
 		if (i < first && (c.shape.cells != part->shape.cells
 				  || c.shape.probes != part->shape.probes
 				  || c.shape.cell_bits != part->shape.cell_bits
@@ -115,7 +115,7 @@ int blm_view_check_template(const struct blm_view *view, const char *display)
 					(unsigned long long)view->seeds[i], family->seed_bits,
 					family->name);
 	if (view->hasher.tweak > (family->tweaked ? UINT32_MAX : 0))
-		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", display,
+		return blm_fail(-EBADMSG, "%s: tweak %llu is not valid for the hash %s", display,
 				(unsigned long long)view->hasher.tweak, family->name);
 	return 0;
 }

@@ -275,6 +275,6 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 
 int blm_fail_sigbus(const char *display)
 {
-	return blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while "
-			"it was open", display);
+	return blm_fail(-EIO, "%s: I/O error on the mapped file (truncated, unreadable, or disk "
+			"full)", display);
 }

@@ -338,10 +338,10 @@ START_TEST(pages_have_one_size_and_two_describe_them)
 	is_damage("a transaction that cannot be", PAGE + META_TXN, 8, UINT64_MAX);
 	ck_assert_int_eq(ftruncate(file, PAGE), 0);
 	ck_assert_int_eq(blm_catalog_check(file, UINT64_MAX, wrong), -EUCLEAN);
-	ck_assert_str_eq(wrong, "page 1 is not in the file: data.mdb was cut");
+	ck_assert_str_eq(wrong, "page 1 is not in the file: data.mdb is truncated");
 	ck_assert_int_eq(ftruncate(file, 100), 0);
 	ck_assert_int_eq(blm_catalog_check(file, UINT64_MAX, wrong), -EUCLEAN);
-	ck_assert_str_eq(wrong, "page 0 is not in the file: data.mdb was cut");
+	ck_assert_str_eq(wrong, "page 0 is not in the file: data.mdb is truncated");
 }
 END_TEST
 

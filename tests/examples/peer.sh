@@ -18,7 +18,7 @@ only_false_alarms_are_requested_from_the_neighbour() {
 
 an_invalid_digest_is_refused_with_words() {
 	echo no > here
-	exits 2 bash "$PEER" here < /dev/null; says 'cut'
+	exits 2 bash "$PEER" here < /dev/null; says 'truncated'
 }
 
 prove_all

@@ -469,10 +469,11 @@ START_TEST(an_excessive_size_is_refused_by_the_header)
 	}
 	/* where it is allowed, it turns out to be cut */
 	beginning(head, 1 << 20);
-	refused(head, sizeof(head), BLM_EXCHANGE(), -ENODATA, "cut");
+	refused(head, sizeof(head), BLM_EXCHANGE(), -ENODATA, "truncated");
 	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 1280 + (1 << 17) - 1), -EFBIG,
 		"allowed");
-	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 1280 + (1 << 17)), -ENODATA, "cut");
+	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 1280 + (1 << 17)), -ENODATA,
+		"truncated");
 	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 100), -EFBIG, "allowed");
 
 	/* nothing is written: no file may have any byte now */

@@ -261,7 +261,7 @@ START_TEST(damage_found_during_an_export_is_reported_as_damage)
 {
 	static const struct { size_t at; uint64_t word; const char *words;
 	} damage[] = {
-		{ 8, 1, "a filter: has fewer numbers than it says" },
+		{ 8, 1, "a filter: has fewer numbers than its header says" },
 		{ 16, 0, "data do not add up" },
 	};
 

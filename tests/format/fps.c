@@ -197,7 +197,7 @@ START_TEST(another_file_is_refused_with_words)
 	struct blm_filter *f;
 
 	refuses("#FPS1\n#num_bits=8\nff\ta\n0f\tb\n", NULL, -EINVAL,
-		"has 2 fingerprints: say by its id");
+		"has 2 fingerprints: give the id");
 	refuses("#FPS1\n#num_bits=8\nff\ta\n0f\tb\n", "c", -ENOENT, "none of its 2");
 	refuses("#FPS1\n#num_bits=8\nff\ta\n0f\ta\n", "a", -ENOTUNIQ, "2 of its fingerprints");
 	refuses("#FPS1\n#num_bits=9\nff\ta\n", NULL, -EBADMSG, "has 2 digits");

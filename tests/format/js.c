@@ -199,9 +199,9 @@ static const struct { const char *text; int err; const char *words;
 	{ "{\"size\":64,\"seeds\":[],\"bits\":{}}", -EBADMSG, "from byte" },
 	{ "{\"size\":64,\"seeds\":[2097152],\"bits\":{}}", -EBADMSG, "from byte" },
 	{ "{\"size\":64,\"seeds\":[-1],\"bits\":{}}", -EBADMSG, "from byte" },
-	{ "{\"size\":64,\"seeds\":[32],\"bits\":{}} x", -EBADMSG, "goes on" },
-	{ "{\"size\":64,\"seeds\":[32],\"bits\":{\"0\":1", -ENODATA, "cut" },
-	{ "{\"size\":64", -ENODATA, "cut" },
+	{ "{\"size\":64,\"seeds\":[32],\"bits\":{}} x", -EBADMSG, "more bytes" },
+	{ "{\"size\":64,\"seeds\":[32],\"bits\":{\"0\":1", -ENODATA, "truncated" },
+	{ "{\"size\":64", -ENODATA, "truncated" },
 };
 
 START_TEST(another_files_beginning_is_refused_with_words)

@@ -308,9 +308,9 @@ START_TEST(a_table_that_does_not_add_up_is_refused)
 	refuses(file, bytes, NULL, -EBADMSG, "filter 0 is from byte");
 	put_table(0, NUMBERED, policy);
 	file[bytes - 48 + 3] = 0xff, file[bytes - 48 + 4] = 0xff;
-	refuses(file, bytes, "1", -EBADMSG, "which it has not");
+	refuses(file, bytes, "1", -EBADMSG, "refers to blocks outside the file");
 	memset(file + bytes - 48, 0xff, 40);
-	refuses(file, bytes, "1", -EBADMSG, "which it has not");
+	refuses(file, bytes, "1", -EBADMSG, "refers to blocks outside the file");
 	put_table(0, NUMBERED, policy);
 	file[meta_at + 1] = 0xff;
 	seal_blocks();

@@ -281,7 +281,7 @@ START_TEST(only_space_for_an_absent_part_may_follow_a_file)
 				      "%s, %d: %d, %s", kinds[i], what, r, blm_error_message());
 			ck_assert_msg(r == 0
 					      || strstr(blm_error_message(),
-							what < 4 ? "goes on after" : "cut"),
+							what < 4 ? "more bytes than" : "truncated"),
 				      "%s", blm_error_message());
 			free(all);
 		}

@@ -790,7 +790,7 @@ static const struct { const char *bytes; size_t count; int err; const char *word
 	  -ENOENT, "without Bloom filters" },
 	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x18\x01"
 		 "c\xb6\x04\0\0\0\0"),
-	  -EBADMSG, "begins at byte 2 by the metadata" },
+	  -EBADMSG, "the Bloom filter at byte 2, past" },
 	{ FOOTER("\x05\xfe\xff\x03\x02\x15\x02\0"), -EBADMSG, "a field of no known type" },
 };
 
@@ -824,7 +824,7 @@ START_TEST(a_filter_past_the_end_of_the_file_is_refused)
 		/* there is room for 32 bits, or their header */
 		ck_assert((made_bytes - 4 >= 32) && (made_bytes - 4 < 32 + count));
 		snprintf(words, sizeof(words),
-			 "has %u bytes by its header, more than there are: it was cut",
+			 "has %u bytes by its header, more than there are: it is truncated",
 			 (unsigned)(bits + count));
 		made_is_refused(NULL, -ENODATA, words);
 	}

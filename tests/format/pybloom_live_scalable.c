@@ -291,9 +291,9 @@ static const struct { size_t at; uint64_t to; int err; const char *words;
 	{ 28, 0xffffffff, -EBADMSG, "filters by its header" },
 	{ 28, 4, -EBADMSG, "filter 0 of it" },
 	{ 32, 39, -EBADMSG, "in 39 bytes" },
-	{ 32, UINT64_MAX, -ENODATA, "cut" },
+	{ 32, UINT64_MAX, -ENODATA, "truncated" },
 	{ 40, 0, -EBADMSG, "in 0 bytes" },
-	{ 48, 554, -ENODATA, "cut" },
+	{ 48, 554, -ENODATA, "truncated" },
 	{ 48, 552, -EBADMSG, "in 552 bytes" },
 	{ 64, 0, -EBADMSG, "0 slices" },
 	{ 64, 257, -EBADMSG, "257 slices" },
@@ -407,7 +407,7 @@ START_TEST(a_file_with_an_impossible_number_is_not_recognised)
 		memcpy(file + others[i].at, &value, others[i].width);
 		FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
 		ck_assert_msg(strstr(blm_error_message(),
-				     "of no format that can be told by its beginning")
+				     "of no format that its beginning shows")
 				      != NULL,
 			      "%zu: %s", i, blm_error_message());
 	}

@@ -52,7 +52,7 @@ static inline int each_read_may_fail(
 			ck_assert_msg(r == (cut ? -ENODATA : -EIO), "read %d: %d, %s", works, r,
 				      blm_error_message());
 			ck_assert_msg(strstr(blm_error_message(),
-					     cut ? "was cut"
+					     cut ? "truncated"
 						 : "a file: cannot be read: Input/output error"),
 				      "read %d: %s", works, blm_error_message());
 			ck_assert_ptr_null(piece.unpacked);

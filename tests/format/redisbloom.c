@@ -380,13 +380,13 @@ static const struct {
 	  1,
 	  { 0 },
 	  -EBADMSG,
-	  "the bits of a filter are not as many as it says" },
+	  "a filter does not have the number of bits that it says" },
 	{ 1,
 	  64000,
 	  7,
 	  { 0xc3, 3, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0xe0, 0xff },
 	  -EBADMSG,
-	  "the bits of a filter are not as many as it says" },
+	  "a filter does not have the number of bits that it says" },
 	{ 1,
 	  64,
 	  11,
@@ -398,7 +398,7 @@ static const struct {
 	  12,
 	  { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0, 0 },
 	  -EBADMSG,
-	  "it goes on behind its filter" },
+	  "it has more bytes behind its filter" },
 };
 
 START_TEST(a_dump_of_unrelated_pieces_is_refused_with_their_names)

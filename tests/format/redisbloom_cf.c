@@ -448,8 +448,8 @@ START_TEST(a_dump_with_inconsistent_numbers_or_extra_bytes_is_refused)
 
 	refuses_dump(restless, table, sizeof(table), "the sizes of its tables do not go together");
 	refuses_dump(flat, table, sizeof(table), "the sizes of its tables do not go together");
-	refuses_dump(head, other, sizeof(other), "a table is not as large as it must be");
-	refuses_dump(head, more, sizeof(more), "it goes on behind its filter");
+	refuses_dump(head, other, sizeof(other), "does not have the size that it must have");
+	refuses_dump(head, more, sizeof(more), "it has more bytes behind its filter");
 }
 END_TEST
 

@@ -124,10 +124,10 @@ START_TEST(force_overrides_nothing_else)
 
 	refuses(&bip37_all, "03614e9b" "33000000" "07000000" "02", "k 51");
 	refuses(&bip37_all, "00" "33000000" "07000000" "02", "k 51");
-	refuses(&bip37_all, "03614e9b" "00000000" "07000000", "it was cut");
-	refuses(&bip37_all, "03614e9b" "00000000" "07000000" "0200", "goes on after");
-	refuses(&bip37_all, "fda18c", "up to 36000");
-	refuses(&neo_all, "00", "it was cut");
+	refuses(&bip37_all, "03614e9b" "00000000" "07000000", "it is truncated");
+	refuses(&bip37_all, "03614e9b" "00000000" "07000000" "0200", "has more bytes than");
+	refuses(&bip37_all, "fda18c", "more than 36000");
+	refuses(&neo_all, "00", "it is truncated");
 	OK(blm_import_bytes(&f, NULL, NULL, &bip37_all, bytes,
 			    from_hex("03614e9b050000000000000001", bytes, sizeof(bytes))));
 	OK(blm_estimate(f, true, &e));

@@ -1393,7 +1393,7 @@ START_TEST(without_a_second_image_it_is_half_as_large)
 	cut(path, f);
 	FAILS(blm_open(&again, NULL, path, BLM_OPEN_WRITE), -EUCLEAN);
 	FAILS(blm_open(&again, NULL, path, 0), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "delete it, and make it anew"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "delete the file, and make it again"));
 	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 1);
 	blm_close(f), blm_close(with);
 }

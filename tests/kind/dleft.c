@@ -246,7 +246,7 @@ START_TEST(more_spare_bits_than_there_is_room_for_are_refused)
 	OK(blm_plan(&(struct blm_plan){ 0 }, &p));
 	p.options = "spare=5";
 	FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EFBIG);
-	ck_assert_msg(strstr(blm_error_message(), "with 5 spare ones") != NULL, "%s",
+	ck_assert_msg(strstr(blm_error_message(), "with 5 spare bits") != NULL, "%s",
 		      blm_error_message());
 }
 END_TEST

@@ -507,7 +507,7 @@ START_TEST(a_file_with_a_wrong_number_of_slots_is_refused)
 		blm_close(f);
 		FAILS(blm_open(&f, NULL, path, 0), -EBADMSG);
 		ck_assert_msg(strstr(blm_error_message(),
-				     more > 0 ? "part 6: such a window filter has none"
+				     more > 0 ? "part 6: such a window filter has no part"
 					      : "5 parts; such a window filter has 6")
 				      != NULL,
 			      "%s", blm_error_message());

@@ -102,7 +102,7 @@ class Build(Case):
         self.write('keys', numbers(0, 10))
         for words, says in ((['-n', '10', '--kind', 'bloomier', 'keys'], 'bloomier: the ranks send hashes, which have no values'),
                             (['-n', '10', '--kind', 'stable', 'keys'], 'stable: the ranks build no such filter'),
-                            (['--kind', 'fuse', '--way', 'reduce', 'keys'], 'leave --way out'),
+                            (['--kind', 'fuse', '--way', 'reduce', 'keys'], 'leave out --way'),
                             (['--kind', 'fuse', '--dry-run', 'keys'], 'give -n'),
                             (['keys'], 'a new filter needs its capacity'),
                             (['-n', '10'], 'name the files with the keys'),

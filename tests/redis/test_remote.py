@@ -98,7 +98,7 @@ class AServer(unittest.TestCase):
         for words in (['--store', self.server.folder], ['--anyone'], ['--prefault'], ['--lock'], ['--pages', 'small'], ['--sync-every', '5s']):
             ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
             self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)
-            self.assertIn(b'--redis goes with none', ran.stderr, words)
+            self.assertIn(b'--redis does not work with', ran.stderr, words)
 
     def test_a_password_is_asked_for(self):
         with self.server.client() as ask:

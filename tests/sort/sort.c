@@ -395,7 +395,7 @@ START_TEST(one_run_needs_no_merge_and_truncation_is_reported)
 	OK(blm_runs_append(&runs, records, 1000));
 	ck_assert_int_eq(ftruncate(runs.file.fd, 10000), 0);
 	FAILS(blm_runs_merge(&runs, &memory, &nobody), -EIO);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "cut"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "truncated"));
 	munmap(memory.at, memory.bytes + 4096);
 	blm_runs_end(&runs);
 	blm_place_clear(&place);

@@ -250,7 +250,7 @@ START_TEST(a_truncated_stream_gives_its_beginning_and_an_error)
 		if (_i == 0 && count % 4 != 1)
 			ck_assert_int_eq(r, 0);
 		else
-			ck_assert_msg(r == -EBADMSG && strstr(blm_error_message(), "it was cut"),
+			ck_assert_msg(r == -EBADMSG && strstr(blm_error_message(), "truncated"),
 				      "%s at %zu: %s", stacks[_i].name, count, blm_error_message());
 		free(back.bytes);
 	}
@@ -536,10 +536,10 @@ START_TEST(base64_needs_no_padding_but_two_characters_of_a_group)
 	reads(b64, "QUJDRA", 6, "ABCD", 4);
 	reads(b64, "QUJDRA=", 7, "ABCD", 4);
 	reads(b64, "QUJDREU\n", 8, "ABCDE", 5);
-	refuses(b64, "QUJDR", 5, "base64 ends in the middle of a group; it was cut");
-	refuses(b64, "Q", 1, "it was cut");
-	refuses(b64, "Q===", 4, "it was cut");
-	refuses(b64, "QQ=QUJ", 6, "it was cut");
+	refuses(b64, "QUJDR", 5, "base64 ends in the middle of a group; it is truncated");
+	refuses(b64, "Q", 1, "it is truncated");
+	refuses(b64, "Q===", 4, "it is truncated");
+	refuses(b64, "QQ=QUJ", 6, "it is truncated");
 }
 END_TEST
 
@@ -616,7 +616,7 @@ START_TEST(invalid_zlib_data_is_refused_in_zlibs_words)
 {
 	char text[] = TEXT_ZLIB;
 
-	refuses(zl, "", 0, "the zlib data ends before its end; it was cut");
+	refuses(zl, "", 0, "the zlib data ends too early; it is truncated");
 	refuses(zl, "\x1f\x8b\x08\x00", 4, "incorrect header check");
 	refuses(zl, "\x78\xda\xff", 3, "invalid block type");
 	text[LEN(text) - 1] ^= 1;
@@ -638,12 +638,12 @@ START_TEST(gzip_is_all_its_members_and_zeros_behind_them)
 	refuses(gz, TEXT_GZIP "x", LEN(TEXT_GZIP) + 1, "something else follows the gzip data");
 	refuses(gz, TEXT_GZIP "\0x", LEN(TEXT_GZIP) + 2, "something else follows the gzip data");
 	refuses(gz, TEXT_GZIP "\x1f", LEN(TEXT_GZIP) + 1,
-		"the gzip data ends before its end; it was cut");
-	refuses(gz, text, LEN(text) - 1, "the gzip data ends before its end; it was cut");
+		"the gzip data ends too early; it is truncated");
+	refuses(gz, text, LEN(text) - 1, "the gzip data ends too early; it is truncated");
 	refuses(gz, TEXT_GZIP "\x1fx", LEN(TEXT_GZIP) + 2, "incorrect header check");
 	text[LEN(text) - 5] ^= 1;
 	refuses(gz, text, LEN(text), "incorrect data check");
-	refuses(gz, "", 0, "the gzip data ends before its end; it was cut");
+	refuses(gz, "", 0, "the gzip data ends too early; it is truncated");
 }
 END_TEST
 
@@ -658,12 +658,12 @@ START_TEST(gzip_without_content_ends_after_a_mebibyte)
 	memcpy(text, TEXT_GZIP, LEN(TEXT_GZIP));
 	reads(&blm_stage_gzip, text, 1 << 20, TEXT, LEN(TEXT));
 	refuses(&blm_stage_gzip, text, capacity,
-		"more than a MiB of the gzip data has nothing in it");
+		"more than a MiB of the gzip data is empty");
 	for (int i = 0; i < 2 * MEMBERS; i++)
 		memcpy(text + LEN(TEXT_GZIP) + i * LEN(empty), empty, LEN(empty));
 	reads(&blm_stage_gzip, text, LEN(TEXT_GZIP) + MEMBERS * LEN(empty), TEXT, LEN(TEXT));
 	refuses(&blm_stage_gzip, text, LEN(TEXT_GZIP) + 2 * MEMBERS * LEN(empty),
-		"more than a MiB of the gzip data has nothing in it");
+		"more than a MiB of the gzip data is empty");
 	free(text);
 }
 END_TEST
@@ -693,7 +693,7 @@ START_TEST(invalid_or_excessive_zstd_data_is_refused)
 {
 	char text[] = TEXT_ZSTD;
 
-	refuses(zs, "", 0, "the zstd data ends before its end; it was cut");
+	refuses(zs, "", 0, "the zstd data ends too early; it is truncated");
 	refuses(zs, "x", 1, "not zstd data");
 	/* version 0.5 */
 	refuses(zs, "\x25\xb5\x2f\xfd\x00\x00\x00\x00\x00\x00\x00", 11, "not zstd data");
@@ -702,7 +702,7 @@ START_TEST(invalid_or_excessive_zstd_data_is_refused)
 	refuses(zs, TEXT_ZSTD "x", LEN(TEXT_ZSTD "x"), "something else follows the zstd data");
 	refuses(zs, TEXT_ZSTD "\x28\xb5\x2f\xff", LEN(TEXT_ZSTD) + 4,
 		"something else follows the zstd data");
-	refuses(zs, TEXT_ZSTD "\x28\xb5", LEN(TEXT_ZSTD) + 2, "it was cut");
+	refuses(zs, TEXT_ZSTD "\x28\xb5", LEN(TEXT_ZSTD) + 2, "it is truncated");
 	text[LEN(text) - 1] ^= 1;
 	refuses(zs, text, LEN(text), "doesn't match checksum");
 	/* 2^24 */

@@ -65,8 +65,8 @@ what_cannot_be_built_is_refused() {
 	seq 10 > keys
 	exits 2 bloomery build ./f --kind stable keys; says 'are not sorted and counted: give -n'
 	exits 2 bloomery build ./f --kind approximator keys; says 'no approximator filter can be built'
-	exits 2 bloomery build ./f --hash mm3-64 --kind classic keys; says 'made anew for each probe'
-	exits 2 bloomery build ./f --scheme salted --hash sha256-digest keys; says 'made anew for each probe'
+	exits 2 bloomery build ./f --hash mm3-64 --kind classic keys; says 'is computed for each probe'
+	exits 2 bloomery build ./f --scheme salted --hash sha256-digest keys; says 'is computed for each probe'
 	exits 2 bloomery build ./f --format guava keys; says 'for how many keys'; says '(-n)'
 	bloomery help build | tr -s ' \n' ' ' | grep -q 'kinds stable, window and iblt, for --format'
 	exits 2 bloomery build ./f --kind golomb -p 1e-19 -n 1g keys; says 'range'

@@ -99,7 +99,7 @@ keys_are_printed_as_they_are_read() {
 a_table_for_few_keys_takes_many_without_a_warning() {
 	bloomery create ./f -n 20 --kind iblt; seq 100000 | bloomery add ./f 2> err; [ ! -s err ]
 	bloomery info ./f | grep -q '20 keys that two of them differ by'
-	exits 2 bloomery build ./g --kind iblt long < /dev/null; says 'say for how many keys'
+	exits 2 bloomery build ./g --kind iblt long < /dev/null; says 'give the number of keys that differ'
 }
 
 the_manual_shows_what_is_printed() {

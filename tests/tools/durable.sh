@@ -202,8 +202,8 @@ a_stores_damaged_file_is_named_by_filter_and_path() {
 	exits 1 bloomery verify --json; json 'j["name"]' < exits.out | grep -qx seen
 	truncate -s 100 "$file"
 	exits 1 bloomery verify
-	same "$(cat exits.out)" "$file (seen): 100 bytes, shorter than a filter's header (20480); the file was cut, or is none of ours: put a \
-copy in its place, or make it anew from its keys"
+	same "$(cat exits.out)" "$file (seen): 100 bytes, shorter than a filter's header (20480): it is truncated, or no filter: put a \
+copy in its place, or make it again from its keys"
 }
 
 messages_have_the_path_that_was_given() {

@@ -77,7 +77,7 @@ a_file_that_is_no_filter_is_identified() {
 	printf 'BZh91AY&SY' > x; exits 2 bloomery import x f; says 'packed with bzip2; unpack it first with bunzip2'
 	printf 'PK\3\4\24\0' > x; exits 2 bloomery import x f; says 'a ZIP archive; take'
 	printf '{"name": "x"}\n' > x; exits 2 bloomery import x f; says 'JSON of no format that its beginning tells; name the format (--format)'
-	printf '\1\2\3' > x; exits 2 bloomery import x f; says 'of no format that can be told by its beginning; name it (--format)'
+	printf '\1\2\3' > x; exits 2 bloomery import x f; says 'of no format that its beginning shows; name the format (--format)'
 	for format in dcso bloomery; do
 		bloomery create g -n 100 $([ $format = bloomery ] || echo --format $format)
 		bloomery export g --format $format --base64 -o text; exits 2 bloomery import text h; says 'it looks like base64: say so (--base64)'
@@ -102,7 +102,7 @@ a_file_that_leaves_its_hash_open_asks_for_it() {
 	bloomery info ./f.bloom --probe pear --json | holds 'j["hash"] == "mm3_64"'
 	same "$(echo apple | bloomery test ./f.bloom --probe-hex 70656172)" apple
 	exits 64 bloomery test ./f.bloom --probe-hex 7; says hexadecimal
-	exits 2 bloomery test ./f.bloom --probe never < /dev/null; says 'under none of the hashes'
+	exits 2 bloomery test ./f.bloom --probe never < /dev/null; says 'not found with any of the possible hashes'
 	exits 2 bloomery test ./f.bloom --hash xxh3 < /dev/null; says 'no hash of pybloomfiltermmap'
 	bloomery import f.bloom g --probe pear --probe apple; bloomery union f g -o u
 	bloomery export u --format pybloomfiltermmap | cmp - f.bloom
@@ -254,11 +254,11 @@ another_programs_filter_is_made_read_and_asked_directly() {
 	bloomery info g > text; grep -q 'bit order *big-endian words' text; grep -q 'scheme *guava-64' text
 	exits 2 bloomery union g spv -o none; says 'differ in hash: murmur3-x64-128 and murmur3-bip37'
 	exits 2 bloomery export spv --format guava; says 'which guava does not know'
-	exits 2 bloomery import spv.bin none --format neo; says 'goes on after'
+	exits 2 bloomery import spv.bin none --format neo; says 'has more bytes than'
 	exits 2 bloomery import spv.bin none; says '--format'
 	exits 2 bloomery import spv.bin none --format libbloom1; says "(-m, -k)"
 	exits 64 bloomery create none --format guava --hash xxh3 -n 10
-	bloomery create ./many --format bip37 -n 100000 -p 0.0001 2> err; grep -q 'warning: bip37 .* 288000 bits .* not the 0.0001' err
+	bloomery create ./many --format bip37 -n 100000 -p 0.0001 2> err; grep -q 'warning: bip37 .* 288000 bits .* not 0.0001 as asked' err
 	bloomery create ./few --format bip37 -n 1000 -p 0.01 2> err; same "$(cat err)" ''
 	exits 64 bloomery create none --format pybloomfiltermmap -n 10; says 'bloomery export'
 	bloomery create d -n 1000 -m 32000 -k 22 --scheme double; bloomery info d > text; grep -q '184 times' text
@@ -269,7 +269,7 @@ a_parquet_columns_filter_is_asked_imported_and_exported() {
 	head -n 200 "$data/keys/insert.txt" > keys
 	bloomery test "$data/parquet/two.parquet" keys --column url --row-group 0 | cmp - keys
 	exits 2 bloomery info "$data/parquet/two.parquet"; says '--column, --row-group'
-	exits 2 bloomery import - none < "$data/parquet/one.parquet"; says 'no pipe'
+	exits 2 bloomery import - none < "$data/parquet/one.parquet"; says 'not a pipe'
 	bloomery import "$data/parquet/two.parquet" pages --column page.name --row-group 0; bloomery test pages keys | cmp - keys
 	bloomery info pages --json | holds 'j["origin"] == "parquet" and j["kind"] == "split-block" and j["m"] == 2048'
 	bloomery export pages --power-of-two -o pages.sbbf; bloomery info ./pages.sbbf --json | holds 'j["format"] == "parquet"'
@@ -358,8 +358,8 @@ json_of_bits_and_blooms_is_read_in_any_order() {
 	sed 's/"m":/"m":1/' f.json > bad; exits 2 bloomery import bad none; says 'characters'
 	sed 's/=*"}/*"}/' f.json > bad; exits 2 bloomery import bad none
 	sed 's/"k"/"n"/' f.json > bad; exits 2 bloomery import bad none; says 'not an object'
-	head -c 40 f.json > bad; exits 2 bloomery import bad none; says 'it was cut'
-	(cat f.json; echo x) > bad; exits 2 bloomery import bad none; says 'goes on'
+	head -c 40 f.json > bad; exits 2 bloomery import bad none; says 'it is truncated'
+	(cat f.json; echo x) > bad; exits 2 bloomery import bad none; says 'more bytes'
 }
 
 a_javascript_filter_answers_as_in_a_browser() {
@@ -409,7 +409,7 @@ for c in json.load(open(sys.argv[1]))["cases"]:
 	bloomery info chain > text; grep -q 'for 800 keys at a rate of 0.000625, m 12288, k 11' text
 	bloomery import "$data/redisbloom/rdb-dump-50.bin" dump; head -n 50 keys > some; bloomery test dump some | cmp - some
 	bloomery export dump --redis-key here > commands; head -n 5 commands | tr -d '\r' | tail -n 3 | tr '\n' ' ' > text; same "$(cat text)" 'BF.LOADCHUNK $4 here '
-	exits 2 bloomery import - none < "$data/redisbloom/rdb-dump-50.bin"; says 'no pipe'
+	exits 2 bloomery import - none < "$data/redisbloom/rdb-dump-50.bin"; says 'not a pipe'
 	bloomery create own --format redisbloom -n 100; bloomery add own keys; bloomery export own -o own.bf --format redisbloom; bloomery test ./own.bf keys | cmp - keys
 	bloomery create none --kind scalable -n 100; exits 2 bloomery export none --format redisbloom; says 'which redisbloom does not know'
 	exits 64 bloomery create none --kind scalable -n 100 --scheme partitioned
@@ -465,7 +465,7 @@ a_leveldb_tables_filter_is_asked_imported_and_exported() {
 	bloomery import 000005.ldb f --format leveldb --record @3000; bloomery test f keys | cmp - keys
 	bloomery export f -o f.bin; bloomery test ./f.bin keys --format leveldb | cmp - keys
 	exits 2 bloomery test ./000005.ldb keys --format leveldb --record 2; says 'is empty'
-	exits 2 bloomery import - none --format leveldb --record 1 < 000005.ldb; says 'no pipe'
+	exits 2 bloomery import - none --format leveldb --record 1 < 000005.ldb; says 'not a pipe'
 }
 
 what_a_file_says_itself_is_not_named_otherwise() {

@@ -78,7 +78,7 @@ parts_that_do_not_fit_are_refused_without_output() {
 	exits 2 bloomery join ./f.part-* ./f.part-2* -o ./g; says 'part 2 of 3, which came before'
 	exits 2 bloomery join ./f.part-[12]* ./o.part-3* -o ./g; says 'seed: 1 and 2'
 	exits 2 bloomery join ./f.part-[12]* ./two.part-2* -o ./g; says 'is of 3 parts'
-	exits 2 bloomery join ./f -o ./g; says 'no part, but a whole filter'
+	exits 2 bloomery join ./f -o ./g; says 'a whole filter, not a part'
 	exits 2 bloomery join ./f.part-* -o ./f; says f
 	head -c 20000 < f.part-1-of-3 > cut; exits 2 bloomery join ./cut -o ./g
 	[ ! -e g ]; same "$(find . -name '.bloomery*')" ''

@@ -82,11 +82,11 @@ a_world_writable_filter_is_not_moved() {
 
 a_lost_catalog_shows_by_secrets_only() {
 	mkdir -p store/catalog store/filters store/keys
-	exits 2 bloomery ls; says 'no store of filters yet'
+	exits 2 bloomery ls; says 'no complete store'
 	echo secret > store/keys/0123456789abcdef
-	exits 2 bloomery ls; not says 'no store of filters yet' > said
+	exits 2 bloomery ls; not says 'no complete store' > said
 	rm store/keys/0123456789abcdef; rmdir store/keys
-	exits 2 bloomery ls; says 'no store of filters yet'
+	exits 2 bloomery ls; says 'no complete store'
 }
 
 dropping_deletes_the_file() {
@@ -279,7 +279,7 @@ a_create_that_fails_leaves_no_store_that_is_damaged() {
 		rm -rf store
 		(ulimit -f $blocks; bloomery create a -n 1000) 2> err || { [ $? = 2 ] && not grep -q lost err; }
 		[ ! -s err ] || grep -q 'RLIMIT_FSIZE\|or a limit, allows no file' err
-		bloomery ls > out 2> err || { [ $? = 2 ] && grep -q 'no store of filters' err; }
+		bloomery ls > out 2> err || { [ $? = 2 ] && grep -q 'no complete store' err; }
 		bloomery info a > out 2>&1 || bloomery create a -n 1000
 		echo x | bloomery add a; bloomery verify; bloomery ls | grep -q '^a'
 	done

@@ -95,10 +95,10 @@ static int choose_way(struct job *job, int of)
 		return DONE;
 	if (job->way == WAY_GATHER)
 		return misuse("build: --way %s: rank 0 makes a %s filter from the hashes of all "
-			      "ranks; leave --way out", way_wanted, job->info.kind);
+			      "ranks; leave out --way", way_wanted, job->info.kind);
 	if (counts_cells(&job->info))
-		return misuse("build: --way %s: a %s filter is made by the sum of what the ranks "
-			      "have; leave --way out", way_wanted, job->info.kind);
+		return misuse("build: --way %s: a %s filter is the sum of the filters of the "
+			      "ranks; leave out --way", way_wanted, job->info.kind);
 	if (!strcmp(way_wanted, "reduce"))
 		job->way = WAY_REDUCE;
 	else if (!strcmp(way_wanted, "owners") && job->owned)

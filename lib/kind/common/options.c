@@ -90,7 +90,7 @@ static int bad_value(const struct blm_kind *kind, const struct blm_option *o)
 	size_t at = 0;
 
 	if (o->form != BLM_OPTION_NAME)
-		return blm_fail(-EINVAL, "the option %s of %s filters wants a %s, as in %s=%g",
+		return blm_fail(-EINVAL, "the option %s of %s filters takes a %s, as in %s=%g",
 				o->name, kind->name,
 				o->form == BLM_OPTION_COUNT ? "whole number"
 				: o->form == BLM_OPTION_SPAN ? "time (seconds, or 15m, 24h, 7d)"

@@ -20,11 +20,12 @@ int blm_raw_check(const struct blm_part *part, uint64_t at, const void *data, si
 		  const char *display)
 {
 	if (in_padding(part, at, data, bytes))
-		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells",
+		return blm_fail(-EINVAL, "%s: a bit is set that belongs to none of its %llu "
+				"cells",
 				display, (unsigned long long)part->shape.cells);
 	if (!kind_only_sets(part->kind) && (at % 8 || bytes % 8))
 		return blm_fail(-EINVAL, "%s: the cells of a %s filter are in words of 8 bytes; "
-				"%zu bytes at %llu are not whole ones", display,
+				"%zu bytes at %llu are not complete words", display,
 				part->kind->name, bytes, (unsigned long long)at);
 	return 0;
 }
