@@ -221,7 +221,7 @@ a_key_that_cannot_be_removed_is_printed() {
 	for i in {1..20}; do echo a; done > again
 	exits 1 bloomery remove ./f again; grep -qx a exits.out
 	same "$(echo a | bloomery test ./f)" a
-	bloomery help remove | grep -q 'not in the filter or cannot be removed'
+	bloomery help remove | grep -q 'not in the filter or cannot be'
 }
 
 no_filter_is_made_that_cannot_be_claimed_in() {
