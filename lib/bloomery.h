@@ -60,8 +60,8 @@
  *   - Sizes are in bytes unless named bits, capacities in keys, rates are probabilities in (0, 1).
  *   - struct blm_params, struct blm_info and struct blm_exchange begin with their size, so that
  *     later versions can add fields at their end: BLM_PARAMS(), BLM_INFO and BLM_EXCHANGE() set it.
- *     -EINVAL where it is not set; -E2BIG where a newer program sets a field that this library does
- *     not know.
+ *     If the size is not set, calls fail with -EINVAL. If a newer program sets a field that this
+ *     library does not know, they fail with -E2BIG.
  *   - A filter is named by (store, name). With store NULL, name is a path; else it is a name in
  *     that store. A relative path belongs to the working directory at the time of the call. A
  *     function that makes a filter makes it in memory if both are NULL. Such a filter can do
@@ -71,9 +71,9 @@
  *     comment says that they may. A path, a name, parameters or a function that is NULL where one
  *     is needed gives -EINVAL.
  *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any
- *     number may open the same file, for reading and for writing. After fork() the child may go on
- *     with its parent's handles. A signal handler must not change a filter: the call that it
- *     interrupted may be what it would wait for.
+ *     number may open the same file, for reading and for writing. After fork() the child may use
+ *     its parent's handles. A signal handler must not change a filter, because it could wait for
+ *     the call that it interrupted.
  *   - A replaced filter has a new file with the owner and the group of the old one. This holds for
  *     clearing, sealing, rebuilding, intersecting in place, growing, publishing, and blm_create()
  *     with replace. Only root may set another owner; else the new file belongs to the caller. If
@@ -129,8 +129,8 @@ struct blm_hash {
  * blm_error_message() - what this thread's last failure was about, in one line; valid until its
  * next call into the library
  *
- * What mends it is named as it is called here: a function, or a field like blm_params.capacity.
- * Other programs put their own terms there.
+ * A remedy is named as in this header: a function, or a field like blm_params.capacity. Programs
+ * can replace these names by their own terms.
  */
 BLM_API const char *blm_error_message(void);
 
@@ -163,9 +163,10 @@ enum blm_open_flags {
  *
  * The cost does not grow with the filter, because only its header is read and checked. If the file
  * is replaced or dropped later, the next call through the handle notices it without a system call,
- * and goes over to the new file; see bloomery-durability(7). In a store, an older copy of a file
- * may have been put back. It opens all the same, and blm_info() says so.
- * Threads: by an exclusive handle one at a time may change or sync the filter; any number may ask.
+ * and uses the new file; see bloomery-durability(7). If an older copy of a file was put back into a
+ * store, it still opens, and blm_info() says so.
+ * Threads: with an exclusive handle, only one thread at a time may change or sync the filter; any
+ * number may ask.
  * Processes: all others fail with -EBUSY when they change or sync a filter that is open
  * exclusively, or open it for writing; see bloomery-durability(7).
  */
@@ -181,9 +182,10 @@ BLM_API struct blm_filter *blm_close(struct blm_filter *f);
 /**
  * blm_contains() - may the filter hold this key?
  *
- * false is certain, true is wrong at the filter's rate. It cannot fail, so it says true for a key
- * that it cannot deny: in a part of a split filter a key of another part, and in a filter whose
- * keys have a column (the hash xxh3-column) a key without one. blm_contains_many() fails for both.
+ * false is certain, true is wrong at the filter's rate. It cannot fail, so it returns true for a
+ * key that it cannot deny: a key of another part, in a part of a split filter, and a key without a
+ * column, in a filter whose keys have one (the hash xxh3-column). blm_contains_many() fails for
+ * both.
  */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
 
@@ -210,27 +212,27 @@ BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
  * blm_claim() - add a key, and learn whether this caller was the first
  *
  * If several callers, in any processes, race to claim one new key, at most one gets 1. Exactly one
- * does, unless the key was a false positive, before or by what others add at that moment, or its
- * claimer died first. Takes no lock on the data, and none that a dead process could hold. It holds
- * off a replacement of the file, for the time of the call, mostly without a system call: see
- * bloomery-performance(7). blm_claim_many() is faster still. In kinds with slots (BLM_CAN_ROTATE)
- * a claim counts for each window, and renews nothing. A key that was removed for good is not new.
+ * does, unless the key was a false positive (keys that others add at that moment can make it one),
+ * or its claimer died first. Takes no lock on the data, and none that a dead process could hold. No
+ * replacement of the file happens during the call: see bloomery-performance(7). blm_claim_many() is
+ * faster. In kinds with slots (BLM_CAN_ROTATE) a claim counts for each window, and renews nothing.
+ * A key that was removed for good is not new.
  * Return: 1 (yours), 0 (not new), or a negative errno.
  */
 BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
 
 /**
- * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
+ * blm_remove() - remove a key, for kinds that can (BLM_CAN_REMOVE)
  *
- * A key that the filter denies, or that is on its list of false positives, is not taken out, and
- * nothing changes. A false positive cannot be told from a key that was added, and taking it out can
- * hide other keys. So remove only keys that were added. In a recent filter two keys with one
+ * If the filter denies the key, or the key is on its list of false positives, nothing changes. A
+ * false positive cannot be told from a key that was added, and removing it can hide other keys. So
+ * remove only keys that were added. In a recent filter two keys with one
  * fingerprint share a cell, so to remove one of them removes both. Other limits of a kind are its
  * caveat (struct blm_kind_info). If several callers race to remove a key that was added once, one
  * of them gets 1.
- * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
- * negative errno: -EUCLEAN if a power cut, a copy during changes, or an interrupted union left the
- * filter so that it can answer and take keys, but remove none.
+ * Return: 1 (taken out), 0 (it was not there, or it cannot be removed: all its counters are full),
+ * or a negative errno: -EUCLEAN if a power cut, a copy during changes, or an interrupted union left
+ * the filter in a state in which it can answer and add keys, but remove none.
  */
 BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len);
 
@@ -254,7 +256,7 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
 /**
  * blm_contains_many(), blm_add_many(), blm_claim_many() - the same for many keys, several times as
  * fast
- * @keys, @count: any number of keys; they are hashed and their memory asked for together
+ * @keys, @count: any number of keys; they are hashed and their memory is prefetched together
  * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
  * answer
  *
@@ -312,10 +314,10 @@ BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t w
  * @offset_bytes: of each offset: 4 (Arrow's String and Binary) or 8 (LargeString, LargeBinary)
  *
  * No array of pointers is needed, so bindings pass the buffers of their language as they are. The
- * answers are those of the same bytes as (pointer, length) keys. All offsets are checked before
- * the first key is used; that data has as many bytes as the last one says is the caller's care.
- * offsets and data must not change during the call: another thread that changes an offset after it
- * was checked makes the call read outside data.
+ * answers are those of the same bytes as (pointer, length) keys. All offsets are checked before the
+ * first key is used. The caller must ensure that data has the number of bytes that the last offset
+ * says. offsets and data must not change during the call: another thread that changes an offset
+ * after it was checked makes the call read outside data.
  * Return: as the _many forms, or -EINVAL where an offset is negative or less than the one before
  * it, where offset_bytes is neither 4 nor 8, or where data is NULL and a key has bytes or the first
  * offset is above 0: then no key was used and ret_bits is not written.
@@ -403,8 +405,8 @@ struct blm_when {
  * @ret_ages: room for `count` ages, in nanoseconds. Each differs from the true age by less than a
  *            tick. The age of a key whose answer is no is not written.
  *
- * blm_add_at() never makes a key older: of two sights the later one counts. A sight that is older
- * than the span is not kept. blm_contains_many(), blm_claim_many() and blm_add_many() do the same
+ * blm_add_at() never makes a key older: the later of two times counts. A time before the filter's
+ * span is not kept. blm_contains_many(), blm_claim_many() and blm_add_many() do the same
  * with a `when` of zeros, blm_get_many() gives the age in seconds.
  * Processes: of all that claim a key at the same time, one gets it. A claim takes the writers' lock
  * once a batch, and only for a batch that has a key to give.
@@ -491,9 +493,9 @@ struct blm_join;
  *	moved by later keys       cuckoo    several parts      no             no
  *
  * bloomery-kinds(7) has a table of all kinds with BLM_CAN_SPLIT.
- * Where a key belongs to one part, that part takes, claims and answers for the key, and fails with
- * -EREMOTE for keys of other parts. Parts of the other kinds only wait to be joined: they take no
- * keys and answer no question.
+ * If a key belongs to one part, that part adds, claims and answers for the key, and fails with
+ * -EREMOTE for keys of other parts. Parts of the other kinds can only be joined: they take no keys
+ * and answer no question.
  * Return: 0, or a negative errno: -EMEDIUMTYPE as blm_contains_hashes(); -EOPNOTSUPP for kinds
  * where a key belongs to several parts.
  */
@@ -521,8 +523,9 @@ BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t p
  * @mode:  as in struct blm_params
  *
  * The filter stays as it is. Keys that others add meanwhile may be in the parts or not. Each part
- * appears whole. If one cannot be made the ones before it stay. The count of keys of each part is a
- * share of the filter's: it is an estimate, but the sum of all is the filter's count.
+ * appears when it is complete. If a part cannot be made, the parts before it stay. The count of
+ * keys of each part is a share of the filter's: it is an estimate, but the sum of all is the
+ * filter's count.
  * Return: 0, or a negative errno: -EEXIST if a name is taken, and then no part was made;
  * -EOPNOTSUPP for kinds that are not split; -EREMOTE if it is a part itself; -EUCLEAN if data that
  * a part would get is damaged.
@@ -541,9 +544,9 @@ BLM_API int blm_split(const struct blm_filter *from, uint32_t parts, struct blm_
  *
  * The parts come in any order, each once; the caller may close a part after its call. The data are
  * those of a filter that was not split, byte for byte. The count of keys is the sum of the parts'
- * counts. It is exact as if the keys had been added to one filter, but for classic, which gets an
- * estimate. Until blm_join_finish() there is no file. The joined filter is not sealed, but for the
- * kinds that always are.
+ * counts. It is as exact as if the keys had been added to one filter, except for classic, which
+ * gets an estimate. Until blm_join_finish() there is no file. The joined filter is not sealed, but
+ * for the kinds that always are.
  * Threads: one at a time.
  * Return: 0, or a negative errno: -EMEDIUMTYPE for a part of another filter or of another number of
  * parts, and for a golomb, fuse, ribbon or bloomier part that blm_build_begin() made from other
@@ -987,8 +990,8 @@ BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *ke
  *        is not known, so the count of the filter is estimated from its bits
  *
  * For a filter whose ranges were built by several programs or machines: it appears whole, and its
- * count is exact if no two of them held one key. That the data are of the same template is the
- * caller's care.
+ * count is exact if no two of them held one key. The caller must ensure that the data are of the
+ * same template.
  * Threads: no other call with b may be under way.
  * Return: 0, or -EINVAL past the end or with a bit that is no cell's, -EOPNOTSUPP for kinds that
  * make no unions, that have several parts, or whose keys are gathered, -EREMOTE past the range of
@@ -1028,8 +1031,9 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b);
  *          returns below 0 ends the rebuild, and the old filter stays as it is. It must not close
  *          `fresh`.
  *
- * Others ask and add to the old filter all the time, and go over to the new one at their next call.
- * What they add before that is in the new one only if fill() adds it. Name and labels stay.
+ * Other processes ask the old filter and add to it until the new one is complete, and use the new
+ * one from their next call on. Keys that they add before that are in the new one only if fill()
+ * adds them. Name and labels stay.
  * Return: 0, or -ENOENT where there is none, -EBADMSG and others where the old one does not open
  * (it must be dropped or removed first, and another created), what fill() returned, or as
  * blm_create().
@@ -1055,9 +1059,9 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
  * Claims, removals and adds that look at more cells than they change wait for the copy. A counting
  * filter takes keys meanwhile. If a copy or a union got only some counters of a key, it says so
  * and removes no key (blm_remove()). A filter with a block that lost bits since its last sync gives
- * -EUCLEAN, because the copy would deny keys and not know it: blm_error_message() names the block,
- * and blm_verify() repairs it. This also holds for blm_combine(), blm_combine_into(), blm_seal()
- * and blm_store_publish().
+ * -EUCLEAN, because the copy would deny keys without any sign of damage: blm_error_message() names
+ * the block, and blm_verify() repairs it. This also holds for blm_combine(), blm_combine_into(),
+ * blm_seal() and blm_store_publish().
  */
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
 		     const struct blm_filter *from, unsigned mode);
@@ -1089,8 +1093,8 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 /**
  * blm_combine_into() - the same into `into`, which is the first of the filters combined
  *
- * Any number of writers may add keys meanwhile. The call takes effect at one moment, also where
- * other processes replace or clear the filters: bloomery-durability(7) says which keys are in
+ * Any number of writers may add keys meanwhile. The call takes effect at one moment, even if other
+ * processes replace or clear the filters: bloomery-durability(7) says which keys are in
  * `into` then. An OR that ends in -EUCLEAN (see blm_copy()) leaves the bits that it has set so far.
  * An OR into a counting filter keeps removals, claims, copies and syncs waiting; if its process
  * dies in the middle, the filter removes no key any more (blm_remove()). An AND makes a new file,
@@ -1137,7 +1141,7 @@ BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const cha
  * blm_advance() - put level i of each of `from` into level i + 1 of `into`, for kinds with levels
  * (BLM_CAN_ADVANCE)
  *
- * `into` keeps what it has; the last level of the others goes nowhere. Others may add to all of
+ * `into` keeps its keys; the last level of the others is dropped. Other processes may add to all of
  * them meanwhile. Its count of keys becomes an estimate. All must be of one template.
  * Return: 0, or -EMEDIUMTYPE and others as blm_combine_into().
  */
@@ -1376,10 +1380,10 @@ BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
  *                 are read, and the number is estimated from them, as in blm_estimate(). NULL:
  *                 fail with -EDOM instead of an estimate.
  *
- * Two adds of one key that race can both count; a process that is killed can leave its last batch
- * uncounted; and a power cut can leave the count off by keys added after the last sync: it may keep
- * them and not their count, or lose them and keep their count, and they count again when they are
- * added again. The count is never below that of the last sync.
+ * Two adds of one key that race can both count. A process that is killed can leave its last batch
+ * uncounted. A power cut can keep keys that were added after the last sync without their count, or
+ * keep their count without the keys, which count again when they are added again. The count is
+ * never below that of the last sync.
  */
 BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estimated);
 
@@ -1533,7 +1537,7 @@ enum blm_store_flags {
 /**
  * blm_store_open() - open a directory of filters with its catalog
  *
- * One directory is opened once in a process, however often this is called. bloomery(5) says which
+ * A process opens one directory only once, however often this is called. bloomery(5) says which
  * names a store takes: they are keys in the catalog and never become paths. A store that every user
  * may write to, where anyone can put another's filter in the place of yours, is refused with -EPERM
  * unless flags say BLM_STORE_ANYONE. So is, when it is opened or made, a filter in it whose file
@@ -1585,9 +1589,9 @@ BLM_API int blm_store_list(struct blm_store *store, const char *pattern,
  * -EPERM where every user may write to its file and the store was opened without BLM_STORE_ANYONE
  *
  * Handles that are open stay with the filter, whatever its name. When it is replaced or dropped
- * later under its new name, a handle opened under the old one answers -ESTALE: open it again. Where
- * the old name has been given to another filter by then, it goes over to that one when its own is
- * replaced, as to whatever has the name that it was opened by.
+ * later under its new name, a handle opened under the old one answers -ESTALE: open it again. If
+ * another filter has the old name by then, the handle uses that filter, because a handle follows
+ * the name that it was opened by.
  */
 BLM_API int blm_store_rename(struct blm_store *store, const char *from, const char *to);
 
@@ -1822,10 +1826,10 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
  * blm_export() - a filter as bytes of a format
  * @write: takes all `bytes` bytes and returns 0, or a negative errno, which is passed on
  *
- * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may
- * not be in it. If keys can be removed from the filter, and it is not sealed, it is copied in
- * memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed filter
- * is not in them (and see blm_store_drop()).
+ * The file is read as a stream, and holes are read as zeros. Keys that others add meanwhile may or
+ * may not be in the output. If keys can be removed from the filter, and it is not sealed, it is
+ * copied in memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed
+ * filter is not in them (and see blm_store_drop()).
  * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message()
  * says for which it has), or -EUCLEAN: it is damaged, which blm_verify() repairs where that can be
  * done; part of it may be written.
@@ -1854,8 +1858,8 @@ BLM_API void blm_free(void *bytes);
  *
  * Where its bits lie as ours do (struct blm_format_info, in_place) the file is mapped as it is;
  * else it is read into memory. blm_open() does the same with `how` NULL where a file is of a known
- * format and opened for reading. The handle asks, tells, compares, is copied and combined like any
- * other; it is not told when the file is replaced.
+ * format and opened for reading. The handle can be asked, compared, copied and combined like any
+ * other, but does not notice when the file is replaced.
  * Return: as blm_import().
  */
 BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path,
@@ -2021,9 +2025,9 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
  * blm_bank_which() - in which of them may this key be?
  * @ret_bits: NULL, or room for (rows + 63) / 64 words: bit i % 64 of word i / 64 for row i
  *
- * The answer for each is what blm_contains() says of that filter. Read for it are of k slices, a
- * bit for each row in each, as many lines of 64 bytes as there are 512s of rows, and fewer where
- * none of the 512 is left.
+ * The answer for each row is that of blm_contains() for its filter. For each probe the call reads
+ * one bit per row, in lines of 64 bytes for 512 rows, and skips lines in which no row can have the
+ * key any more.
  * Return: in how many.
  */
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits);
@@ -2065,8 +2069,8 @@ struct blm_bank_hit {
  * @bits: row_bytes of data, see blm_bank_read(); -EOPNOTSUPP for a bank of range filters
  * @ret:  space for `capacity` of them
  *
- * The answer is that of looking at all; rows whose numbers of ones differ too much to be alike
- * enough are not looked at.
+ * The answer is the same as if all rows were compared, but rows whose numbers of ones differ too
+ * much to be similar enough are skipped.
  * Return: how many it found, at most `capacity`.
  */
 BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,
@@ -2152,12 +2156,12 @@ struct blm_hash_info {
 	const char *name, *summary;
 	uint32_t id;		/* in the file */
 	/*
-	 * 128: serves every kind of hashed keys; fewer: classic with m up to 2^bits, and those that
-	 * say so
+	 * 128: serves every kind of hashed keys; fewer: classic with m up to 2^bits, and some other
+	 * kinds
 	 */
 	unsigned bits;
 	bool keyed;		/* needs a secret of BLM_SECRET_BYTES */
-	/* takes as many seeds as a filter has probes, each less than 2^32 */
+	/* takes as many seeds as a filter has probes, each less than 2^32 (js: 2^21) */
 	bool seeds_by_probe;
 	/*
 	 * of all that it gives, for schemes that take more than 128 bits of it, or hash a longer
@@ -2195,7 +2199,8 @@ BLM_API int blm_option_list(const char *kind, size_t i, struct blm_option_info *
 BLM_API int blm_hash_list(size_t i, struct blm_hash_info *ret);
 
 /**
- * blm_scheme_list() - the i-th scheme, from 0; classic filters can have one. Return: 0, or -ENOENT
+ * blm_scheme_list() - the i-th scheme, from 0; classic and scalable filters can have one. Return:
+ * 0, or -ENOENT
  * past the last
  */
 BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret);
@@ -2260,14 +2265,14 @@ BLM_API void blm_use_progress(void (*tell)(void *context, const char *phase, uin
 BLM_API void blm_stop_waiting_if(int (*asked)(void));
 
 /**
- * blm_survive_truncation() - go on where a file is cut, or cannot be read any more, under its map
+ * blm_survive_truncation() - keep the process alive if a mapped file is truncated or unreadable
  *
  * Without this such a file ends the process with SIGBUS. With it, a handler of that signal,
  * installed once and for the whole process, puts pages of ones in the place of those that are
- * missing: questions about them are answered with yes, and every later change, sync and
+ * missing: questions about them get the answer yes, and every later change, sync and
  * blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
- * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN,
- * and loses the memory that it had in hand. bloomery-durability(7) says what memory this takes.
+ * If a store's catalog is truncated while it is read, the call fails with -EUCLEAN, and leaks the
+ * memory that it was using. bloomery-durability(7) says what memory this takes.
  */
 BLM_API int blm_survive_truncation(void);
 
