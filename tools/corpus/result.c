@@ -9,9 +9,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -171,45 +168,6 @@ static size_t plain_bytes(uint64_t x)
 
 	return found ? (size_t)__builtin_ctzll(found) / 8 : 8;
 }
-
-#ifdef __SSE2__
-/* Of 16 bytes, those before `count`: 1 in each that is escaped, in two sums. */
-static __m128i escaped_bytes(const char *text, size_t count)
-{
-	static const char window[32] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-	__m128i x = _mm_loadu_si128((const void *)text);
-	__m128i found = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(' ' - 1)), x);
-
-	found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
-	found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
-	found = _mm_and_si128(found, _mm_loadu_si128((const void *)(window + 16 - count)));
-	return _mm_sad_epu8(found, _mm_setzero_si128());
-}
-
-size_t count_escapes(const char *text, size_t length)
-{
-	__m128i sums = _mm_setzero_si128();
-	size_t at = 0;
-
-	for (; at + 16 <= length; at += 16)
-		sums = _mm_add_epi64(sums, escaped_bytes(text + at, 16));
-	sums = _mm_add_epi64(sums, escaped_bytes(text + at, length - at));
-	return (unsigned)_mm_cvtsi128_si32(sums)
-		+ (unsigned)_mm_cvtsi128_si32(_mm_unpackhi_epi64(sums, sums));
-}
-#else
-size_t count_escapes(const char *text, size_t length)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		count += (c < ' ') | (c == '"') | (c == '\\');
-	}
-	return count;
-}
-#endif
 
 static char *put_character(char *to, unsigned char c)
 {

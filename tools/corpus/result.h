@@ -29,7 +29,10 @@ int result_space(struct result *result, size_t count, char **ret_at);
 void result_wrote(struct result *result, size_t count);
 /* as the inside of a string of JSON */
 int result_string(struct result *result, const char *text, size_t length);
-/* How many characters of it result_string() escapes. 16 bytes behind the text can be read. */
+/*
+ * escapes.c: how many characters of it result_string() escapes. 16 bytes behind the text can be
+ * read.
+ */
 size_t count_escapes(const char *text, size_t length);
 int result_finish(struct result *result);	/* on the disk, under its name */
 void result_drop(struct result *result);	/* after the others or instead of finishing */
