@@ -1,6 +1,8 @@
 /* escapes.c - how many characters of a text have an escape in a string of JSON */
 #include "result.h"
 
+#include <stdatomic.h>
+
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -54,7 +56,7 @@ __attribute__((target("avx512bw,popcnt"))) static size_t count_by_64(const char 
 /* By the instruction set that the library uses, which $BLOOMERY_SIMD can lower. */
 size_t count_escapes(const char *text, size_t length)
 {
-	static int by_64 = -1;
+	static atomic_int by_64 = -1;
 
 	if (by_64 < 0)
 		by_64 = !strcmp(blm_simd(), "avx512");
