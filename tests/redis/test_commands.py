@@ -171,11 +171,46 @@ class Commands(unittest.TestCase):
         self.refuses('needs CAPACITY or CELLS', 'BLM.CREATE', 'g', 'KIND', 'blocked')
         self.refuses('has no store', 'BLM.ATTACH', 'g', 'name')
 
+    def about(self, command):
+        """What COMMAND DOCS has of it, in either protocol."""
+        def mapped(reply):
+            return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2]))
+        return [mapped(argument) for argument in mapped(mapped(self.ask('COMMAND', 'DOCS', command))[command.encode()])[b'arguments']]
+
+    def test_the_server_tells_the_arguments_of_commands(self):
+        for command, names in (('bf.reserve', 'key error_rate capacity expansion nonscaling'), ('bf.info', 'key single_value'),
+                               ('cf.insert', 'key capacity nocreate items item'), ('blm.copy', 'source destination destination-db replace'),
+                               ('blm.union', 'key source')):
+            self.assertEqual(b' '.join(argument[b'name'] for argument in self.about(command)).decode(), names)
+        key, expansion = self.about('bf.reserve')[0], self.about('bf.reserve')[3]
+        self.assertEqual([key[b'type'], expansion[b'type'], expansion[b'token']], [b'key', b'integer', b'EXPANSION'])
+        self.assertEqual(expansion[b'flags'], ['optional'])
+        self.assertEqual(self.about('blm.union')[1][b'flags'], ['multiple'])
+        for command, arity in (('bf.add', 3), ('bf.madd', -3), ('bf.insert', -4), ('cf.loadchunk', 4), ('blm.create', -2), ('bf.load', -1)):
+            self.assertEqual(self.ask('COMMAND', 'INFO', command)[0][1], arity, command)
+
+    def test_a_transaction_refuses_a_wrong_number_of_arguments(self):
+        self.ask('MULTI')
+        self.refuses("wrong number of arguments for 'bf.add' command", 'BF.ADD', 'f')
+        self.refuses('EXECABORT', 'EXEC')
+
+    def test_keys_of_a_command_are_found(self):
+        self.assertEqual(self.ask('COMMAND', 'GETKEYS', 'BLM.UNION', 'a', 'b', 'c'), [b'a', b'b', b'c'])
+        self.assertEqual(self.ask('COMMAND', 'GETKEYS', 'BLM.COPY', 'a', 'b', 'REPLACE'), [b'a', b'b'])
+        self.assertEqual(self.ask('COMMAND', 'GETKEYS', 'BF.MADD', 'a', 'b', 'c'), [b'a'])
+
+    def test_a_reader_of_keys_may_only_ask(self):
+        self.ask('ACL', 'SETUSER', 'asker', 'reset', 'on', 'nopass', '%R~r*', '%W~w*', '+@all')
+        for allowed, words in ((True, 'BF.EXISTS r1 a'), (True, 'CF.COUNT r1 a'), (True, 'BLM.DUMP r1'), (False, 'BF.ADD r1 a'),
+                               (False, 'BF.EXISTS w1 a'), (True, 'BLM.COPY r1 w1'), (False, 'BLM.COPY w1 r1'), (False, 'BLM.UNION r1 r2')):
+            self.assertEqual(self.ask('ACL', 'DRYRUN', 'asker', *words.split()) == 'OK', allowed, words)
 
     def test_access_lists_know_the_groups_of_commands(self):
         if b'bloom' not in self.ask('ACL', 'CAT'):
             self.skipTest('this server takes no categories of modules: Redis before 7.4')
         self.assertIn(b'bf.add', self.ask('ACL', 'CAT', 'bloom'))
+        self.assertNotIn(b'bf.load', self.ask('ACL', 'CAT', 'bloom'))    # RedisBloom has no such command
+        self.assertIn(b'bf.load', self.ask('ACL', 'CAT', 'bloomery'))
         self.ask('ACL', 'SETUSER', 'reader', 'on', 'nopass', '~*', '+@read')
         self.assertEqual(self.ask('ACL', 'DRYRUN', 'reader', 'BF.EXISTS', 'f', 'a'), 'OK')
         self.assertNotEqual(self.ask('ACL', 'DRYRUN', 'reader', 'BF.ADD', 'f', 'a'), 'OK')

@@ -316,20 +316,27 @@ static int insert(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 bool bf_commands(struct redis_ctx *ctx)
 {
 	static const struct command commands[] = {
-		{ "bf.reserve", reserve, "write deny-oom" },
-		{ "bf.add", add_command, "write deny-oom" },
-		{ "bf.madd", madd_command, "write deny-oom" },
-		{ "bf.insert", insert, "write deny-oom" },
-		{ "bf.exists", bf_exists, "readonly fast" },
-		{ "bf.mexists", bf_mexists, "readonly fast" },
-		{ "bf.info", bf_info, "readonly fast" },
-		{ "bf.card", bf_card, "readonly fast" },
-		{ "bf.debug", bf_debug, "readonly fast" },
-		{ "bf.scandump", bf_scandump, "readonly fast" },
-		{ "bf.loadchunk", bf_loadchunk, "write deny-oom" },
-		{ "bf.load", valkey_load, "write deny-oom" },
+		{ "bf.reserve", reserve, "write deny-oom",
+		  "key error_rate:double capacity:int [EXPANSION expansion:int] [NONSCALING]" },
+		{ "bf.add", add_command, "write deny-oom", "key item" },
+		{ "bf.madd", madd_command, "write deny-oom", "key item..." },
+		{ "bf.insert", insert, "write deny-oom",
+		  "key [CAPACITY capacity:int] [ERROR error:double] "
+		  "[EXPANSION expansion:int] [NOCREATE] [NONSCALING] ITEMS item..." },
+		{ "bf.exists", bf_exists, "readonly fast", "key item" },
+		{ "bf.mexists", bf_mexists, "readonly fast", "key item..." },
+		{ "bf.info", bf_info, "readonly fast",
+		  "key [single_value:CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]" },
+		{ "bf.card", bf_card, "readonly fast", "key" },
+		{ "bf.debug", bf_debug, "readonly fast", "key" },
+		{ "bf.scandump", bf_scandump, "readonly fast", "key iterator:int" },
+		{ "bf.loadchunk", bf_loadchunk, "write deny-oom", "key iterator:int data" },
 		{ 0 }
 	};
+	/* RedisBloom's category does not have it */
+	static const struct command loading[] = { { "bf.load", valkey_load, "write deny-oom" },
+						  { 0 } };
 
-	return commands_create(ctx, commands, "bloom");
+	return commands_create(ctx, commands, "bloom")
+		&& commands_create(ctx, loading, settings.valkey ? "bloom" : "bloomery");
 }

@@ -429,22 +429,26 @@ static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int a
 bool blm_commands(struct redis_ctx *ctx)
 {
 	static const struct command commands[] = {
-		{ "blm.create", create, "write deny-oom" },
-		{ "blm.attach", attach, "write deny-oom" },
-		{ "blm.detach", detach, "write" },
+		{ "blm.create", create, "write deny-oom",
+		  "key [CAPACITY capacity:int] [RATE rate:double] [KIND kind] "
+		  "[OPTIONS options] [CELLS cells:int] [PROBES probes:int] [SEEDS seeds]" },
+		{ "blm.attach", attach, "write deny-oom", "key name" },
+		{ "blm.detach", detach, "write", "key [name]" },
 		{ "blm.load", load, "write deny-oom" },
-		{ "blm.claim", claim, "write deny-oom" },
-		{ "blm.add", add, "write deny-oom" },
-		{ "blm.remove", remove_command, "write" },
-		{ "blm.test", test, "readonly fast" },
-		{ "blm.put", put, "write deny-oom" },
-		{ "blm.get", get, "readonly fast" },
-		{ "blm.sync", blm_sync_command, "readonly" },
-		{ "blm.union", blm_union_command, "write deny-oom", -1 },
-		{ "blm.publish", blm_publish_command, "write" },
-		{ "blm.dump", blm_dump_command, "readonly" },
-		{ "blm.copy", blm_copy_command, "write deny-oom", 2 },
-		{ "blm.info", info_command, "readonly fast" },
+		{ "blm.claim", claim, "write deny-oom", "key item..." },
+		{ "blm.add", add, "write deny-oom", "key item..." },
+		{ "blm.remove", remove_command, "write", "key item..." },
+		{ "blm.test", test, "readonly fast", "key item..." },
+		{ "blm.put", put, "write deny-oom", "key item number:int" },
+		{ "blm.get", get, "readonly fast", "key item" },
+		{ "blm.sync", blm_sync_command, "readonly", "key" },
+		{ "blm.union", blm_union_command, "write deny-oom", "key source...", LAST_SOURCE },
+		{ "blm.publish", blm_publish_command, "write", "key name [WRITABLE]" },
+		{ "blm.dump", blm_dump_command, "readonly", "key" },
+		{ "blm.copy", blm_copy_command, "write deny-oom",
+		  "source destination [DB destination-db:int] [REPLACE]",
+		  LAST_DESTINATION },
+		{ "blm.info", info_command, "readonly fast", "key" },
 		{ 0 }
 	};
 

@@ -380,20 +380,24 @@ static int debug(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 bool cf_commands(struct redis_ctx *ctx)
 {
 	static const struct command commands[] = {
-		{ "cf.reserve", reserve, "write deny-oom" },
-		{ "cf.add", add_command, "write deny-oom" },
-		{ "cf.addnx", addnx_command, "write deny-oom" },
-		{ "cf.insert", insert_command, "write deny-oom" },
-		{ "cf.insertnx", insertnx_command, "write deny-oom" },
-		{ "cf.exists", exists, "readonly fast" },
-		{ "cf.mexists", mexists, "readonly fast" },
-		{ "cf.count", count, "readonly fast" },
-		{ "cf.del", del, "write fast" },
-		{ "cf.compact", compact, "readonly fast" },
-		{ "cf.scandump", cf_scandump, "readonly fast" },
-		{ "cf.loadchunk", cf_loadchunk, "write deny-oom" },
-		{ "cf.info", info_command, "readonly fast" },
-		{ "cf.debug", debug, "readonly fast" },
+		{ "cf.reserve", reserve, "write deny-oom",
+		  "key capacity:int [BUCKETSIZE bucketsize:int] "
+		  "[MAXITERATIONS maxiterations:int] [EXPANSION expansion:int]" },
+		{ "cf.add", add_command, "write deny-oom", "key item" },
+		{ "cf.addnx", addnx_command, "write deny-oom", "key item" },
+		{ "cf.insert", insert_command, "write deny-oom",
+		  "key [CAPACITY capacity:int] [NOCREATE] ITEMS item..." },
+		{ "cf.insertnx", insertnx_command, "write deny-oom",
+		  "key [CAPACITY capacity:int] [NOCREATE] ITEMS item..." },
+		{ "cf.exists", exists, "readonly fast", "key item" },
+		{ "cf.mexists", mexists, "readonly fast", "key item..." },
+		{ "cf.count", count, "readonly fast", "key item" },
+		{ "cf.del", del, "write fast", "key item" },
+		{ "cf.compact", compact, "readonly fast", "key" },
+		{ "cf.scandump", cf_scandump, "readonly fast", "key iterator:int" },
+		{ "cf.loadchunk", cf_loadchunk, "write deny-oom", "key iterator:int data" },
+		{ "cf.info", info_command, "readonly fast", "key" },
+		{ "cf.debug", debug, "readonly fast", "key" },
 		{ 0 }
 	};
 

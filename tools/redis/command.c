@@ -17,32 +17,51 @@ struct settings settings = {
 	.cf_capacity = 1024, .cf_slots = 2, .cf_iterations = 20, .cf_expansion = 1, .cf_tables = 32,
 };
 
+/* valkey-bloom's names are in capitals, and the server checks no number of arguments for it. */
+static bool is_of_valkey(const struct command *c)
+{
+	return settings.valkey && !strncmp(c->name, "bf.", 3);
+}
+
 /* Errors, statistics and COMMAND show the names as they are registered. */
 static void name_of(char ret[COMMAND_NAME], const struct command *c)
 {
-	bool upper = settings.valkey && !strncmp(c->name, "bf.", 3);
+	bool upper = is_of_valkey(c);
 
 	snprintf(ret, COMMAND_NAME, "%s", c->name);
 	for (size_t i = 0; upper && ret[i]; i++)
 		ret[i] = (char)toupper((unsigned char)ret[i]);
 }
 
+static void put_into_category(const struct command *c, struct redis_command *command,
+			      const char *category)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s %s", category,
+		 strncmp(c->flags, "write", 5) ? "read" : "write");
+	redis_SetCommandACLCategories(command, text);
+}
+
 bool commands_create(struct redis_ctx *ctx, const struct command *commands, const char *category)
 {
-	bool categories = redis_AddACLCategory && redis_GetCommand && redis_SetCommandACLCategories
-		&& redis_AddACLCategory(ctx, category) == REDIS_OK;
-	char text[64], name[COMMAND_NAME];
+	bool categories = redis_AddACLCategory && redis_SetCommandACLCategories;
+	char name[COMMAND_NAME];
 
+	if (categories)
+		redis_AddACLCategory(ctx, category);	/* fails if it is there already */
 	for (const struct command *c = commands; c->name; c++) {
+		struct redis_command *command;
+
 		name_of(name, c);
 		if (redis_CreateCommand(ctx, name, c->run, c->flags, 1,
 					c->last ? c->last : 1, 1) != REDIS_OK)
 			return false;
-		if (!categories)
-			continue;
-		snprintf(text, sizeof(text), "%s %s", category,
-			 strncmp(c->flags, "write", 5) ? "read" : "write");
-		redis_SetCommandACLCategories(redis_GetCommand(ctx, name), text);
+		command = redis_GetCommand(ctx, name);
+		if (command && c->syntax)
+			command_describe(command, c, !is_of_valkey(c));
+		if (command && categories)
+			put_into_category(c, command, category);
 	}
 	return true;
 }

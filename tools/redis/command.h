@@ -13,8 +13,13 @@ struct command {
 	const char *name;
 	redis_function *run;
 	const char *flags;
+	const char *syntax;		/* of its arguments, see syntax.c; NULL: not for users */
 	int last;			/* its last key; 0: it has one key */
 };
+enum { LAST_SOURCE = -1, LAST_DESTINATION = 2 };
+
+/* What COMMAND, access lists and clusters know of a command. @checked: also its arguments */
+void command_describe(struct redis_command *command, const struct command *c, bool checked);
 
 /* @commands: ends with a name that is NULL. @category: of ACL, where the server takes it */
 bool commands_create(struct redis_ctx *ctx, const struct command *commands, const char *category);

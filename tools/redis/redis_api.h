@@ -82,6 +82,61 @@ struct redis_type_methods {
 	int (*defrag)(void *context, struct redis_string *key, void **value);
 };
 
+/* SetCommandInfo() copies all of it. */
+struct redis_arg {
+	const char *name;
+	int type;			/* REDIS_ARG_STRING... */
+	int key_spec;			/* of a key: which of key_specs */
+	const char *token, *summary, *since;
+	int flags;			/* REDIS_ARG_OPTIONAL... */
+	const char *deprecated_since;
+	struct redis_arg *subargs;	/* end with one that has no name, as all arguments do */
+	const char *display;
+};
+enum {
+	REDIS_ARG_STRING = 0, REDIS_ARG_INTEGER = 1, REDIS_ARG_DOUBLE = 2, REDIS_ARG_KEY = 3,
+	REDIS_ARG_TOKEN = 6, REDIS_ARG_ONE_OF = 7,
+};
+enum { REDIS_ARG_OPTIONAL = 1 << 0, REDIS_ARG_MULTIPLE = 1 << 1 };
+
+/* Which arguments are keys, and what the command does to them. */
+struct redis_key_spec {
+	const char *notes;
+	uint64_t flags;			/* REDIS_KEY_READS... */
+	int begin;			/* REDIS_KEY_AT: at argument pos; 0: no spec, but the end */
+	union {
+		int pos;
+		struct {
+			const char *keyword;
+			int from;
+		} after;
+	} at;
+	int find;			/* REDIS_KEY_RANGE */
+	int last, step, limit;		/* last: after pos; -1: all arguments are keys */
+};
+enum { REDIS_KEY_AT = 2, REDIS_KEY_RANGE = 2 };
+/* An access list asks for the right to read a key, to write to it, or both. */
+enum {
+	REDIS_KEY_READS = 1 << 0 | 1 << 4, REDIS_KEY_CHANGES = 1 << 1 | 1 << 4 | 1 << 6,
+	REDIS_KEY_REPLACES = 1 << 2 | 1 << 5,
+};
+
+enum { REDIS_HISTORY_BYTES = 16 };	/* the size of a struct that the module does not use */
+struct redis_info_version {
+	int version;
+	size_t history_bytes, key_spec_bytes, arg_bytes;
+};
+
+struct redis_command_info {
+	const struct redis_info_version *version;
+	const char *summary, *complexity, *since;
+	void *history;
+	const char *tips;
+	int arity;			/* with the command's name; -N: at least N */
+	struct redis_key_spec *key_specs;
+	struct redis_arg *args;
+};
+
 /* X(type returned, name, parameters) */
 #define REDIS_API_NEEDED(X) \
 	X(void, SetModuleAttribs, (struct redis_ctx *, const char *name, int version, int api)) \
@@ -89,6 +144,8 @@ struct redis_type_methods {
 	X(void, SetModuleOptions, (struct redis_ctx *, int options)) \
 	X(int, CreateCommand, (struct redis_ctx *, const char *name, redis_function *, \
 			       const char *flags, int first, int last, int step)) \
+	X(struct redis_command *, GetCommand, (struct redis_ctx *, const char *name)) \
+	X(int, SetCommandInfo, (struct redis_command *, const struct redis_command_info *)) \
 	X(struct redis_type *, CreateDataType, (struct redis_ctx *, const char *name, int encver, \
 						struct redis_type_methods *)) \
 	X(struct redis_key *, OpenKey, (struct redis_ctx *, struct redis_string *, int mode)) \
@@ -182,7 +239,6 @@ struct redis_type_methods {
 /* Where the server has them: Redis 7.4, Valkey 8. They are NULL in an older server. */
 #define REDIS_API_OPTIONAL(X) \
 	X(int, AddACLCategory, (struct redis_ctx *, const char *name)) \
-	X(struct redis_command *, GetCommand, (struct redis_ctx *, const char *name)) \
 	X(int, SetCommandACLCategories, (struct redis_command *, const char *categories))
 
 #define REDIS_DECLARE(type, name, parameters) extern type (*redis_##name) parameters;
