@@ -220,6 +220,48 @@ class CommandsInRESP3(Commands):
     protocol = 3
 
 
+class Settings(unittest.TestCase):
+    @staticmethod
+    def setting(ask, pattern):
+        """The name that this server gives it (before Redis 8 with bf. before it), and its value."""
+        for prefix in ('', 'bf.'):
+            reply = ask('CONFIG', 'GET', prefix + pattern)
+            if reply:
+                return [word.decode() for word in reply]
+        raise AssertionError(f'{pattern}: the server has no such setting')
+
+    def test_config_shows_and_sets_the_numbers(self):
+        with Server(arguments=['cf-bucket-size', '4']) as server, server.client() as ask:
+            for name, value in (('bf-error-rate', '0.01'), ('bf-initial-size', '100'), ('bf-expansion-factor', '2'), ('cf-bucket-size', '4'),
+                                ('cf-initial-size', '1024'), ('cf-max-iterations', '20'), ('cf-expansion-factor', '1'),
+                                ('cf-max-expansions', '32'), ('blm-bytes-most', '17179869184')):
+                self.assertEqual(self.setting(ask, name)[1], value)
+            size, rate = self.setting(ask, 'bf-initial-size')[0], self.setting(ask, 'bf-error-rate')[0]
+            for name, value in ((size, 0), (size, 1 << 31), (size, 'x'), (rate, 0), (rate, 1), (rate, 'x'), (rate, 'nan')):
+                reply = ask('CONFIG', 'SET', name, value)
+                self.assertIsInstance(reply, Error)
+                self.assertIn('must be in the range', reply)
+            self.assertEqual(ask('CONFIG', 'SET', size, 5000, rate, '0.5'), 'OK')
+            self.assertEqual([self.setting(ask, 'bf-initial-size')[1], self.setting(ask, 'bf-error-rate')[1]], ['5000', '0.25'])
+            ask('BF.ADD', 'f', 'a')
+            self.assertEqual(ask('BF.INFO', 'f', 'CAPACITY'), [5000])
+
+    def test_the_configuration_file_sets_the_numbers(self):
+        with Server(arguments=[]) as server, server.client() as ask:
+            name = self.setting(ask, 'bf-initial-size')[0]
+        with Server(f'--{name}', '700', arguments=['bf-initial-size', '7']) as server, server.client() as ask:
+            ask('BF.ADD', 'f', 'a')
+            self.assertEqual(ask('BF.INFO', 'f', 'CAPACITY'), [700])
+
+    def test_the_arguments_of_redisbloom_are_taken(self):
+        with Server(arguments=['ERROR_RATE', '0.3', 'INITIAL_SIZE', '200', 'CF_MAX_EXPANSIONS', '3']) as server, server.client() as ask:
+            self.assertEqual([self.setting(ask, name)[1] for name in ('bf-error-rate', 'bf-initial-size', 'cf-max-expansions')],
+                             ['0.25', '200', '3'])
+        for arguments in (['ERROR_RATE', '1'], ['INITIAL_SIZE', '0'], ['EXPANSIONS', '3']):
+            with self.assertRaises(AssertionError):
+                Server(arguments=arguments)
+
+
 class RedisPy(unittest.TestCase):
     def test_redis_py_understands_the_replies(self):
         try:

@@ -7,6 +7,7 @@
  * The module is called bf, as RedisBloom is, so that a server cannot have both.
  */
 #include "command.h"
+#include "config.h"
 #include "cuckoo.h"
 #include "earlier.h"
 #include "job.h"
@@ -16,29 +17,12 @@
 #include "store.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 enum { VERSION = 100, SWEEP_MS = 100 };
 
 __attribute__((visibility("default")))
 int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int argc);
-
-struct number {
-	const char *name;
-	long long *value, least, most;
-};
-
-static const struct number numbers[] = {
-	{ "bf-initial-size", &settings.capacity, 1, CAPACITY_MOST },
-	{ "bf-expansion-factor", &settings.expansion, 0, EXPANSION_MOST },
-	{ "blm-bytes-most", &settings.blm_bytes, 1, LLONG_MAX },
-	{ "cf-bucket-size", &settings.cf_slots, 1, SLOTS_MOST },
-	{ "cf-initial-size", &settings.cf_capacity, 4, CAPACITY_MOST },
-	{ "cf-max-iterations", &settings.cf_iterations, 1, ITERATIONS_MOST },
-	{ "cf-expansion-factor", &settings.cf_expansion, 0, EXPANSION_MOST },
-	{ "cf-max-expansions", &settings.cf_tables, 1, TABLES_MOST },
-};
 
 /* Return: NULL, or what is wrong with the argument, as set() does. */
 static const char *set_switch(const struct redis_string *value, bool *ret)
@@ -50,6 +34,7 @@ static const char *set_switch(const struct redis_string *value, bool *ret)
 /* Return: NULL, or what is wrong with the argument. */
 static const char *set(const struct redis_string *name, const struct redis_string *value)
 {
+	const char *wrong;
 	size_t len;
 
 	if (option_is(name, "store"))
@@ -70,19 +55,8 @@ static const char *set(const struct redis_string *name, const struct redis_strin
 		persist_files = option_is(value, "files");
 		return persist_files || option_is(value, "data") ? NULL : "neither data nor files";
 	}
-	if (option_is(name, "bf-error-rate")) {
-		if (redis_StringToDouble(value, &settings.rate) != REDIS_OK
-		    || !(settings.rate > 0 && settings.rate <= RATE_MOST))
-			return "not between 0 and 0.25";
-		return NULL;
-	}
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		if (!option_is(name, numbers[i].name))
-			continue;
-		return redis_StringToLongLong(value, numbers[i].value) == REDIS_OK
-			&& *numbers[i].value >= numbers[i].least
-			&& *numbers[i].value <= numbers[i].most ? NULL : "out of its range";
-	}
+	if (config_argument(name, value, &wrong))
+		return wrong;
 	return "the module has no such argument; see bloomery-redis(7)";
 }
 
@@ -181,7 +155,8 @@ int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int ar
 		return REDIS_ERR;
 	redis_SetModuleAttribs(ctx, "bf", VERSION, REDIS_API_VERSION);
 	redis_SetModuleOptions(ctx, REDIS_HANDLES_IO_ERRORS);
-	if (!read_arguments(ctx, argv, argc) || cuckoo_watch_forks() != 0 || !types_create(ctx)
+	if (!read_arguments(ctx, argv, argc) || !configs_create(ctx)
+	    || cuckoo_watch_forks() != 0 || !types_create(ctx)
 	    || !bf_commands(ctx) || !cf_commands(ctx) || !blm_commands(ctx))
 		return REDIS_ERR;
 	if (!follow_data(ctx) || (settings.threaded_dump && !dump_in_thread(ctx))

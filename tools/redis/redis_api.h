@@ -64,6 +64,11 @@ typedef int redis_key_event(struct redis_ctx *ctx, int type, const char *event,
 typedef void redis_server_event(struct redis_ctx *ctx, struct redis_event event, uint64_t sub,
 				void *data);
 
+/* get: the module frees the string; set: a string at ret_error is freed by the server. */
+typedef struct redis_string *redis_config_get(const char *name, void *context);
+typedef int redis_config_set(const char *name, struct redis_string *value, void *context,
+			     struct redis_string **ret_error);
+
 /* The callbacks of a type of values, up to version 3 of this struct. */
 struct redis_type_methods {
 	uint64_t version;
@@ -231,6 +236,11 @@ struct redis_command_info {
 	X(long long, ServerInfoGetFieldSigned, (struct redis_info *, const char *field, \
 						int *ret_err)) \
 	X(const char *, ServerInfoGetFieldC, (struct redis_info *, const char *field)) \
+	X(int, GetServerVersion, (void)) \
+	X(int, RegisterStringConfig, (struct redis_ctx *, const char *name, const char *value, \
+				      unsigned flags, redis_config_get *, redis_config_set *, \
+				      void *apply, void *context)) \
+	X(int, LoadConfigs, (struct redis_ctx *)) \
 	X(void, Free, (void *)) \
 	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
 	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \
