@@ -178,6 +178,73 @@ class Copy(unittest.TestCase):
                 self.is_absent(server, again)
             server.close()
 
+    def test_a_source_that_migrates_gives_the_earlier_copy(self):
+        for more in ([], ['copy-in-thread', 'yes', 'dump-in-thread', 'yes']):
+            with self.subTest(more=more), Server() as target, target.client() as there:
+                server, ask, other = self.setting('--appendonly', 'yes', more=more)
+                self.assertEqual(self.during(server, ask, other, 'MIGRATE', '127.0.0.1', target.listen(), 's', 0, 600000), 'OK')
+                self.assertEqual((ask.read(), ask('EXISTS', 's')), (1, 0))
+                self.whole(there, 's')
+                for _ in range(2):
+                    with server.client() as again:
+                        self.whole(again)
+                        self.assertEqual(again('EXISTS', 's'), 0)
+                        self.assertEqual(again('BF.ADD', 'd', f'later {_}'), 1)
+                    server.restart(kill=True)
+                server.close()
+
+    def test_a_slot_that_migrates_refuses_the_copy(self):
+        cluster = Cluster(3)
+        self.addCleanup(cluster.close)
+
+        def has_slot(server):
+            with server.client() as ask:
+                return ask('EXISTS', '{d}s') == 0
+        home = [has_slot(server) for server in cluster.servers].index(True)
+        server, target, port = cluster.servers[home], cluster.servers[home - 1], cluster.ports[home - 1]
+        with server.client() as ask, server.client() as other, target.client() as there:
+            slot = ask('CLUSTER', 'KEYSLOT', '{d}s')
+            names = [each('CLUSTER', 'MYID') for each in (ask, there)]
+            ask('BF.RESERVE', '{d}s', '0.001', CAPACITY)
+            ask('BF.MADD', '{d}s', *KEY)
+            self.assertEqual(there('CLUSTER', 'SETSLOT', slot, 'IMPORTING', names[0]), 'OK')
+            self.assertEqual(ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', names[1]), 'OK')
+            self.assertEqual(self.during(server, ask, other, 'MIGRATE', '127.0.0.1', port, '{d}s', 0, 600000, source='{d}s'), 'OK')
+            self.assertTrue(ask.read().startswith('TRYAGAIN'))
+            for each in there, ask:
+                self.assertEqual(each('CLUSTER', 'SETSLOT', slot, 'NODE', names[1]), 'OK')
+            self.whole(there, '{d}s')
+            self.assertEqual((ask('DBSIZE'), there('DBSIZE'), there('BLM.COPY', '{d}s', 'd')), (0, 1, 1))
+            self.whole(there)
+
+    def test_a_source_that_grows_gives_a_whole_copy(self):
+        size, new = 200_000, [f'new {i}' for i in range(1000)]
+        server, replica = Server('--appendonly', 'yes'), Server()
+        self.addCleanup(server.close)
+        self.addCleanup(replica.close)
+        with server.client() as ask, server.client() as other, replica.client() as there:
+            there('REPLICAOF', '127.0.0.1', server.listen())
+            until(lambda: b'master_link_status:up' in there('INFO', 'replication'), 'the replica is connected')
+            ask('BF.RESERVE', 's', '1e-9', size)    # 1 MB or more: a thread copies it
+            ask('BF.MADD', 's', *KEY)
+            for first in range(0, size - KEYS, 10_000):
+                ask('BF.MADD', 's', *range(first, min(first + 10_000, size - KEYS)))
+            self.assertEqual((ask('BF.CARD', 's'), ask('BF.INFO', 's', 'FILTERS')), (size, [1]))
+            self.assertEqual(self.during(server, ask, other, 'BF.MADD', 's', *new), [1] * len(new))
+            self.assertEqual((ask.read(), ask('BF.INFO', 's', 'FILTERS')), (1, [2]))
+            held = ask('BF.MEXISTS', 'd', *new)    # any number of the new keys
+            self.assertEqual(ask('BF.MADD', 'd', *new), [1 - each for each in held])
+            self.assertEqual((ask('SET', 'later', 'x'), ask('WAIT', 1, 0)), ('OK', 1))
+            for client in ask, there:
+                self.whole(client)
+                self.assertEqual(client('BF.MEXISTS', 'd', *range(10_000)), [1] * 10_000)
+                self.assertEqual(client('BF.MEXISTS', 'd', *new), [1] * len(new))
+        server.restart(kill=True)
+        with server.client() as again:
+            for name in 'sd':
+                self.whole(again, name)
+                self.assertEqual(again('BF.MEXISTS', name, *new), [1] * len(new))
+
     def test_a_transaction_and_a_script_copy_at_once(self):
         for command in ('BLM.COPY', 'COPY'):
             _, ask, _ = self.setting(more=['copy-in-thread', 'yes'])
