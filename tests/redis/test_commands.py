@@ -1,7 +1,7 @@
 """Commands and replies in RESP2 and RESP3, for raw sockets and for redis-py."""
 import unittest
 
-from server import Error, Server
+from server import Error, Server, until
 
 
 class Commands(unittest.TestCase):
@@ -122,6 +122,15 @@ class Commands(unittest.TestCase):
         self.ask('CF.INSERT', 'g', 'ITEMS', *['a'] * 200)
         self.refuses('Maximum expansions reached', 'CF.ADD', 'g', 'a')
         self.assertEqual(self.fields(self.ask('CF.INFO', 'g'))['Number of filters'], 32)
+
+    def test_a_cuckoo_filter_with_its_last_table_is_closed(self):
+        self.ask('CF.RESERVE', 'f', 4)
+        added = [self.ask('CF.ADD', 'f', i) for i in range(124)]
+        self.same(added, self.yes(*[1] * 124))
+        for words in (['CF.ADD', 'f', 'a'], ['CF.ADDNX', 'f', 1], ['CF.INSERT', 'f', 'ITEMS', 'a']):
+            self.refuses('Maximum expansions reached', *words)
+        self.same(self.ask('CF.DEL', 'f', 1), self.yes(1)[0])
+        self.same(self.ask('CF.ADD', 'f', 1), self.yes(1)[0])    # there is room again
 
     def test_a_cuckoo_filter_grows_and_keeps_its_keys(self):
         self.ask('CF.RESERVE', 'f', 64, 'EXPANSION', 4, 'MAXITERATIONS', 500)
@@ -252,6 +261,22 @@ class Settings(unittest.TestCase):
         with Server(f'--{name}', '700', arguments=['bf-initial-size', '7']) as server, server.client() as ask:
             ask('BF.ADD', 'f', 'a')
             self.assertEqual(ask('BF.INFO', 'f', 'CAPACITY'), [700])
+
+    def test_a_lower_limit_of_tables_loses_no_key(self):
+        with Server('--appendonly', 'yes', arguments=['cf-max-expansions', '8']) as server, Server(arguments=['cf-max-expansions', '2']) as replica:
+            with server.client() as ask, replica.client() as there:
+                there('REPLICAOF', '127.0.0.1', server.listen())
+                until(lambda: b'master_link_status:up' in there('INFO', 'replication'), 'the replica is connected')
+                ask('CF.RESERVE', 'f', 4)
+                added = [number for number in range(40) if ask('CF.ADD', 'f', number) == 1]
+                self.assertGreater(len(added), 3 * 4)
+                self.assertEqual(ask('WAIT', 1, 0), 1)
+                self.assertEqual(there('CF.MEXISTS', 'f', *added), [1] * len(added))
+            server.arguments = ['cf-max-expansions', '2']
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual(ask('CF.MEXISTS', 'f', *added), [1] * len(added))
+                self.assertEqual(ask('CF.ADD', 'f', 'a'), 'Maximum expansions reached')
 
     def test_the_arguments_of_redisbloom_are_taken(self):
         with Server(arguments=['ERROR_RATE', '0.3', 'INITIAL_SIZE', '200', 'CF_MAX_EXPANSIONS', '3']) as server, server.client() as ask:

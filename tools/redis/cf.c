@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { CUCKOO = 1 << SORT_CUCKOO };
+#define NO_MORE_TABLES "Maximum expansions reached"
 
 /* ---- Making ---- */
 
@@ -100,6 +101,14 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 enum { NO_SPACE = -EXFULL, NO_TABLE = -E2BIG, NO_FILE = -EMFILE };
 
+/* What a master or the append-only file has must be here, too, whatever the limit is here. */
+static bool is_given(struct redis_ctx *ctx)
+{
+	int given = REDIS_LOADING | REDIS_ASYNC_LOADING | REDIS_REPLICATED;
+
+	return redis_GetContextFlags(ctx) & given;
+}
+
 /* Return: 1, 0 (only_new, and it is there), NO_SPACE, NO_TABLE, NO_FILE or another errno. */
 static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_string *item,
 		   bool only_new)
@@ -113,7 +122,7 @@ static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_st
 	r = cuckoo_add(ctx, v, bytes, len);
 	if (r != -EXFULL || !v->tables.expansion)
 		return r;
-	if (v->tables.count >= settings.cf_tables)
+	if (v->tables.count >= (is_given(ctx) ? TABLES_MOST : settings.cf_tables))
 		return NO_TABLE;
 	r = no_space(ctx) ? NO_FILE : cuckoo_grow(v);
 	return r < 0 ? r : cuckoo_add(ctx, v, bytes, len);
@@ -124,7 +133,7 @@ static void reply_added(struct redis_ctx *ctx, int r)
 	if (r == NO_SPACE)
 		reply_error(ctx, "Filter is full");
 	else if (r == NO_TABLE)
-		reply_error(ctx, "Maximum expansions reached");
+		reply_error(ctx, NO_MORE_TABLES);
 	else if (r == NO_FILE)
 		reply_error(ctx, NO_DESCRIPTORS);
 	else if (r < 0)
@@ -148,6 +157,16 @@ static void add_items(struct redis_ctx *ctx, struct value *v, struct redis_strin
 		else
 			redis_ReplyWithLongLong(ctx, r < 0 ? -1 : r);
 	}
+}
+
+/*
+ * RedisBloom takes no key once there is the last table, which it may take away again when keys are
+ * deleted. Here the tables stay, so the room that deleted keys leave is used.
+ */
+static bool has_last_table(struct redis_ctx *ctx, const struct value *v)
+{
+	return v->tables.count > 1 && !v->tables.deletes
+		&& v->tables.count >= settings.cf_tables && !is_given(ctx);
 }
 
 /* @capacity: for a new filter; 0: none is made */
@@ -174,6 +193,8 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 	key_close(&o);
 	if (!value_is_whole(v))
 		return reply_incomplete(ctx, v);
+	if (has_last_table(ctx, v))
+		return reply_error(ctx, NO_MORE_TABLES);
 	if (single)
 		reply_added(ctx, add_one(ctx, v, *items, only_new));
 	else
