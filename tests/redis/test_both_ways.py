@@ -123,7 +123,7 @@ class BothWays(unittest.TestCase):
     def test_the_page_says_where_a_kind_is_kept(self):
         text = ' '.join(PAGE.read_text().split())
         files, memory = [re.search(sentence + r': ([^.]*)\.', text)[1].split(', ')
-                         for sentence in ('can be files of the store', 'because their cells change both ways')]
+                         for sentence in ('can be files of the store', 'are in memory')]
         with Server() as server, server.client() as ask:
             for kind in files + memory:
                 size = ['CELLS', 1000] if kind == 'bitmap' else ['CAPACITY', 1000]
