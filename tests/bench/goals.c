@@ -35,6 +35,8 @@ static const char inlined[] = "a call through a pointer, and the length of the k
 static const char products[] = "a key takes two products of 128 bits, each of them four of AVX-512";
 static const char atomics[] = "six atomic ORs and one addition for the count, 2 to 5 ns each, "
 			      "one after the other";
+static const char alone[] = "the bits of all probes are gathered into eight words, then the map's "
+			    "state is checked: 10 ns without these checks, 13 with them";
 static const char three_counts[] =
 	"the bits of both and of their OR are counted, block by block where keys lie in blocks";
 
@@ -179,7 +181,7 @@ static const struct {
 	  .single = true },
 	{ "single add, new, by the only handle, in cache", "Boost.Bloom",
 	  "blocked ~ add by the only handle", "boost-bloom ~ insert new", .wanted = 1 / 1.5,
-	  .single = true },
+	  .reason = alone, .single = true },
 	{ "single remove, counting, in cache", "2 batched removes", "counting ~ remove",
 	  "counting ~ remove_many", .factor = 2, .wanted = 1, .single = true },
 	{ "single remove, cuckoo, in cache", "2 batched removes", "cuckoo windows ~ remove",
