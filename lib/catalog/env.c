@@ -72,7 +72,7 @@ int blm_catalog_guarded(struct blm_catalog *c, int (*step)(void *context), void 
 	mdb_env_close(c->env);
 	c->env = NULL;
 	return blm_catalog_failed(c, MDB_CORRUPTED,
-				  "data.mdb is truncated or damaged while it was read");
+				  "data.mdb was truncated or damaged while it was read");
 }
 
 static void on_assertion(MDB_env *env, const char *what)

@@ -366,7 +366,7 @@ static void prove_import(const struct one *c)
 		free(plain);
 	} else if (bytes > c->bytes
 		   && !strcmp(c->list->format,
-			      "redis-bitmap")) { /* what it is truncated of at its end is back, as
+			      "redis-bitmap")) { /* what is missing at its end is back, as
 						    bloomery-formats(7) says */
 		ck_assert_mem_eq(out, c->file, c->bytes);
 		ck_assert_uint_eq(bytes, how.cells / 8);
