@@ -278,6 +278,40 @@ class Settings(unittest.TestCase):
                 self.assertEqual(ask('CF.MEXISTS', 'f', *added), [1] * len(added))
                 self.assertEqual(ask('CF.ADD', 'f', 'a'), 'Maximum expansions reached')
 
+    def test_a_refused_key_is_refused_everywhere(self):
+        with Server('--appendonly', 'yes', arguments=['cf-max-expansions', '3']) as server, Server(arguments=['cf-max-expansions', '3']) as replica:
+            with server.client() as ask, replica.client() as there:
+                there('REPLICAOF', '127.0.0.1', server.listen())
+                until(lambda: b'master_link_status:up' in there('INFO', 'replication'), 'the replica is connected')
+                replies = {}
+                for key in 'f', 'g':
+                    ask('CF.RESERVE', key, 4)
+                    replies[key] = ask('CF.INSERT', key, 'ITEMS', *range(60))
+                    self.assertIn(-1, replies[key])
+                ask('CF.DEL', 'g', 0)
+                self.assertIn('Maximum expansions reached', [ask('CF.ADD', 'g', number) for number in range(100, 140)])
+                known = {key: [ask('CF.INFO', key), ask('CF.MEXISTS', key, *range(200))] for key in replies}
+                self.assertEqual(ask('WAIT', 1, 0), 1)
+                self.assertEqual({key: [there('CF.INFO', key), there('CF.MEXISTS', key, *range(200))] for key in replies}, known)
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual({key: [ask('CF.INFO', key), ask('CF.MEXISTS', key, *range(200))] for key in replies}, known)
+
+    def test_filters_made_after_config_set_survive_a_kill(self):
+        with Server('--appendonly', 'yes', arguments=[]) as server:
+            with server.client() as ask:
+                setting = {name: self.setting(ask, name)[0] for name in ('bf-expansion-factor', 'bf-initial-size', 'cf-initial-size', 'cf-bucket-size')}
+                self.assertEqual(ask('CONFIG', 'SET', setting['cf-initial-size'], 100000, setting['cf-bucket-size'], 4,
+                                     setting['bf-initial-size'], 300, setting['bf-expansion-factor'], 4), 'OK')
+                ask('CF.ADD', 'c', 'a')
+                ask('CF.INSERT', 'd', 'ITEMS', 'a', 'b')
+                ask('BF.ADD', 'b', 'a')
+                ask('BF.INSERT', 'i', 'ERROR', '0.001', 'ITEMS', 'a', 'b')
+                known = [ask('CF.INFO', 'c'), ask('CF.INFO', 'd'), ask('BF.INFO', 'b'), ask('BF.INFO', 'i')]
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual([ask('CF.INFO', 'c'), ask('CF.INFO', 'd'), ask('BF.INFO', 'b'), ask('BF.INFO', 'i')], known)
+
     def test_the_arguments_of_redisbloom_are_taken(self):
         with Server(arguments=['ERROR_RATE', '0.3', 'INITIAL_SIZE', '200', 'CF_MAX_EXPANSIONS', '3']) as server, server.client() as ask:
             self.assertEqual([self.setting(ask, name)[1] for name in ('bf-error-rate', 'bf-initial-size', 'cf-max-expansions')],

@@ -220,6 +220,8 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 		if (o.found == FOUND_NONE)
 			return valkey_made(ctx, argv[1], v, items, count);
 	}
+	if (o.found == FOUND_NONE)
+		replicate_reserve(ctx, argv[1], wish);
 	return replicate_change(ctx, v, argv, (int)(items - argv) + count);
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CUCKOO = 1 << SORT_CUCKOO };
@@ -142,9 +143,18 @@ static void reply_added(struct redis_ctx *ctx, int r)
 		redis_ReplyWithBool(ctx, r);
 }
 
-/* -1 says that there was no room. */
+static void add_single(struct redis_ctx *ctx, struct value *v, const struct redis_string *item,
+		       bool only_new, bool *took)
+{
+	int r = add_one(ctx, v, item, only_new);
+
+	*took = r >= 0;
+	reply_added(ctx, r);
+}
+
+/* -1 says that there was no room. @took: set for each item that is in the filter */
 static void add_items(struct redis_ctx *ctx, struct value *v, struct redis_string **items,
-		      int count, bool only_new)
+		      int count, bool only_new, bool *took)
 {
 	bool bools = !only_new && redis_GetContextFlags(ctx) & REDIS_RESP3;
 
@@ -152,11 +162,35 @@ static void add_items(struct redis_ctx *ctx, struct value *v, struct redis_strin
 	for (int i = 0; i < count; i++) {
 		int r = add_one(ctx, v, items[i], only_new);
 
+		took[i] = r >= 0;
 		if (bools)
 			redis_ReplyWithBool(ctx, r > 0);
 		else
 			redis_ReplyWithLongLong(ctx, r < 0 ? -1 : r);
 	}
+}
+
+/* The command that makes this filter, whatever the defaults are elsewhere. */
+static void replicate_make(struct redis_ctx *ctx, struct redis_string *key, long long capacity,
+			   const struct cuckoo_tables *tables)
+{
+	if (capacity >= 2 * (long long)tables->slots)
+		redis_Replicate(ctx, "CF.RESERVE", "slclclcl", key, capacity, "BUCKETSIZE",
+				(long long)tables->slots, "MAXITERATIONS",
+				(long long)tables->iterations, "EXPANSION",
+				(long long)tables->expansion);
+}
+
+/* A replica takes all that it is told, so it is told of nothing that was refused here. */
+static int replicate_added(struct redis_ctx *ctx, struct redis_string *key,
+			   struct redis_string **items, int count, bool only_new, const bool *took)
+{
+	if (!memchr(took, false, (size_t)count))
+		return redis_ReplicateVerbatim(ctx);
+	for (int i = 0; i < count; i++)
+		if (took[i])
+			redis_Replicate(ctx, only_new ? "CF.ADDNX" : "CF.ADD", "ss", key, items[i]);
+	return REDIS_OK;
 }
 
 /*
@@ -176,6 +210,8 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 	struct opened o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, CUCKOO);
 	struct cuckoo_tables tables = usual();
 	struct value *v = o.v;
+	bool *took;
+	int r;
 
 	if (o.found == FOUND_OTHER || (o.found == FOUND_NONE && !capacity)) {
 		key_close(&o);
@@ -195,11 +231,18 @@ static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_s
 		return reply_incomplete(ctx, v);
 	if (has_last_table(ctx, v))
 		return reply_error(ctx, NO_MORE_TABLES);
+	if (o.found == FOUND_NONE)
+		replicate_make(ctx, argv[1], capacity, &tables);
+	took = calloc((size_t)count, sizeof(*took));
+	if (!took)
+		return reply_failure(ctx, -ENOMEM);
 	if (single)
-		reply_added(ctx, add_one(ctx, v, *items, only_new));
+		add_single(ctx, v, *items, only_new, took);
 	else
-		add_items(ctx, v, items, count, only_new);
-	return redis_ReplicateVerbatim(ctx);
+		add_items(ctx, v, items, count, only_new, took);
+	r = replicate_added(ctx, argv[1], items, count, only_new, took);
+	free(took);
+	return r;
 }
 
 static int add_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)

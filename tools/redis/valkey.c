@@ -233,8 +233,8 @@ static int wish_of(const struct value *v, struct bloom_wish *ret)
 	return 0;
 }
 
-static void replicate_reserve(struct redis_ctx *ctx, struct redis_string *key,
-			      const struct bloom_wish *wish)
+void replicate_reserve(struct redis_ctx *ctx, struct redis_string *key,
+		       const struct bloom_wish *wish)
 {
 	char rate[32];
 

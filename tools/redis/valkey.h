@@ -18,6 +18,10 @@ int valkey_reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 int valkey_insert(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 		  struct bloom_wish *wish, bool *ret_create);
 
+/* The command that makes a filter of these parameters, whatever the defaults are elsewhere. */
+void replicate_reserve(struct redis_ctx *ctx, struct redis_string *key,
+		       const struct bloom_wish *wish);
+
 /* A filter was made: replicates it with its parameters, and the items that came with it. */
 int valkey_made(struct redis_ctx *ctx, struct redis_string *key, const struct value *v,
 		struct redis_string **items, int count);
