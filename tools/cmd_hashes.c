@@ -35,8 +35,9 @@ const struct command cmd_hashes = {
 	.group = ON_PAPER,
 	.summary = "list the hash families",
 	.operands = "",
-	.notes = "Families of 128 bits serve every kind but bitmap and range; 'create' names the "
-	"kinds that another family serves. Only\n"
+	.notes = "Families of 128 bits serve every kind but bitmap and range, unless their line "
+	"says otherwise; 'create' names the kinds that\n"
+	"another family serves. Only "
 	"keyed families protect from keys that an adversary chooses; the seeds of the others are "
 	"in the file and protect from nothing.",
 	.example = "bloomery hashes --json",

@@ -158,8 +158,8 @@ static int must_reach_end(const struct source *s)
 {
 	if (s->at >= s->to || stopping())
 		return DONE;
-	return broken("%s: ends before byte %llu, which it had when its parts were dealt out: was "
-		      "it cut, or is this another file?", s->name, (unsigned long long)s->to);
+	return broken("%s: ends before byte %llu, which it had when its parts were dealt out: is "
+		      "it truncated, or is this another file?", s->name, (unsigned long long)s->to);
 }
 
 /* To the first line that begins at `from` or later: one byte before may be the end of a line. */

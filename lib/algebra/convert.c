@@ -33,7 +33,8 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot become %s without its keys "
 				"(%s); blm_rebuild() and blm_build_begin() make any kind from "
 				"the keys",
-				from->place.display, view->root.kind->name, kind ? kind : "other",
+				from->place.display, view->root.kind->name,
+				kind ? kind : "another kind",
 				what_becomes_what(possible, sizeof(possible)));
 	return 0;
 }

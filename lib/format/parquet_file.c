@@ -223,7 +223,7 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 
 	if (at < MAGIC || at > file->count)
 		return blm_fail(-EBADMSG, "%s: the metadata places the Bloom filter at byte "
-				"%llu, past the end of the file", display, (unsigned long long)at);
+				"%llu, outside of its data", display, (unsigned long long)at);
 	n = file->read(file, head, sizeof(head), at);
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));

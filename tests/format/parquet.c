@@ -790,7 +790,7 @@ static const struct { const char *bytes; size_t count; int err; const char *word
 	  -ENOENT, "without Bloom filters" },
 	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x18\x01"
 		 "c\xb6\x04\0\0\0\0"),
-	  -EBADMSG, "the Bloom filter at byte 2, past" },
+	  -EBADMSG, "the Bloom filter at byte 2, outside" },
 	{ FOOTER("\x05\xfe\xff\x03\x02\x15\x02\0"), -EBADMSG, "a field of no known type" },
 };
 
