@@ -181,7 +181,7 @@ static void replicate_make(struct redis_ctx *ctx, struct redis_string *key, long
 				(long long)tables->expansion);
 }
 
-/* A replica takes all that it is told, so it is told of nothing that was refused here. */
+/* A replica adds each key that is replicated, so keys that were refused here are left out. */
 static int replicate_added(struct redis_ctx *ctx, struct redis_string *key,
 			   struct redis_string **items, int count, bool only_new, const bool *took)
 {
