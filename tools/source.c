@@ -153,13 +153,17 @@ int source_open(struct source *ret, const char *name, const char *option)
 	return FAILED;
 }
 
-/* The part was chosen when the file had at least `to` bytes, perhaps by another machine. */
+/*
+ * The part was chosen when the file had `whole` bytes, perhaps by another machine. A line that goes
+ * on behind the part must not end where a truncated file does.
+ */
 static int must_reach_end(const struct source *s)
 {
-	if (s->at >= s->to || stopping())
+	if (s->at >= s->whole || stopping())
 		return DONE;
 	return broken("%s: ends before byte %llu, which it had when its parts were dealt out: is "
-		      "it truncated, or is this another file?", s->name, (unsigned long long)s->to);
+		      "it truncated, or is this another file?", s->name,
+		      (unsigned long long)s->whole);
 }
 
 /* To the first line that begins at `from` or later: one byte before may be the end of a line. */
@@ -189,9 +193,10 @@ static int skip_to_line(struct source *s, uint64_t from)
 	return DONE;
 }
 
-int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to, char end)
+int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to,
+		     uint64_t whole, char end)
 {
-	struct source s = { .name = name, .to = to, .line_end = end };
+	struct source s = { .name = name, .to = to, .whole = whole, .line_end = end };
 
 	s.fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (s.fd < 0)
@@ -259,6 +264,7 @@ static ssize_t read_packed(struct source *s, void *buffer, size_t bytes)
 /* A line that begins before `to` is the last one: it ends at `to` - 1 or behind. */
 static ssize_t read_part(struct source *s, void *buffer, size_t bytes)
 {
+	bool ended = s->ended;	/* with its last line */
 	ssize_t n = read_plain(s, buffer, bytes);
 	size_t from = s->to - 1 > s->at ? s->to - 1 - s->at : 0;
 	const char *end = n > 0 && from < (size_t)n ? memchr((char *)buffer + from, s->line_end,
@@ -271,7 +277,7 @@ static ssize_t read_part(struct source *s, void *buffer, size_t bytes)
 	}
 	if (n > 0)
 		s->at += (uint64_t)n;
-	return !n && must_reach_end(s) != DONE ? -1 : n;
+	return !n && !ended && must_reach_end(s) != DONE ? -1 : n;
 }
 
 ssize_t source_read(struct source *s, void *buffer, size_t bytes)

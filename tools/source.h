@@ -35,8 +35,8 @@ struct source {
 	bool ended;
 	const struct packing *packing;	/* NULL: plain */
 	void *state;
-	/* of a part: where the next byte is, and where the part ends; to 0: it is the whole file */
-	uint64_t at, to;
+	/* of a part: where the next byte is, where the part ends, and how long the file was */
+	uint64_t at, to, whole;		/* to 0: it is the whole file */
 	char line_end;
 };
 
@@ -46,8 +46,12 @@ struct source {
  * file; NULL: nothing does
  */
 int source_open(struct source *ret, const char *name, const char *option);
-/* For a plain file: only the lines that begin at bytes [from, to). `end` ends a line. */
-int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to, char end);
+/*
+ * For a plain file: only the lines that begin at bytes [from, to). `end` ends a line.
+ * @whole: how long the file was when its parts were dealt out; that it is shorter is an error
+ */
+int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to,
+		     uint64_t whole, char end);
 void source_close(struct source *source);
 
 /*

@@ -98,6 +98,16 @@ class Build(Case):
             self.assertRegex(err, r'rank [12]: keys: ends before byte \d+, which it had when its parts were dealt out')
             self.assertFalse(os.path.exists(self.path('many')))
 
+    def test_a_file_cut_inside_a_line_elsewhere_ends_the_job(self):
+        for machine in 0, 1, 2:
+            os.mkdir(self.path(f'machine{machine}'))
+            self.write(f'machine{machine}/keys', [b'%0999d' % i for i in range(31)])
+        os.truncate(self.path('machine1/keys'), 20800)      # rank 1 reads up to the line with bytes 20000 to 20999
+        before = 'sh', '-c', 'cd "machine${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"', 'sh'
+        err = self.failure(3, 'build', self.path('many'), '-n', '100k', 'keys', before=before)
+        self.assertIn('rank 1: keys: ends before byte 31000, which it had when its parts were dealt out', err)
+        self.assertFalse(os.path.exists(self.path('many')))
+
     def test_what_the_ranks_cannot_build_is_refused_with_words(self):
         self.write('keys', numbers(0, 10))
         for words, says in ((['-n', '10', '--kind', 'bloomier', 'keys'], 'bloomier: the ranks send hashes, which have no values'),

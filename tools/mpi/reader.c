@@ -17,7 +17,8 @@ static bool next_source(struct reader *r)
 		if (p->rank != rank)
 			continue;
 		snprintf(name, sizeof(name), "%s", of_rank(r->names[p->file]));
-		must(p->to ? source_open_part(&r->source, name, p->from, p->to, line_end())
+		must(p->to ? source_open_part(&r->source, name, p->from, p->to, p->whole,
+						 line_end())
 		     : source_open(&r->source, name, NULL));
 		r->next++;
 		r->lines = 0;

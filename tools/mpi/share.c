@@ -51,8 +51,8 @@ static int by_size(const void *a, const void *b)
 static void add_piece(struct share *s, int to_rank, const struct file *file, uint64_t from,
 		      uint64_t to)
 {
-	s->pieces[s->count++] = (struct piece){ .from = from, .to = to, .file = file->number,
-						.rank = to_rank };
+	s->pieces[s->count++] = (struct piece){ .from = from, .to = to, .whole = file->bytes,
+						.file = file->number, .rank = to_rank };
 }
 
 static int least_of(const uint64_t *load)

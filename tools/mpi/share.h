@@ -4,9 +4,12 @@
 
 #include "ranks.h"
 
-/* The lines of a file that begin at bytes [from, to); to 0: all of a file that may be packed. */
+/*
+ * The lines of a file of `whole` bytes that begin at bytes [from, to); to 0: all of a file that may
+ * be packed.
+ */
 struct piece {
-	uint64_t from, to;
+	uint64_t from, to, whole;
 	uint32_t file;		/* its number among the names */
 	int32_t rank;		/* that reads it */
 };
