@@ -213,7 +213,15 @@ class Claim(Case):
         for command, out in ('test', 'in.%r'), ('claim', 'in.%r'), ('test', 'other.%r'):
             err = self.failure(2, command, './seen', '-o', out, 'in.%r')
             self.assertIn(f'-o {out}: is in.%r, which is read', err)
+        os.symlink('in.1', self.path('next.0'))     # rank 0 would write over what rank 1 reads
+        for command in 'test', 'claim':
+            self.assertIn('-o next.%r: is in.%r, which is read', self.failure(2, command, './seen', '-o', 'next.%r', 'in.%r'))
         self.assertEqual(self.lines_of('in.%r', 2), numbers(0, LINES) + numbers(LINES // 2, LINES // 2 + LINES))
+        os.symlink('seen/lock', self.path('linked'))
+        for out, file in ('seen/keys.part-1-of-2', 'keys.part-1-of-2'), ('linked', 'lock'):
+            err = self.failure(1, 'test', './seen', '-o', out, 'keys')
+            self.assertIn(f'-o {out}: is {file} in ./seen, a file of the filter', err)
+        self.assertEqual(self.ranks(2, 'test', './seen', '-c', 'keys')[0], '10\n')
         self.bloomery('build', './whole', '-n', '1k', 'keys')
         self.assertIn('./whole, which is read', self.failure(1, 'test', './whole', '-o', 'whole', 'keys'))
         self.assertEqual(self.bloomery('test', './whole', '-c', 'keys'), '10\n')

@@ -10,16 +10,12 @@
  */
 #include "jobs.h"
 #include "folder.h"
+#include "lines_out.h"
 #include "output.h"
 #include "params.h"
 #include "place.h"
 #include "replies.h"
 #include "values.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char *output;
 static uint64_t batch_lines = 65536, parts_wanted;
@@ -58,54 +54,14 @@ struct job {
 
 /* ---- Output ---- */
 
-/*
- * A killed job may have written only a part of its last line. That line is lost, not doubled. All
- * ranks have their parts when one comes here, so no rank of that job writes any more.
- */
-static int drop_torn_line(const char *path)
-{
-	int fd = STDOUT_FILENO;
-	off_t end = lseek(fd, 0, SEEK_END), at = end;
-	char byte = line_end();
-
-	while (at > 0 && pread(fd, &byte, 1, at - 1) == 1 && byte != line_end())
-		at--;
-	if (at < end && ftruncate(fd, at) < 0)
-		return broken("%s: %s", path, strerror(errno));
-	return DONE;
-}
-
-/* Lines that are written over those that are to be read would be lost. */
-static void refuse_input(int count, char **operands)
-{
-	struct stat out, in;
-
-	if (stat(of_rank(output), &out) < 0 || !S_ISREG(out.st_mode))
-		return;
-	for (int i = is_path(operands[0]) ? 0 : 1; i < count; i++)
-		if (stat(of_rank(operands[i]), &in) == 0 && in.st_dev == out.st_dev
-		    && in.st_ino == out.st_ino)
-			give_up(broken("-o %s: is %s, which is read; name another file", output,
-				       operands[i]));
-}
-
 static int open_output(bool append, int count, char **operands)
 {
-	const char *path;
-	int fd;
-
 	if (ranks > 1 && !only_count && (!output || !has_rank(output)))
 		return misuse("name a file for the lines of each rank, like -o out.%%r: mpirun "
 			      "mixes the lines of ranks that share one");
 	speak();
-	if (!output || only_count)
-		return DONE;
-	refuse_input(count, operands);
-	path = of_rank(output);
-	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
-	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
-		give_up(broken("%s: %s", path, strerror(errno)));
-	close(fd);
+	if (output && !only_count)
+		output_open(output, append, operands[0], operands + 1, (size_t)count - 1);
 	return DONE;
 }
 
@@ -264,7 +220,7 @@ static int run_claim(int count, char **operands)
 		return code;
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (output)
-		must(drop_torn_line(of_rank(output)));
+		output_drop_torn_line(of_rank(output));
 	begin_reading(&job, operands + 1, (size_t)count - 1);
 	ask_in_rounds(&job);
 	return end(&job);

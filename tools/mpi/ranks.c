@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 int rank, ranks, on_node;
+static MPI_Comm node;	/* the ranks of this machine */
 static char held[MESSAGE];	/* of the other ranks, until they speak() */
 
 void ranks_begin(int *argc, char ***argv)
 {
 	char name[64];
-	MPI_Comm node;
 
 	/* one thread of each rank calls MPI */
 	MPI_Init(argc, argv);
@@ -18,7 +18,6 @@ void ranks_begin(int *argc, char ***argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
 	MPI_Comm_size(node, &on_node);
-	MPI_Comm_free(&node);
 	if (ranks > 1)
 		snprintf(name, sizeof(name), "bloomery-mpi: rank %d", rank);
 	else
@@ -98,6 +97,16 @@ uint64_t most_of_all(uint64_t n)
 
 	MPI_Allreduce(&n, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
 	return most;
+}
+
+void from_node(const void *data, size_t bytes, void *ret)
+{
+	MPI_Datatype some;
+
+	MPI_Type_contiguous((int)bytes, MPI_BYTE, &some);
+	MPI_Type_commit(&some);
+	MPI_Allgather(data, 1, some, ret, 1, some, node);
+	MPI_Type_free(&some);
 }
 
 double seconds(void)

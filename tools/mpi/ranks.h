@@ -56,6 +56,12 @@ void *must_alloc(size_t count, size_t bytes);
 
 /* From rank 0 to all: any number of bytes. */
 void from_first(void *data, size_t bytes);
+/*
+ * From all ranks of this machine to all of them.
+ * @bytes: the same on all of them, less than 2^31
+ * @ret: on_node times as many bytes, in the order of the ranks
+ */
+void from_node(const void *data, size_t bytes, void *ret);
 uint64_t sum_of_all(uint64_t n);	/* the sum is known to rank 0 */
 uint64_t most_of_all(uint64_t n);	/* known to all */
 
