@@ -180,11 +180,16 @@ class Commands(unittest.TestCase):
         self.refuses('needs CAPACITY or CELLS', 'BLM.CREATE', 'g', 'KIND', 'blocked')
         self.refuses('has no store', 'BLM.ATTACH', 'g', 'name')
 
+    @staticmethod
+    def mapped(reply):
+        """A map, in either protocol."""
+        return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2]))
+
+    def docs(self, command):
+        return self.mapped(self.mapped(self.ask('COMMAND', 'DOCS', command))[command.encode()])
+
     def about(self, command):
-        """What COMMAND DOCS has of it, in either protocol."""
-        def mapped(reply):
-            return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2]))
-        return [mapped(argument) for argument in mapped(mapped(self.ask('COMMAND', 'DOCS', command))[command.encode()])[b'arguments']]
+        return [self.mapped(argument) for argument in self.docs(command)[b'arguments']]
 
     def test_the_server_tells_the_arguments_of_commands(self):
         for command, names in (('bf.reserve', 'key error_rate capacity expansion nonscaling'), ('bf.info', 'key single_value'),
@@ -197,6 +202,12 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.about('blm.union')[1][b'flags'], ['multiple'])
         for command, arity in (('bf.add', 3), ('bf.madd', -3), ('bf.insert', -4), ('cf.loadchunk', 4), ('blm.create', -2), ('bf.load', -1)):
             self.assertEqual(self.ask('COMMAND', 'INFO', command)[0][1], arity, command)
+
+    def test_the_server_tells_what_each_command_does(self):
+        names = [each[0].decode() for each in self.ask('COMMAND') if each[0].split(b'.')[0] in (b'bf', b'cf', b'blm')]
+        self.assertGreater(len(names), 38)
+        for name in set(names) - {'bf.load', 'blm.load'}:      # those are for the server's own files
+            self.assertRegex(self.docs(name)[b'summary'].decode(), r'^[A-Z].*\.$', name)
 
     def test_a_transaction_refuses_a_wrong_number_of_arguments(self):
         self.ask('MULTI')

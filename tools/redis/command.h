@@ -14,6 +14,7 @@ struct command {
 	redis_function *run;
 	const char *flags;
 	const char *syntax;		/* of its arguments, see syntax.c; NULL: not for users */
+	const char *summary;		/* what it does, in a sentence */
 	int last;			/* its last key; 0: it has one key */
 };
 enum { LAST_SOURCE = -1, LAST_DESTINATION = 2 };

@@ -109,9 +109,20 @@ static bool create(struct redis_ctx *ctx, struct config *c, unsigned flags)
 					  follow_get, follow_set, NULL, c) == REDIS_OK;
 }
 
+/* Valkey has versions of its own, and warns in its log of a flag that it does not know. */
+static bool is_valkey(struct redis_ctx *ctx)
+{
+	struct redis_info *info = redis_GetServerInfo(ctx, "server");
+	bool is = info && redis_ServerInfoGetFieldC(info, "valkey_version");
+
+	if (info)
+		redis_FreeServerInfo(ctx, info);
+	return is;
+}
+
 bool configs_create(struct redis_ctx *ctx)
 {
-	bool plain = redis_GetServerVersion() >= VERSION_8;
+	bool plain = redis_GetServerVersion() >= VERSION_8 && !is_valkey(ctx);
 
 	for (struct config *c = configs; c < configs + CONFIGS; c++) {
 		show(c);

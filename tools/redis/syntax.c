@@ -1,9 +1,9 @@
 /*
  * syntax.c - what COMMAND DOCS and COMMAND INFO say of a command, made of its syntax
  *
- * redis-cli shows the arguments while a user types. The server compares the number of arguments
- * with the syntax, also where a transaction queues the command. An access list that lets a user
- * only read a key (%R~) lets the user run the commands that only read it.
+ * redis-cli shows the arguments while a user types, and the summary in HELP. The server compares
+ * the number of arguments with the syntax, also where a transaction queues the command. An access
+ * list that lets a user only read a key (%R~) lets the user run the commands that only read it.
  *
  *	key item... capacity:int [NOCREATE] [RATE rate:double] [value:SIZE|ITEMS]
  */
@@ -148,7 +148,8 @@ void command_describe(struct redis_command *command, const struct command *c, bo
 	static const struct redis_info_version version = { 1, REDIS_HISTORY_BYTES,
 		sizeof(struct redis_key_spec), sizeof(struct redis_arg) };
 	struct syntax s = { 0 };
-	struct redis_command_info info = { .version = &version, .key_specs = s.keys };
+	struct redis_command_info info = { .version = &version, .summary = c->summary,
+					   .key_specs = s.keys };
 	char *words = strdup(c->syntax);
 
 	if (!words)
