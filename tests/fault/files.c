@@ -586,17 +586,22 @@ static int which_loops(void)
 
 /* ---- Export during writes ---- */
 
-enum { WRITERS = 4 };
-static struct { _Atomic int next[WRITERS]; _Atomic bool stop; } *shared;
+enum { WRITERS = 4, KEYS_A_ROUND = 100000 };
+static struct { _Atomic int next[WRITERS], end; _Atomic bool stop; } *shared;
 
 static int add_until_told(int which)
 {
 	struct blm_filter *f;
 
 	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
-	for (int i = which; !shared->stop; i += WRITERS) {
+	for (int i = which; !shared->stop; ) {
+		if (i >= shared->end) {
+			usleep(100);
+			continue;
+		}
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 		shared->next[which] = i;
+		i += WRITERS;
 	}
 	return 0;
 }
@@ -617,7 +622,8 @@ START_TEST(an_export_during_writes_holds_every_acknowledged_key)
 		void *bytes;
 		size_t len;
 
-		usleep(20000);
+		shared->end += KEYS_A_ROUND;
+		usleep(2000);
 		for (int w = 0; w < WRITERS; w++)
 			before[w] = shared->next[w];
 		OK(blm_export_bytes(f, &BLM_EXCHANGE(.base64 = round % 2), &bytes, &len));
