@@ -482,20 +482,20 @@ struct blm_join;
  * @f:          the filter, or any of its parts
  * @hash_id:    blm_hash_id() of the filter that hashed the keys
  * @parts:      how many parts there are, 1 to BLM_SPLIT_MAX
- * @ret_owners: room for count numbers, from 0 to parts - 1
+ * @ret_owners: room for count numbers: the part of each key, from 0 to parts - 1
  *
- * A filter of N parts is N files of the same parameters and size. Each one has a range of the data
- * (blm_part_range()), and holes elsewhere. params->split_parts makes a part; blm_split() makes all.
+ * A split filter of N parts is N files of the same parameters and size. Each file has one range of
+ * the data (blm_part_range()), and holes elsewhere. blm_params.split_parts makes one part, and
+ * blm_split() makes all parts of a filter.
  *
  *	the cells of a key are    as in     a key belongs to   blm_create()   blm_build_begin()
  *	in one line of 64 bytes   blocked   one part           yes            yes
  *	anywhere in the data      classic   several parts      no             yes, of all keys
  *	moved by later keys       cuckoo    several parts      no             no
  *
- * bloomery-kinds(7) has a table of all kinds with BLM_CAN_SPLIT.
- * If a key belongs to one part, that part adds, claims and answers for the key, and fails with
- * -EREMOTE for keys of other parts. Parts of the other kinds can only be joined: they take no keys
- * and answer no question.
+ * bloomery-kinds(7) has a table of all kinds with BLM_CAN_SPLIT. A part to which a key belongs adds
+ * and claims the key, and answers for it. Other parts fail with -EREMOTE. If keys belong to several
+ * parts, the parts can only be joined: they take no keys and answer no question.
  * Return: 0, or a negative errno: -EMEDIUMTYPE as blm_contains_hashes(); -EOPNOTSUPP for kinds
  * where a key belongs to several parts.
  */
@@ -505,12 +505,14 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 
 /**
  * blm_part_range() - the range of the data that a part of a filter owns
- * @f:                  the filter, or any of its parts
- * @part, @parts:       the part, from 0, of how many
- * @ret_at, @ret_bytes: the range, as for blm_data_read(); multiples of 64, and of 64 KiB (but for
- *                      the end of the data) where the data have at least 1 MiB for each part. The
- *                      ranges follow each other; one may be empty.
+ * @f:         the filter, or any of its parts
+ * @part:      the number of the part, from 0 to parts - 1
+ * @parts:     how many parts there are, 1 to BLM_SPLIT_MAX
+ * @ret_at:    the first byte of the range, as for blm_data_read()
+ * @ret_bytes: the bytes of the range, 0 if it is empty
  *
+ * Each range begins where the one before it ends. It begins at a multiple of 64 bytes, or of 64 KiB
+ * if the data have at least 1 MiB for each part.
  * Return: 0, or a negative errno: -EOPNOTSUPP for kinds that are not split (BLM_CAN_SPLIT).
  */
 BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t parts,
@@ -518,41 +520,41 @@ BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t p
 
 /**
  * blm_split() - make all parts of a filter
- * @parts: how many, 1 to BLM_SPLIT_MAX
- * @names: one for each part, in `store`, or paths where that is NULL
- * @mode:  as in struct blm_params
+ * @parts: how many parts to make, 1 to BLM_SPLIT_MAX
+ * @names: the name of each part in `store`; a path of each part if `store` is NULL
+ * @mode:  the permission bits of each part, as in struct blm_params
  *
  * The filter stays as it is. Keys that others add meanwhile may be in the parts or not. Each part
- * appears when it is complete. If a part cannot be made, the parts before it stay. The count of
- * keys of each part is a share of the filter's: it is an estimate, but the sum of all is the
- * filter's count.
+ * appears when it is complete. If a part cannot be made, the parts before it stay. Each part gets a
+ * share of the filter's count of keys. The share is an estimate, but the shares of all parts add up
+ * to the filter's count.
  * Return: 0, or a negative errno: -EEXIST if a name is taken, and then no part was made;
- * -EOPNOTSUPP for kinds that are not split; -EREMOTE if it is a part itself; -EUCLEAN if data that
- * a part would get is damaged.
+ * -EOPNOTSUPP for kinds that are not split; -EREMOTE if the filter is a part itself; -EUCLEAN if
+ * data that a part would get are damaged.
  */
 BLM_API int blm_split(const struct blm_filter *from, uint32_t parts, struct blm_store *store,
 		      const char *const *names, unsigned mode);
 
 /**
- * blm_join_begin() - begin a filter that is made of all its parts
- * blm_join_part() - copy a part into it
- * blm_join_finish() - the filter appears, whole, on the disk, in one step; the join is gone, also
- *                     on failure
- * blm_join_cancel() - forget it all; takes NULL, returns NULL
+ * blm_join_begin() - begin to make one filter of all parts of a split filter
+ * blm_join_part() - copy a part into the filter
+ * blm_join_finish() - show the complete filter under its name, on the disk, in one step; free the
+ *                     join, also on failure
+ * blm_join_cancel() - free the join and make nothing; takes NULL, returns NULL
  * @mode, @sparse: as in struct blm_params
- * @ret:           of blm_join_finish(): NULL, or the filter, open for writing
+ * @ret:           of blm_join_finish(): NULL, or room for a handle of the filter, open for writing
  *
- * The parts come in any order, each once; the caller may close a part after its call. The data are
- * those of a filter that was not split, byte for byte. The count of keys is the sum of the parts'
- * counts. It is as exact as if the keys had been added to one filter, except for classic, which
- * gets an estimate. Until blm_join_finish() there is no file. The joined filter is not sealed, but
- * for the kinds that always are.
+ * Give each part once, in any order. A part may be closed after its call. The data equal those of a
+ * filter that was not split, byte for byte. The count of keys is the sum of the parts' counts. The
+ * sum is as exact as in one filter, except that classic parts from blm_build_begin() give an
+ * estimate. There is no file before blm_join_finish(). Only kinds that are always sealed
+ * (BLM_CAN_BUILD) give a sealed filter.
  * Threads: one at a time.
  * Return: 0, or a negative errno: -EMEDIUMTYPE for a part of another filter or of another number of
  * parts, and for a golomb, fuse, ribbon or bloomier part that blm_build_begin() made from other
- * keys; -EINVAL for a whole filter; -EEXIST for a part that came before, or a name that is taken;
- * -EUCLEAN for a damaged part, or one with data outside its range; -ENODATA from blm_join_finish()
- * if a part is missing.
+ * keys; -EINVAL for a whole filter; -EEXIST for a part that was joined before, or a name that is
+ * taken; -EUCLEAN for a damaged part, or a part with data outside its range; -ENODATA from
+ * blm_join_finish() if a part is missing.
  */
 BLM_API int blm_join_begin(struct blm_join **ret, struct blm_store *store, const char *name,
 			   unsigned mode, bool sparse);
@@ -565,31 +567,31 @@ BLM_API struct blm_join *blm_join_cancel(struct blm_join *j);
 /**
  * blm_sync() - make all keys added before this call durable
  *
- * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed
- * before the next.
+ * Writes back the data, then a sync record in the header, then the catalog if the filter is in a
+ * store. Each of them is on the disk before the next one is written.
  * Return: 0, or
  *   -EUCLEAN  Blocks that changed have lost bits since they were last synced. The data are durable,
- *             but keys may be denied. blm_error_message() names the first block, and blm_info()
- *             has the number of blocks (lost_blocks). Each sync says so until blm_verify() has
- *             repaired them, or until more keys have set as many bits as the block lost. With
- *             lost_blocks 0 the store's catalog is damaged.
+ *             but keys may be denied. blm_error_message() names the first block, and
+ *             blm_info.lost_blocks is the number of blocks. Each sync fails so until blm_verify()
+ *             has repaired the blocks, or until more keys have set as many bits as a block lost. If
+ *             lost_blocks is 0, the store's catalog is damaged.
  *   -ESTALE   The filter was dropped, or its file is lost (see blm_status(), also for a child after
  *             fork()). The data were written before.
- *   -EIO      or another error of msync(2). Some of the keys added since the last good sync may not
- *             survive a power cut.
+ *   -EIO      or another error of msync(2). Keys added since the last good sync may not survive a
+ *             power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 
 /**
  * blm_sync_every() - let this handle's adds and claims sync by themselves
- * @keys:    after this number of keys that changed the filter; 0: never for their number
- * @seconds: after this time since the last sync; 0: never for the time. The clock is looked at when
- *           a key is added, so call blm_sync() after the last keys before a pause, or before
- *           closing.
+ * @keys:    sync after this number of keys that changed the filter; 0: no sync by number
+ * @seconds: sync this time after the last sync, 0 to 10^9; 0: no sync by time. Only calls that add
+ *           or claim look at the clock. So call blm_sync() after the last keys before a pause, and
+ *           before closing.
  *
  * The call that causes a sync returns when the sync is done. If the sync fails, or finds blocks
- * that have lost bits (-EUCLEAN), the call returns the error of the sync. Its keys are added all
- * the same, and ret_bits has the answer for each.
+ * that have lost bits (-EUCLEAN), the call returns the error of the sync. The keys of the call are
+ * added all the same, and ret_bits has the answer for each.
  */
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 
@@ -600,35 +602,36 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
  * deleted or moved the file. blm_status() and blm_sync() look for the file at its path. In a store
  * they look for filters/UUID.blm at the path that the store was opened by.
  *
- *	what happened to the file                              blm_status()    blm_sync()
- *	it is where it was, or the library replaced it         0               0
- *	it was deleted: keys are gone with the last handle     -ESTALE         -ESTALE
- *	another file stands at its path, a copy of it too      -ESTALE         -ESTALE
- *	the filter was dropped                                 -ESTALE         -ESTALE
- *	it, or a folder above it, was moved: it is not lost    -ENOENT         0
- *	the path cannot be looked at, for want of rights       0               0
+ *	what happened to the file                               blm_status()   blm_sync()
+ *	nothing, or the library replaced it                     0              0
+ *	it was deleted: keys are lost with the last handle      -ESTALE        -ESTALE
+ *	another file is at its path, even a copy of the file    -ESTALE        -ESTALE
+ *	the filter was dropped                                  -ESTALE        -ESTALE
+ *	it, or a folder above it, was moved: it is not lost     -ENOENT        0
+ *	the caller lacks the rights to look at the path         0              0
  *
- * bloomery-durability(7) says what it finds for links, on NFS, and in a child process.
- * Return: 0, or one of the above, or what opening the file said that took its place: then the
- * handle goes on with the old one.
+ * bloomery-durability(7) says what both find for links, on NFS, and in a child process.
+ * Return: 0, or an error of the table. If a new file took the place of the file and could not be
+ * opened, the error of that opening; then the handle goes on with the old file.
  */
 BLM_API int blm_status(const struct blm_filter *f);
 
 /**
- * blm_clear() - take all keys out, in one step for everyone
+ * blm_clear() - remove all keys, in one step for all processes
  *
- * A new, empty file of the same parameters takes the place of the old one: other handles go over to
- * it at their next call. A key whose add runs at the same time may be gone or not.
+ * A new, empty file of the same parameters takes the place of the old file. Other handles use the
+ * new file from their next call on. A key that another caller adds at the same time may be lost or
+ * not.
  */
 BLM_API int blm_clear(struct blm_filter *f);
 
 /**
- * blm_seal() - make it read-only for good, with a checksum for each 64 KiB, in one step for
- * everyone
+ * blm_seal() - make a filter read-only for good, with a checksum for each 64 KiB, in one step for
+ * all processes
  *
- * A sealed copy takes the place of the file; later changes answer -EROFS, and blm_verify() finds
- * every bit that is not as it was. A key that another caller adds at the same moment is in it, or
- * that caller gets -EROFS. A copy of it (blm_copy()) can be changed.
+ * A sealed copy takes the place of the file. Later changes fail with -EROFS, and blm_verify() finds
+ * every bit that changed since. If another caller adds a key at the same time, the key is in the
+ * sealed filter, or that caller gets -EROFS. blm_copy() makes a copy that can be changed.
  */
 BLM_API int blm_seal(struct blm_filter *f);
 
@@ -636,55 +639,57 @@ BLM_API int blm_seal(struct blm_filter *f);
  * blm_rotate() - begin the next slot now, and forget the oldest, for kinds that have slots
  * (BLM_CAN_ROTATE)
  *
- * Slots begin by themselves where their time has come, or where one has as many keys as it is for,
- * when a key is added. In all processes keys go into the new slot from then on; of those that are
- * added at the same moment each is in the old one or in the new one. The slot is on the disk,
- * empty, before; it may take as long as writing that.
+ * A slot also begins by itself: when a key is added, and the time of the newest slot is over or the
+ * slot has as many keys as it was made for. From then on, keys of all processes go into the new
+ * slot. A key that is added at the same time goes into the old slot or the new one. The call first
+ * writes the empty slot to the disk, which takes longer for larger slots.
  */
 BLM_API int blm_rotate(struct blm_filter *f);
 
 /** enum blm_grow_flags - how to grow; a set of bits */
 enum blm_grow_flags {
-	/* also where the rate promised at capacity goes up; it is then the predicted one */
+	/* grow even if the rate at capacity goes up; blm_info.rate is then the predicted rate */
 	BLM_GROW_FORCE = 1 << 0,
 };
 
 /**
- * blm_grow() - make it twice as large from what is in it, without its keys, in one step for
- * everyone
+ * blm_grow() - make a filter twice as large from its contents, without its keys, in one step for
+ * all processes, for kinds with BLM_CAN_GROW
+ * @flags: of enum blm_grow_flags
  *
- * Kinds with BLM_CAN_GROW. A larger file takes the place of this one; keys that are added or taken
- * out meanwhile wait for it. Each doubling takes a bit from every fingerprint, so beyond the spare
- * ones the filter was made with the rate at capacity doubles.
- * Return: 0, or -ERANGE where the rate would go above what it was made for and flags has no
- * BLM_GROW_FORCE, -EFBIG where it has no bits left.
+ * A larger file takes the place of the old file. Calls that add or remove keys meanwhile wait for
+ * the new file. Each doubling takes one bit from every fingerprint. The option "spare" of
+ * blm_params.options is the number of doublings that keep the rate; each further doubling doubles
+ * the rate at capacity.
+ * Return: 0, or a negative errno: -ERANGE if the rate would go above the filter's rate and flags
+ * lacks BLM_GROW_FORCE; -EFBIG if the fingerprints have no more bits to give.
  */
 BLM_API int blm_grow(struct blm_filter *f, unsigned flags);
 
 /** enum blm_load_flags - how the file of a filter is mapped; a set of bits */
 enum blm_load_flags {
-	/* read and map all of it now, so that no later call waits for the disk */
+	/* read and map the whole file now, so that no later call waits for the disk */
 	BLM_PREFAULT    = 1 << 0,
-	/* ... and keep it there until the handle is closed: mlock(2) */
+	/* the same, and keep the file in memory until the handle is closed: mlock(2) */
 	BLM_LOCK        = 1 << 1,
 	BLM_HUGE_PAGES  = 1 << 2,	/* let the system use pages of 2 MiB */
-	BLM_SMALL_PAGES = 1 << 3,	/* let it use pages of 4 KiB */
+	BLM_SMALL_PAGES = 1 << 3,	/* let the system use pages of 4 KiB only */
 };
 
 /**
  * blm_load() - choose how the filter's file is mapped; best before the first question or key
- * @flags: of enum blm_load_flags; they take the place of those that were given before. 0 is what a
- *         handle begins with: pages are read when they are first needed; huge ones, but for filters
- *         that are sparse, or larger than the machine's memory, or prove not to stay in it.
+ * @flags: of enum blm_load_flags; they replace the flags of an earlier call. A new handle has the
+ *         flags 0: each page is read when it is first needed. Pages are then of 2 MiB, but of 4 KiB
+ *         if the filter is sparse, is larger than the machine's memory, or does not stay in memory.
  *
- * The flags hold for this handle and for a file that later takes the place of this one. There, if
- * the file cannot be locked, the handle goes on without. A child process after fork() has no locks.
- * The size of pages is chosen when the file comes into memory, and holds for all processes:
- * bloomery-performance(7) says which pages suit which use.
- * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be
- * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock that many
- * bytes (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as
- * usable as before.
+ * The flags hold for this handle, also after another file took the place of the filter's file. If
+ * the new file cannot be locked, the handle goes on without the lock. A child process after fork()
+ * has no locks. The system chooses the size of pages when the file comes into memory, for all
+ * processes: bloomery-performance(7) says which pages suit which use.
+ * Return: 0, or a negative errno: -EINVAL for flags that exclude each other; -EIO if the file was
+ * truncated or cannot be read; with BLM_LOCK -ENOMEM, -EPERM or -EAGAIN if the process may not lock
+ * that many bytes (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the
+ * filter is as usable as before.
  */
 BLM_API int blm_load(struct blm_filter *f, unsigned flags);
 
@@ -705,128 +710,144 @@ enum {
 /**
  * struct blm_params - how to make a filter; zero means default
  *
- * Give capacity and rate, and m and k follow; or give cells (m) or probes (k) or both, and they are
- * taken exactly as they are. With cells but no capacity, the capacity is where half the bits are
- * set.
+ * Give capacity and rate: the library chooses m and k. Or give cells (m), probes (k) or both: the
+ * library takes them exactly as they are. With cells but no capacity, the capacity is the number of
+ * keys that set half of the bits.
  *
- * A family with seeds_by_probe takes a seed for each probe: seeds without probes give k, and m
- * follows from capacity and rate for that k; seeds with another number of probes are refused.
+ * A hash with blm_hash_info.seeds_by_probe takes a seed for each probe. If only seeds are given, k
+ * is their number, and m follows from capacity, rate and k. If both are given and differ in number,
+ * the parameters are refused.
  */
 struct blm_params {
 	size_t size BLM_SIZE(struct blm_params);	/* sizeof(struct blm_params) */
 	/*
-	 * NULL: "blocked", or "classic" where cells or probes ask for it; else the first that takes
-	 * the hash
+	 * The name of a kind (blm_kind_list()). NULL: "classic" if cells, probes or a scheme are
+	 * given, else "blocked"; if that kind cannot use the hash, the first kind that can.
 	 */
 	const char *kind;
 	/*
-	 * of the kind, as "name=value,name=value"; spans of time in seconds, or as 90s, 15m, 24h,
-	 * 7d; NULL: all as usual
+	 * Options of the kind, as "name=value,name=value". A time is in seconds, or as 90s, 15m,
+	 * 24h or 7d. An option that is not named, or NULL: its usual value.
 	 */
 	const char *options;
 	/*
-	 * NULL: the kind's usual one. It is "xxh3-64" for a blocked filter that is sized by
-	 * capacity and rate, if capacity / 2^64 is at most rate / 100, and for most others "xxh3".
-	 * In names '-' and '_' are the same.
+	 * The name of a hash (blm_hash_list()); '-' and '_' are the same in it. NULL: the usual
+	 * hash of the kind. It is "xxh3-64" for a blocked filter that is sized by capacity and
+	 * rate, if capacity / 2^64 is at most rate / 100, and "xxh3" for most others.
 	 */
 	const char *hash;
 	/*
-	 * how the cells of a key are made of its hash, see blm_scheme_list(), for classic filters;
-	 * "own": as ours, or the family's own; NULL: that which goes with the hash, mostly our own
+	 * Classic filters: how the hash of a key gives its cells (blm_scheme_list()). "own": in
+	 * this library's way, or in the way of a hash that has its own. NULL: the scheme that goes
+	 * with the hash, which is "own" for most.
 	 */
 	const char *scheme;
 	/*
-	 * NULL, or a format that it is to be exported to: hash, scheme, seeds, and m and k where
-	 * capacity and rate are given, become what that program would take for them; none of the
-	 * former may be given, too
+	 * NULL, or the format that the filter will be exported to. The format sets kind, hash,
+	 * scheme and seeds, and m and k if they are not given, as its program would. So kind, hash
+	 * and scheme must be NULL. A format whose hash has no seed also refuses seeds.
 	 */
 	const char *format;
 	uint64_t capacity;	/* keys, 1 to BLM_CAPACITY_MAX */
 	double rate;		/* false positives at capacity, between 0 and 1; 0: 0.01 */
 	/*
-	 * m: bits for classic, blocked (a multiple of 512), split-block (of 256) and bitmap,
-	 * signatures for hash-compact; 1 to BLM_CELLS_MAX
+	 * m, 1 to BLM_CELLS_MAX: bits for classic, blocked (a multiple of 512), split-block (a
+	 * multiple of 256) and bitmap; signatures for hash-compact.
 	 */
 	uint64_t cells;
-	/* k: 1 to BLM_PROBES_MAX; the cells of a key in fuse and bloomier: 3 or 4 */
+	/* k, 1 to BLM_PROBES_MAX; for fuse and bloomier the cells of a key, 3 or 4 */
 	uint32_t probes;
-	/* of seeds, 0 to BLM_SEEDS_MAX; 0: as many random ones as the family needs */
+	/* the number of seeds, 0 to BLM_SEEDS_MAX; 0: as many random seeds as the hash needs */
 	uint32_t seed_count;
-	const uint64_t *seeds;	/* any words; for a family with seeds_by_probe less than 2^32 */
-	uint64_t tweak;		/* families that take one */
-	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept in the store or in NAME.key */
+	/* any words; some hashes take only smaller ones (format-spec.md, "Hash families") */
+	const uint64_t *seeds;
+	uint64_t tweak;		/* for hashes that take a tweak, less than 2^32 */
+	/*
+	 * BLM_SECRET_BYTES bytes, for keyed hashes. NULL: a new random secret. Both are kept in the
+	 * store, or in NAME.key.
+	 */
 	const uint8_t *secret;
 	/*
-	 * exactly these permission bits; 0: those of the file that it replaces, or 0644 less the
-	 * umask
+	 * Exactly these permission bits. 0: the bits of the file that it replaces, or 0644 without
+	 * the bits of the umask.
 	 */
 	unsigned mode;
-	/* put it in the place of a filter that has the name, if there is one, in one step */
+	/* if a filter has the name, take its place, in one step */
 	bool replace;
 	/*
-	 * do not allocate the data's space now: a full disk then kills the writer later (SIGBUS),
-	 * or with blm_survive_truncation() fails its adds with -EIO
+	 * Do not allocate the space of the data now. If the disk is full later, the writer is
+	 * killed (SIGBUS), or after blm_survive_truncation() its adds fail with -EIO.
 	 */
 	bool sparse;
 	/*
-	 * kinds with a checkpoint image do without: half the file, and -EUCLEAN after a
-	 * power cut that came before the last changes were synced
+	 * For kinds with a checkpoint image: leave the image out. The file has a third of the size.
+	 * After a power cut, opening a filter with changes that were not synced fails (-EUCLEAN).
 	 */
 	bool no_checkpoint;
 	/*
-	 * only part split_part, from 0, of split_parts of the filter that the rest of params
-	 * describes, see blm_part_owners(); split_parts up to BLM_SPLIT_MAX; 0: the whole filter.
-	 * A part needs seeds, or the secret, if its hash takes any, and it is always sparse
+	 * Make only one part of the filter that params describes (blm_part_owners()): the part
+	 * split_part, from 0 to split_parts - 1, of split_parts parts, at most BLM_SPLIT_MAX.
+	 * split_parts 0: the whole filter. A part needs the seeds or the secret that its hash
+	 * takes. It is always sparse.
 	 */
 	uint32_t split_part;
 	uint32_t split_parts;
 };
 
-/* With its size set: in C BLM_PARAMS(.capacity = 1000000, .rate = 0.001), in C++ BLM_PARAMS() */
+/*
+ * Parameters with their size set: in C BLM_PARAMS(.capacity = 1000000, .rate = 0.001), in C++
+ * BLM_PARAMS() and then each member.
+ */
 #ifdef __cplusplus
 #define BLM_PARAMS() {}
 #else
 #define BLM_PARAMS(...) (struct blm_params){ .size = sizeof(struct blm_params), __VA_ARGS__ }
 #endif
 
-/** struct blm_plan - what parameters come to */
+/** struct blm_plan - the kind and the sizes that parameters give */
 struct blm_plan {
 	const char *kind;	/* static */
 	uint64_t cells;		/* m */
 	uint32_t probes;	/* k */
 	uint64_t data_bytes, file_bytes;
-	uint64_t capacity;
-	/* asked for; where m and k were given without a rate, the predicted one */
+	uint64_t capacity;	/* keys */
+	/* the rate of the parameters; the predicted rate if they have m or k and no rate */
 	double rate;
 	double predicted_rate;	/* at capacity */
-	double bits_per_key;
+	double bits_per_key;	/* at capacity */
 };
 
 /**
- * blm_plan() - sizes on paper: what blm_create() would make of these parameters
+ * blm_plan() - the sizes of the filter that blm_create() would make; makes nothing
  *
- * Classic is sized by the finite-size bound p <= (1 - e^(-k (n + 1/2) / (m - 1)))^k (Goel and
- * Gupta, SIGMETRICS 2010), blocked by the mixture over its blocks; m is rounded up.
- * Return: 0, or -EINVAL with the parameter and its range, -ENOENT for an unknown kind or hash,
- * -EOPNOTSUPP for a hash that the kind cannot take, -EFBIG where the rate is out of the kind's
- * reach.
+ * A classic filter is sized by the finite-size bound p <= (1 - e^(-k (n + 1/2) / (m - 1)))^k (Goel
+ * and Gupta, SIGMETRICS 2010). A blocked filter is sized by the mean rate of its blocks, which get
+ * different numbers of keys. m is rounded up.
+ * Return: 0, or a negative errno: -EINVAL for a parameter that is out of its range; -ENOENT for an
+ * unknown kind or hash; -EOPNOTSUPP for a hash that the kind cannot use; -EFBIG if the kind cannot
+ * reach the rate.
  */
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params);
 
 /**
- * blm_plan_fact() - the i-th fact, from 0, that only the kind knows about such a filter when it is
- * filled to its capacity
- * Return: 0, -ENOENT past the last, or as blm_plan().
+ * blm_plan_fact() - a fact about such a filter when it is filled to its capacity, as only its kind
+ * has it (struct blm_fact)
+ * @i: the number of the fact, from 0
+ *
+ * Return: 0, or a negative errno: -ENOENT past the last fact, and as blm_plan().
  */
 BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_fact *ret);
 
 /**
- * blm_rate_asymptotic() - (1 - e^(-k / bits_per_key))^k: Bloom's rate for an infinitely large
- * filter
+ * blm_rate_asymptotic() - the false-positive rate of an infinitely large Bloom filter,
+ * (1 - e^(-probes / bits_per_key))^probes
  */
 BLM_API double blm_rate_asymptotic(double bits_per_key, double probes);
 
-/** blm_rate_bound() - classic's finite-size bound (1 - e^(-k (n + 1/2) / (m - 1)))^k, at most 1 */
+/**
+ * blm_rate_bound() - the upper bound of the rate of a classic filter,
+ * (1 - e^(-k (n + 1/2) / (m - 1)))^k for m cells, k probes and n keys; at most 1
+ */
 BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
 
 /* ---- Creating and building ---- */
@@ -834,18 +855,18 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
 /**
  * blm_create() - make an empty filter and open it for writing
  *
- * The file appears whole or not at all, and never in the place of another. If several callers race,
- * one makes it, and the others get -EEXIST. The file, its folder, and then the catalog of the store
- * are on the disk when the call returns. The new secret of a keyed filter is kept in the file
- * keys/ID of the store, or for a path in NAME.key. bloomery(5) describes these files, and
- * bloomery-durability(7) says how a program keeps its secrets out of core dumps.
- * Return: 0, or -EEXIST, -ENOSPC, -EFBIG, and as blm_plan(); -EKEYREJECTED if other users own or
- * may read the file of the secret.
+ * The file appears whole or not at all. It replaces a file only with blm_params.replace. If several
+ * callers race, one makes the file, and the others get -EEXIST. The file, its folder, and the
+ * catalog of the store are on the disk when the call returns. The secret of a keyed filter is kept
+ * in the file keys/ID of the store, or for a path in NAME.key. bloomery(5) describes these files,
+ * and bloomery-durability(7) says how a program keeps its secrets out of core dumps.
+ * Return: 0, or a negative errno: -EEXIST, -ENOSPC, -EFBIG, and as blm_plan(); -EKEYREJECTED if
+ * other users own or may read the file of the secret.
  */
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_params *params);
 
-/* of filters that one call of blm_create_many() makes */
+/* how many filters one call of blm_create_many() makes at most */
 #define BLM_CREATE_MANY_MAX 32768
 
 /**
@@ -854,42 +875,45 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
  * @count:  0 to BLM_CREATE_MANY_MAX, because each new file is mapped until all have their names
  * @params: as for blm_create(); without `replace`
  *
- * All filters appear together or none does, also where the process is killed or the power fails.
- * They have one template, and so the same seeds and the same secret: they combine. None is opened.
- * The files are synced together, which writes back what others wrote to that file system too.
- * Files of a process that was killed are deleted by blm_store_verify() with BLM_VERIFY_REPAIR.
- * Processes: SIGHUP, SIGINT, SIGQUIT and SIGTERM that would end the program wait, and end the call
- * early: all that it made is deleted first.
- * Return: 0, or -EEXIST before anything is made, -EINVAL for a name that is given twice or for
- * `replace`, -E2BIG for too many, and as blm_create().
+ * All filters appear together or none does, even if the process is killed or the power fails. They
+ * have one template, and so the same seeds and the same secret: they combine. The call opens no
+ * filter. It syncs all files together, which also writes back what others wrote to that file
+ * system. If the process is killed, its files stay without a name until blm_store_verify() with
+ * BLM_VERIFY_REPAIR deletes them.
+ * Processes: a SIGHUP, SIGINT, SIGQUIT or SIGTERM that would end the program ends this call early.
+ * The call first deletes all that it made; then the signal ends the program.
+ * Return: 0, or a negative errno: -EEXIST before anything is made; -EINVAL for a name that is given
+ * twice, or for `replace`; -E2BIG for too many filters; and as blm_create().
  */
 BLM_API int blm_create_many(struct blm_store *store, const char *const *names, size_t count,
 			    const struct blm_params *params);
 
 /**
- * blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY
- * if it is another's
+ * blm_open_keyed() - open a keyed filter with its secret; otherwise as blm_open()
+ * @secret: BLM_SECRET_BYTES bytes
+ *
+ * Return: 0, or a negative errno: -ENOKEY if it is the secret of another filter, and as blm_open().
  */
 BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
 			   unsigned flags, const uint8_t *secret);
 
 /** enum blm_opened - what blm_open_or_create() found */
 enum blm_opened {
-	BLM_OPENED  = 0,	/* a filter that has what the parameters say */
-	BLM_CREATED = 1,	/* none: it was made */
-	BLM_DIFFERS = 2,	/* a filter that has something else than the parameters say */
+	BLM_OPENED  = 0,	/* a filter with these parameters; it was opened */
+	BLM_CREATED = 1,	/* no filter; one was made */
+	BLM_DIFFERS = 2,	/* a filter with other parameters; it was opened */
 };
 
 /**
- * blm_open_or_create() - open a filter for writing, or make it where there is none
- * @params: as for blm_create(); `replace` is not looked at. Without capacity and cells, a filter
- *          that exists is opened, and none is made.
+ * blm_open_or_create() - open a filter for writing, or make it if there is none
+ * @params: as for blm_create(); `replace` is ignored. If capacity and cells are 0, the call opens a
+ *          filter that exists, and makes none.
  *
- * A filter that exists keeps its own parameters: fields of params that are not zero and say
- * otherwise are not used. Then the answer is BLM_DIFFERS, and blm_error_message() says what the
- * filter has and which fields were not used: show that to your user as a warning. A number that
- * would be rounded to what the filter has does not differ.
- * Processes: of several that race, one makes the filter and the others open it.
+ * A filter that exists keeps its own parameters. If fields of params are not zero and differ from
+ * them, the answer is BLM_DIFFERS. Then blm_error_message() says what the filter has and which
+ * fields were not used: show that to your user as a warning. A number that would be rounded to the
+ * filter's number does not differ.
+ * Processes: if several processes race, one makes the filter and the others open it.
  * Return: one of enum blm_opened; or a negative errno, as blm_open() and blm_create().
  */
 BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store, const char *name,
@@ -898,20 +922,23 @@ BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store,
 /** struct blm_build_options - how to build; zero means default */
 struct blm_build_options {
 	/*
-	 * that add at the same time, up to 1024; 0: 1. More of them wait for one another. Where
-	 * keys are gathered: that put them into order and build
+	 * The number of threads that can add at the same time, 1 to 1024; 0: 1. If more threads
+	 * add, some of them wait. If keys are gathered (blm_build_begin()): the number of threads
+	 * that sort the keys and build the filter.
 	 */
 	unsigned threads;
 	/*
-	 * for keys that are not in the file yet, of all threads together; 0: for each twice the
-	 * data, at most 256 MiB; where keys are gathered, 1 GiB in all
+	 * The memory of all threads together for keys that are not in the file yet, in bytes. 0:
+	 * for each thread twice the bytes of the data, at most 256 MiB; if keys are gathered,
+	 * 1 GiB in all.
 	 */
 	uint64_t memory_bytes;
-	/* read-only for good, as by blm_seal(); kinds with BLM_CAN_BUILD always are */
+	/* make the filter read-only for good, as blm_seal() does; BLM_CAN_BUILD: always so */
 	bool sealed;
 	/*
-	 * Where keys are gathered: called by any thread, one at a time, when some have been sorted,
-	 * merged or built; phase is static. NULL: no progress is reported.
+	 * If keys are gathered: called when some of them were sorted, merged or built, by any
+	 * thread, but never by two at the same time. `phase` is a static string. NULL: no progress
+	 * is reported.
 	 */
 	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
 	void *context;
@@ -930,9 +957,8 @@ struct blm_build_options {
  * bloomery-performance(7) says what memory and disk a build takes, and which data are the same for
  * the same keys.
  * Processes: after fork() the child must not touch the builder.
- * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys, and for keys that
- * cannot be gathered where they are to be: a hash that is made anew for each probe, a kind that
- * forgets.
+ * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys; -EOPNOTSUPP without
+ * capacity and cells for a hash that is computed for each probe, and for a kind that forgets keys.
  */
 BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name,
 			    const struct blm_params *params,
@@ -1668,45 +1694,48 @@ BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct bl
 				     size_t count, uint64_t *bits);
 
 /**
- * blm_allowlist_list() - every key on the filter's list, in no order that means anything
+ * blm_allowlist_list() - give every key on the filter's list to a function, in no particular order
+ * @each: called for each key, which is valid until each() returns. A negative value that it returns
+ *        ends the call. It must not close the filter or its store.
  *
- * each() may do anything but close the filter or its store; a negative return ends it. One look-up
- * each, so changes meanwhile may show.
- * Return: how many, what each() returned, or a negative errno.
+ * The call looks up one key after the other. So keys that others put on the list or take off it
+ * meanwhile may be given to each() or not.
+ * Return: the number of keys; or the negative value that each() returned; or a negative errno:
+ * -EOPNOTSUPP if the filter belongs to no store.
  */
 BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context,
 	const struct blm_key *key), void *context);
 
 /* ---- Exchange: other programs' files, and filters as text ---- */
 
-/** struct blm_format_info - a file format; the strings are static */
+/** struct blm_format_info - a file format; the strings are static, but for `hashes` */
 struct blm_format_info {
 	const char *name, *summary;
-	const char *hashes;	/* the families that its files can have, with commas; NULL: all */
-	const char *text;	/* what its base64 form is, like "base64(zstd(file))" */
 	/*
-	 * its files are opened as they are, too: blm_open() for reading. Others are read into
-	 * memory first
+	 * The names of the hashes that its files can have, with commas; NULL: all. Valid until this
+	 * thread's next call of blm_format_list().
 	 */
+	const char *hashes;
+	const char *text;	/* its text form, like "base64(zstd(file))" */
+	/* blm_open() for reading maps its files as they are; else it reads them into memory */
 	bool in_place;
-	bool read_only;		/* it is imported only: no program reads such a file */
-	bool planned;		/* filters can be made for it: struct blm_params, format */
-	const char *limits;	/* what it cannot hold, in one line; NULL: nothing worth saying */
+	bool read_only;		/* no export, because no program would read such a file */
+	bool planned;		/* blm_params.format makes filters for it */
+	const char *limits;	/* what it cannot hold, in one line; NULL: nothing to mention */
 	/*
-	 * its files say for how many keys they were made. For other formats blm_info.capacity and
-	 * .rate are those at which half of the bits are set
+	 * Its files state for how many keys they were made. For other formats blm_info.capacity and
+	 * blm_info.rate are those at which half of the bits are set.
 	 */
 	bool states;
-	/*
-	 * those that are made for it are made from all their keys at once: blm_build_begin(), not
-	 * blm_create()
-	 */
+	/* a filter that is made for it needs blm_build_begin(), not blm_create() */
 	bool built;
 };
 
 /**
- * blm_format_list() - the i-th format, from 0; the native one first. Return: 0, or -ENOENT past the
- * last
+ * blm_format_list() - describe a format of files
+ * @i: the number of the format, from 0; the native format is the first
+ *
+ * Return: 0, or -ENOENT past the last format.
  */
 BLM_API int blm_format_list(size_t i, struct blm_format_info *ret);
 
@@ -1714,80 +1743,93 @@ BLM_API int blm_format_list(size_t i, struct blm_format_info *ret);
 struct blm_exchange {
 	size_t size BLM_SIZE(struct blm_exchange);	/* sizeof(struct blm_exchange) */
 	/*
-	 * NULL: import: by its first bytes; export: what the filter was imported from, else
-	 * "bloomery"
+	 * The name of a format (blm_format_list()). NULL: an import finds the format by the file's
+	 * first bytes; an export takes the format that the filter was imported from, else
+	 * "bloomery".
 	 */
 	const char *format;
-	bool base64;		/* the format's text form */
+	bool base64;		/* the text form of the format, blm_format_info.text */
 
 	/* Reading: */
 	/*
-	 * Refuse (-EINVAL) a hash that a file says to be another one or that its numbers rule out,
-	 * unless known keys show it; and cells, probes and record where its format has no use for
-	 * them. Else those are passed over, and of the hashes that its numbers rule out the named
-	 * one is taken.
+	 * Refuse (-EINVAL) cells, probes and record if the format has no use for them. Refuse a
+	 * hash if the file names another hash, or if the file's numbers rule it out and no known
+	 * keys are given. Without strict, such cells, probes and records are ignored. A hash that
+	 * the file names is taken; if it names none, the hash that is given here.
 	 */
 	bool strict;
 	/*
-	 * the family, where files of the format do not say; NULL: from its numbers, if one alone
-	 * fits them
+	 * The name of the hash, if files of the format do not name it. NULL: the hash that the
+	 * file's numbers fit, if there is only one.
 	 */
 	const char *hash;
-	/* keys that are surely in it: families under which it lacks one are ruled out */
+	/* keys that are surely in the filter; a hash with which one is not found is ruled out */
 	const struct blm_key *known;
 	size_t known_count;
 	/*
-	 * of its hash, where files of the format do not have them: for bip158 the first 16 bytes of
-	 * the block's hash (in the order of the file, not as printed) as two little-endian words
+	 * The seeds of the hash, if files of the format do not have them. For bip158: the first 16
+	 * bytes of the block's hash as two little-endian words, in the order of the file, not as
+	 * printed.
 	 */
 	const uint64_t *seeds;
 	uint32_t seed_count;
-	uint64_t cells;		/* m, where files of the format do not say; 0: not given */
-	uint64_t probes;	/* k, as above */
+	uint64_t cells;		/* m, if files of the format do not have it; 0: not given */
+	uint64_t probes;	/* k, if files of the format do not have it; 0: not given */
 	/*
-	 * which of the filters of a file, where those of the format have several (fps: an id;
-	 * leveldb: its number, or @ and where a data block begins); NULL: the only one
+	 * Which filter of a file that can have several. fps: an id. leveldb: the number of the
+	 * filter, or @ and the first byte of a data block. NULL: the only filter.
 	 */
 	const char *record;
 	/*
-	 * of file, unpacked; refuse more, before any space is taken. 0: what a plain file has, else
-	 * 1 GiB
+	 * Refuse a file that unpacked has more bytes (-EFBIG). 0: a plain file may have any size;
+	 * base64, gzip and an input of unknown size at most 1 GiB.
 	 */
 	uint64_t max_bytes;
 	/*
-	 * of the new filter, as in struct blm_params; and of the file that blm_export_file() makes
+	 * The permission bits of the new filter, as in struct blm_params, or of the file that
+	 * blm_export_file() makes.
 	 */
 	unsigned mode;
-	bool allocate;		/* take all space now, also for a filter that is mostly empty */
+	bool allocate;		/* allocate all space now, even if most of the filter is empty */
 	/*
-	 * also bip37's and neo's filters without bits or functions, which else are refused: they
-	 * hold every key
+	 * Accept filters of bip37 and neo that have no bits or no hash functions. Such a filter
+	 * holds every key. Without this member, such a file is refused.
 	 */
 	bool everything;
-	const uint8_t *secret;	/* of a keyed filter; NULL: look where the new one's will lie */
 	/*
-	 * of a Parquet file, the parts of its name joined by dots; NULL: the only one with a Bloom
-	 * filter
+	 * The secret of a keyed filter, BLM_SECRET_BYTES bytes. NULL: it is read from the file in
+	 * which blm_create() would keep the secret of the new filter.
+	 */
+	const uint8_t *secret;
+	/*
+	 * A column of a Parquet file: the parts of its name, joined by dots. NULL: the only column
+	 * with a Bloom filter.
 	 */
 	const char *column;
-	/* of a Parquet file, its number from 0, plus 1; 0: the only one with a Bloom filter */
+	/*
+	 * A row group of a Parquet file: its number, which begins at 0, plus 1. 0: the only row
+	 * group with a Bloom filter.
+	 */
 	uint64_t row_group;
 
 	/* Writing: */
-	/* a header of today's; else a filter that was imported gets the one it came with */
+	/* write a new header; else an imported filter gets the header that it was imported with */
 	bool fresh;
-	/* blm_export_file(): also in the place of a filter; else only of files of other sorts */
+	/* blm_export_file() may overwrite a Bloomery filter; else only files of other types */
 	bool replace;
-	/* parquet: refuse a number of blocks that some readers do not take */
+	/* parquet: refuse a number of blocks that is no power of two; some readers need one */
 	bool power_of_two;
 	/*
-	 * redisbloom, redisbloom-cf: not the file, but the commands that load it into this key of a
-	 * server, for redis-cli --pipe
+	 * redisbloom, redisbloom-cf: write the commands that load the filter into this key of a
+	 * server (redis-cli --pipe), instead of the file.
 	 */
 	const char *redis_key;
 };
 
-/* With its size set: in C BLM_EXCHANGE(.format = "guava"), in C++ BLM_EXCHANGE() */
+/*
+ * Exchange options with their size set: in C BLM_EXCHANGE(.format = "guava"), in C++
+ * BLM_EXCHANGE() and then each member.
+ */
 #ifdef __cplusplus
 #define BLM_EXCHANGE() {}
 #else
@@ -1795,29 +1837,32 @@ struct blm_exchange {
 #endif
 
 /**
- * blm_import() - make a new filter from bytes of a format
- * @how:     NULL: as all zeros
- * @read:    gives up to `bytes` bytes; 0 at the end; or a negative errno, which is passed on
+ * blm_import() - make a new filter from the bytes of a file of some format
+ * @ret:  the filter, open for writing
+ * @how:  NULL: as all zeros
+ * @read: reads at most `bytes` bytes into buffer. Returns their number, 0 at the end, or a negative
+ *        errno, which becomes the answer of the call.
  *
- * The bits stay as they are, so that the filter answers as its maker would, false positives
- * included, combines with its siblings, and exports to the same bytes again. Read in a stream, in a
- * few MiB of memory whatever comes; a filter that is mostly empty is made sparse (see
- * blm_params.sparse) unless how->allocate. It appears whole or not at all.
- * Return: 0, or -EBADMSG (which field or layer is wrong), -ENODATA (it ends too early), -EFBIG
- * (above max_bytes), -ENOTUNIQ (several families fit, or there are several filters in it;
- * blm_error_message() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its end must
- * be read first: see blm_import_file()), -EEXIST.
+ * The bits stay as they are. So the filter answers as in its own program, also for false positives.
+ * It combines with filters of the same parameters, and exports to the same bytes. If the format
+ * stores bits as this library does, the input is a stream and takes a few MiB of memory; else it is
+ * read into memory first. Unless how->allocate is set, a filter that is mostly empty is made sparse
+ * (blm_params.sparse). The filter appears whole or not at all.
+ * Return: 0, or a negative errno: -EBADMSG if a field or a layer is wrong; -ENODATA if the input
+ * ends too early; -EFBIG above max_bytes; -ENOTUNIQ if several hashes fit, or if the input has
+ * several filters (blm_error_message() lists them); -ENOENT if it lacks the named filter; -ESPIPE
+ * if the format is read from its end (use blm_import_file()); -EEXIST.
  */
 BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_exchange *how,
 		       int64_t (*read)(void *context, void *buffer, size_t bytes), void *context);
 
-/** blm_import_file() - from a file, which is only read */
+/** blm_import_file() - make a new filter from a file, which is only read; else as blm_import() */
 BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name,
 			    const struct blm_exchange *how,
 			    const char *path);
 
-/** blm_import_bytes() - from memory */
+/** blm_import_bytes() - make a new filter from bytes in memory; else as blm_import() */
 BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name,
 			     const struct blm_exchange *how,
 			     const void *bytes, size_t len);
@@ -1827,9 +1872,9 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
  * @write: takes all `bytes` bytes and returns 0, or a negative errno, which is passed on
  *
  * The file is read as a stream, and holes are read as zeros. Keys that others add meanwhile may or
- * may not be in the output. If keys can be removed from the filter, and it is not sealed, it is
- * copied in memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed
- * filter is not in them (and see blm_store_drop()).
+ * may not be in the output. If the kind moves or removes keys, and the filter is not sealed, a copy
+ * in memory is exported. The same filter gives the same bytes. The secret of a keyed filter is not
+ * in the output (see blm_store_drop()).
  * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message()
  * says for which it has), or -EUCLEAN: it is damaged, which blm_verify() repairs where that can be
  * done; part of it may be written.
