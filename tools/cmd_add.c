@@ -189,8 +189,8 @@ static int run(int count, char **operands)
 	if (count_new && code == DONE)
 		print_count(job.new);
 	if (job.refused)
-		say("%s: %llu of the keys not taken: each was removed before, and such a filter "
-		    "takes none again", job.name,
+		say("%s: %llu keys were not added: each was removed before, and such a filter "
+		    "cannot add a removed key", job.name,
 		    (unsigned long long)job.refused);
 	blm_close(job.f);
 	return code == DONE && job.refused ? NO : code;

@@ -161,7 +161,7 @@ static int run(int count, char **operands)
 	if (list)
 		return print_ids(operands[0]);
 	if (!fps == (count == 1))
-		return misuse("bank: either filters, or --fps and a file, or --to-fps, or --list");
+		return misuse("bank: give filters, or --fps and a file, or --to-fps, or --list");
 	r = blm_bank_begin(&build, operands[0], replace, mode);
 	if (r == -EEXIST && !replace)
 		return broken("%s; --force replaces a bank", own_terms(blm_error_message()));

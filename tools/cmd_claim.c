@@ -184,8 +184,8 @@ static int run_at_server(const char *name, char **files, size_t count)
 	    && (params.cells || params.probes || params.hash || params.scheme || params.format
 		|| params.seed_count || params.tweak || params.mode || params.sparse
 		|| params.no_checkpoint))
-		return misuse("claim: of what a new filter is, --redis takes -n, -p, --kind and "
-			      "--with");
+		return misuse("claim: with --redis, only -n, -p, --kind and --with describe a new "
+			      "filter");
 	if (code == DONE)
 		code = remote_open(&job.at, server, name, (unsigned)shards);
 	if (code == DONE && create)
@@ -205,7 +205,7 @@ static int run(int count, char **operands)
 
 	create |= same;
 	if (!create && params_given())
-		return misuse("claim: the size and kind of a filter are given with --create only");
+		return misuse("claim: size and kind are for a new filter; add --create");
 	if (!kind_claims())
 		return misuse("claim: filters of the kind %s cannot tell who was first; 'bloomery "
 			      "kinds' says which can", params.kind);

@@ -237,8 +237,9 @@ static int check_partition(const struct verb *verb)
 	if (corpus.partition.count && (!verb->claims || !corpus.attributes))
 		return misuse("corpus %s: --partition is for dedup with --attributes", verb->name);
 	if (corpus.partition.count && corpus.dolma)
-		return misuse("corpus %s: merge needs right spans; give --dolma-bug-compatible to "
-			      "merge alone, and --min-tokens 0 to both", verb->name);
+		return misuse("corpus %s: 'corpus merge' needs exact spans: give "
+			      "--dolma-bug-compatible to it only, and --min-tokens 0 to both",
+			      verb->name);
 	return DONE;
 }
 
@@ -248,7 +249,7 @@ static int check_plan(void)
 		return misuse("corpus plan: --report is for the other verbs; --json prints the "
 			      "plan as JSON");
 	if (params.capacity || params.cells)
-		return misuse("corpus plan: -n and -m do not go with it, which finds the size");
+		return misuse("corpus plan: leave out -n and -m: the command finds the size");
 	return params_finish();
 }
 
@@ -258,19 +259,19 @@ static int check(const struct verb *verb)
 
 	if (!plans && verb->filters != (filter != NULL))
 		return misuse(filter ? "corpus %s: takes no -F" : "corpus %s: -F F is needed, the "
-			      "filter of what was seen", verb->name);
+			      "filter of the texts that were seen", verb->name);
 	if (verb->sets != (against_count > 0))
 		return misuse(against_count ? "corpus %s: takes no --against" : "corpus %s: "
 			      "--against F is needed, a filter that 'bloomery corpus index' made",
 			      verb->name);
 	if (!verb->writes && ((corpus.dir && !plans) || corpus.attributes || corpus.annotate))
-		return misuse("corpus %s: writes no documents: -o, --attributes and --annotate do "
-			      "not go with it", verb->name);
+		return misuse("corpus %s: writes no documents; leave out -o, --attributes and "
+			      "--annotate", verb->name);
 	if (check_partition(verb) != DONE)
 		return USAGE;
 	create |= same;
 	if (!create && !plans && params_given())
-		return misuse("corpus: the size and kind of a filter are given with --create only");
+		return misuse("corpus: size and kind are for a new filter; add --create");
 	if (corpus_complete() != DONE)
 		return USAGE;
 	return plans ? check_plan() : DONE;

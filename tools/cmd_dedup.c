@@ -221,8 +221,8 @@ static int run(int count, char **operands)
 	int code, last;
 
 	if (own && !block_bytes)
-		return misuse("dedup: say the size of blocks, --blocks 8Ki; or --index DIR, which "
-			      "has one");
+		return misuse("dedup: give the size of blocks, --blocks 8Ki, or an index that has "
+			      "one, --index DIR");
 	catch_signals();
 	code = own ? make_own_index() : DONE;
 	if (code != DONE)
@@ -234,7 +234,7 @@ static int run(int count, char **operands)
 	if (own)
 		remove_own_index();
 	if (stats && code == DONE && last == DONE)
-		say("%llu blocks, %llu looked up in the table, %llu of these in vain",
+		say("%llu blocks; %llu looked up in the table, %llu of these not found there",
 		    (unsigned long long)job.index.asked,
 		    (unsigned long long)job.index.maybe, (unsigned long long)job.index.alarms);
 	return code == DONE ? last : code;

@@ -38,7 +38,8 @@ static void tell_stats(const struct blm_info *info, const char *name)
 		: info->rate_at_keys;
 
 	if (rate < 1)
-		say("%llu keys, %llu are not in %s, and about %.0f more that look as if they were",
+		say("%llu keys; %llu are not in %s, and about %.0f more that it seems to contain "
+		    "are not either",
 		    (unsigned long long)choice.read,
 		    (unsigned long long)choice.chosen, name,
 		    (double)choice.chosen * rate / (1 - rate));
@@ -57,8 +58,7 @@ static int run_pair(int count, char **operands)
 		return misuse("diff: --tables and --estimate read no keys: leave --key %s out",
 			      given_keys.keys[0].text);
 	if (count != 2 || (tables && estimate))
-		return misuse("diff: --tables and --estimate are each of two filters, and no "
-			      "others");
+		return misuse("diff: give two filters, and either --tables or --estimate");
 	code = open_all(f, operands, 2, false, BLM_STORE_READ);
 	if (code != DONE)
 		return code;

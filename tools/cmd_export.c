@@ -52,7 +52,7 @@ static int to_stdout(const struct blm_filter *f)
 
 	if (terminal && !foreign.base64)
 		return misuse("a filter's bytes are not for a terminal: name a file with -o FILE, "
-			      "or take --base64");
+			      "or use --base64");
 	if (!terminal)	/* its line would stand among the text */
 		progress_of_calls();
 	r = blm_export(f, &foreign, write_stdout, NULL);
@@ -160,8 +160,8 @@ static int export_delta(const char *name, const char *old_name)
 	int code, r;
 
 	if (format || foreign.base64 || foreign.fresh || foreign.replace)
-		return misuse("export: a delta has one form, and no file is replaced by one: "
-			      "--format, --base64, --fresh and --force do not go with --delta");
+		return misuse("export: with --delta leave out --format, --base64, --fresh and "
+			      "--force: a delta has one form and replaces no file");
 	code = open_all(f, names, 2, false, BLM_STORE_READ);
 	if (code != DONE)
 		return code;

@@ -28,7 +28,7 @@ static int run(int count, char **operands)
 	int code;
 
 	if (!in)
-		return misuse("filter: it needs a filter, --in F; see 'bloomery help filter'");
+		return misuse("filter: give a filter, --in F; see 'bloomery help filter'");
 	keys_in_first_column();
 	code = choose_from(&choice, in);
 	if (code != DONE)

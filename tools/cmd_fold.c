@@ -23,8 +23,7 @@ static int fold(struct blm_filter **ret, struct blm_store *store, const char *na
 static int run(int count, char **operands)
 {
 	if (!by || !output)
-		return misuse("fold: how small, and where to? Give --factor N and -o G, the "
-			      "new filter");
+		return misuse("fold: give --factor N, and -o G for the new filter");
 	return after(operands[0], output, params.mode, fold);
 }
 

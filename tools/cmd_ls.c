@@ -152,7 +152,8 @@ static int show(void *context, const struct blm_info *info, int err)
 		seen->unread++;
 	if (err < 0) {
 		seen->damaged++;
-		say("%s: its record in the catalog is damaged; 'bloomery verify --repair' mends it",
+		say("%s: its record in the catalog is damaged; repair it with 'bloomery verify "
+		    "--repair'",
 		    info->name);
 	} else if (json) {
 		describe_json(&(struct description){ .info = &now });

@@ -82,8 +82,8 @@ static int set_width(struct keys *keys, unsigned can, const char *options, const
 			      "'bloomery info' prints the rates of such a filter", hash);
 	keys->width = width_in(options);
 	if (keys->width > STEP / 2)
-		return broken("measure: a width of %llu is more than can be measured, which is "
-			      "2^29", (unsigned long long)keys->width);
+		return broken("measure: a width of %llu is too large to measure; the most is 2^29",
+			      (unsigned long long)keys->width);
 	memcpy(&keys->start, keys->bytes[0], HALF);
 	keys->start %= STEP / 2;
 	if (questions > UINT64_C(1) << 33)
@@ -325,8 +325,8 @@ static int run(int count, char **operands)
 	if (count)
 		params_of_file(&foreign);
 	if (count && params_given())
-		return misuse("measure: a filter that is there has its own kind and size: give F, "
-			      "or -n and the like");
+		return misuse("measure: a filter has its own kind and size: give either F, or -n "
+			      "and other options");
 	if (code == DONE && svg)
 		code = svg_check(svg);
 	progress_begin(0);

@@ -38,7 +38,7 @@ static int run(int count, char **operands)
 	int code;
 
 	if (!output)
-		return misuse("merge: where is the result to go? Give -o C");
+		return misuse("merge: give -o C, the new filter");
 	from = calloc((size_t)count, sizeof(struct blm_filter *));
 	if (!from)
 		return broken("out of memory");

@@ -40,26 +40,26 @@ static int run(int count, char **operands)
 {
 	if (table && (p.capacity || p.rate > 0 || p.cells || p.kind || bound || more.compare
 		      || more.plot || more.svg || ranks))
-		return misuse("plan: --table takes --mn and --k alone");
+		return misuse("plan: --table takes only --mn and --k");
 	if (table)
 		return plan_table(&mn, k.first ? &k : &table_k);
 	if (k.first != k.last)
-		return misuse("plan: a range of probes is for --table");
+		return misuse("plan: a range of probes is for --table; give one number, like -k 7");
 	p.probes = (uint32_t)k.first;
 	if (with.text[0] && !p.kind)
 		return misuse("plan: --with gives options of a kind: name it with --kind");
 	p.options = with.text[0] ? with.text : NULL;
 	/* the bits of a kind give the number of keys */
 	if (!p.capacity && !(p.cells && p.kind))
-		return misuse("plan: how many keys? Give -n KEYS, and -p RATE or -m BITS; or "
-			      "--table");
+		return misuse("plan: give -n KEYS, and -p RATE or -m BITS; or --table");
 	if (p.cells && p.rate > 0)
 		return misuse("plan: -m and -p exclude each other: bits give a rate, and a rate "
 			      "gives bits");
 	if (bound && !p.cells)
 		return misuse("plan: --bound needs -m");
 	if ((more.compare || more.plot || more.svg) && (p.cells || p.kind))
-		return misuse("plan: --compare, --plot and --svg go with -n and -p, for all kinds");
+		return misuse("plan: --compare, --plot and --svg compare all kinds; give only -n "
+			      "and -p");
 	if (more.plot && json)
 		return misuse("plan: --plot and --json exclude each other; --svg works with both");
 	if (ranks && (!p.capacity || p.cells || bound || more.compare || more.plot || more.svg))

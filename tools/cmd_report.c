@@ -151,7 +151,7 @@ static int run(int count, char **operands)
 	if (findings)
 		return print_findings(dir);
 	if (!file)
-		return misuse("report: where to? Give -o FILE, or -o - for standard output");
+		return misuse("report: give -o FILE, or -o - for standard output");
 	if (history && (!*history || !strcmp(history, "-")))
 		return misuse("report: --history takes the path of a file");
 	if (history && overwrites(file, history))

@@ -32,7 +32,7 @@ static int number(double *ret, const char *text, double usual, const char *optio
 		return DONE;
 	*ret = strtod(text, &end);
 	return end != text && !*end && *ret >= 0 ? DONE
-		: misuse("similar: --%s: \"%s\" is no number from 0 on", option, text);
+		: misuse("similar: --%s: \"%s\" is not a number from 0 on", option, text);
 }
 
 static int read_query(const struct blm_bank *bank, const char *name, void *ret)
@@ -91,7 +91,7 @@ static int run(int count, char **operands)
 		return misuse("similar: --%s is a weight of --measure tversky, and %s has none",
 			      alpha ? "alpha" : "beta", measure ? measure : "tanimoto");
 	if (!id == (count == 1))
-		return misuse("similar: either a filter, or --id and that of one in the bank");
+		return misuse("similar: give either a filter, or --id ID of a filter in the bank");
 	code = number(&how.threshold, threshold, 0, "threshold");
 	code = code == DONE ? number(&how.alpha, alpha, 1, "alpha") : code;
 	code = code == DONE ? number(&how.beta, beta, 1, "beta") : code;

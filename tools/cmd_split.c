@@ -65,7 +65,7 @@ static int run(int count, char **operands)
 	int code;
 
 	if (!parts)
-		return misuse("split: into how many parts? Give --into N");
+		return misuse("split: give the number of parts, --into N");
 	code = open_filter(&f, operands[0], false, source_flags(prefix));
 	if (code != DONE)
 		return code;

@@ -208,7 +208,7 @@ static int run(int count, char **operands)
 	if (every.keys || every.seconds <= 0)
 		return misuse("top: --every takes a time, like 2s");
 	if (sort_by && !live_order(sort_by))
-		return misuse("top: --sort %s: there is name, keys, full, pace, open", sort_by);
+		return misuse("top: --sort %s: use name, keys, full, pace or open", sort_by);
 	code = find_store(&store, BLM_STORE_READ);
 	if (code != DONE)
 		return code;

@@ -16,7 +16,8 @@ static uint64_t memory;
 
 static int refuse_key(const struct opt *opt, const char *text)
 {
-	return misuse("update: --%s %s: does it come in or go? Write --add-key or --remove-key",
+	return misuse("update: --%s %s: write --add-key or --remove-key, to add or to remove the "
+		      "key",
 		      opt->name, text);
 }
 
@@ -154,8 +155,8 @@ static int run(int operands_count, char **operands)
 	int code;
 
 	if (!coming && !keys_in.count && !going && !keys_out.count && !denied)
-		return misuse("update: which keys? Give --add FILE or --remove FILE, or --add-key "
-			      "KEY or --remove-key KEY");
+		return misuse("update: give keys: --add FILE or --remove FILE, or --add-key KEY or "
+			      "--remove-key KEY");
 	code = check_streams();
 	if (code == DONE)
 		code = begin(&u, &place, operands[0]);

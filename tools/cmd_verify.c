@@ -68,10 +68,10 @@ static void say_what_is_not_seen(const struct place *place)
 	if (blm_info(f, &info) < 0)
 		info.sealed = true, info.unchecked = false;	/* nothing is known of it */
 	if (info.unchecked)
-		say("%s: its data was not checked: of the kind %s damage is seen only in a filter "
-		    "that is sealed", place->name, info.kind);
+		say("%s: its data was not checked: in a filter of the kind %s damage is found only "
+		    "if it is sealed", place->name, info.kind);
 	else if (!info.sealed)
-		say("%s: bits that damage turned on cannot be seen, for it is not sealed",
+		say("%s: is not sealed, so bits that damage turned on cannot be found",
 		    place->name);
 	blm_close(f);
 }
@@ -152,8 +152,8 @@ static int verify_apart(const char *dir)
 		return code;
 	if (signal != SIGSEGV && signal != SIGBUS && signal != SIGABRT && signal != SIGFPE
 	    && signal != SIGILL)
-		return broken("verify: stopped by the signal %s", sigabbrev_np(signal));
-	say("%s/catalog: reading it crashed (SIG%s): going by the filters' files", dir,
+		return broken("verify: ended by the signal %s", sigabbrev_np(signal));
+	say("%s/catalog: reading it crashed (SIG%s): only the filters' files are checked", dir,
 	    sigabbrev_np(signal));
 	arguments[at] = "--distrust-catalog";
 	code = run_apart(arguments, stdout, &signal);

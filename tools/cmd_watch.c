@@ -194,8 +194,8 @@ static int watch(const char *pattern)
 static int run(int count, char **operands)
 {
 	if (!file && !history)
-		return misuse("watch: where to? Give --prometheus FILE, or - for standard output, "
-			      "or --history FILE");
+		return misuse("watch: give --prometheus FILE, or - for standard output, or "
+			      "--history FILE");
 	if (file && history && overwrites(file, history))
 		return misuse("watch: --prometheus %s would replace the history", file);
 	if (every.keys)

@@ -67,8 +67,8 @@ int combine(enum blm_op op, size_t count, char **names)
 	int code;
 
 	if (!output == !in_place)
-		return misuse("where is the result to go? Give either -o C, a new filter, or "
-			      "--in-place, into %s", names[0]);
+		return misuse("give either -o C, a new filter, or --in-place, to change %s",
+			      names[0]);
 	from = calloc(count, sizeof(struct blm_filter *));
 	if (!from)
 		return broken("out of memory");

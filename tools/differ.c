@@ -59,7 +59,7 @@ int print_sides(const struct blm_filter *a, const struct blm_filter *b, const st
 	if (sides->count_only)
 		print_count(all);
 	if (sides->stats)
-		say("%llu keys differ: the first alone has %llu, the second %llu",
+		say("%llu keys differ: %llu are only in the first, %llu only in the second",
 		    (unsigned long long)all, (unsigned long long)p.alone[0],
 		    (unsigned long long)p.alone[1]);
 	return all ? DONE : NO;

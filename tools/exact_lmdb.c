@@ -209,7 +209,7 @@ static int open_dbi(struct table *t)
 	if (code)
 		return failed(t, code);
 	if (flags & MDB_INTEGERKEY)
-		return broken("%s: its keys are numbers as the processor has them, not bytes",
+		return broken("%s: its keys are binary integers (MDB_INTEGERKEY), not bytes",
 			      t->path);
 	return DONE;
 }

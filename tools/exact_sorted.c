@@ -188,7 +188,7 @@ static int open_file(void **ret, const char *path)
 	if (s->fd < 0 || fstat(s->fd, &st) < 0)
 		code = broken("%s: %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		code = broken("%s: is no file that can be searched", path);
+		code = broken("%s: is not a regular file, so it cannot be searched", path);
 	else if (exact_name_wanted())
 		code = broken("%s: --database is for LMDB, and this is a file of lines", path);
 	if (code == DONE)

@@ -324,7 +324,7 @@ static int make_first(struct hashes *h, uint64_t block_bytes)
 	if (code != DONE)
 		return code;
 	if (!block_bytes)
-		return misuse("dedup: %s is new: say the size of its blocks, --blocks 8Ki",
+		return misuse("dedup: %s is new: give the size of its blocks, --blocks 8Ki",
 			      h->path);
 	memcpy(h->header.magic, magic, sizeof(magic));
 	h->header.block_bytes = htole64(block_bytes);

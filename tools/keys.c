@@ -115,8 +115,8 @@ static int set_value(const struct opt *opt, const char *text)
 	struct given_key *last = given_keys.count ? &given_keys.keys[given_keys.count - 1] : NULL;
 
 	if (!last || last->value)
-		return misuse("--%s %s: no --key without a value stands before it; write --key KEY "
-			      "--%s %s", opt->name, text,
+		return misuse("--%s %s: follows no --key that lacks a value; write --key KEY --%s "
+			      "%s", opt->name, text,
 			      opt->name, text);
 	last->value = text;
 	return DONE;

@@ -161,8 +161,8 @@ static int must_reach_end(const struct source *s)
 {
 	if (s->at >= s->whole || stopping())
 		return DONE;
-	return broken("%s: ends before byte %llu, which it had when its parts were dealt out: is "
-		      "it truncated, or is this another file?", s->name,
+	return broken("%s: ends before byte %llu, which it had when its parts were given to the "
+		      "ranks: it was truncated or replaced", s->name,
 		      (unsigned long long)s->whole);
 }
 
@@ -246,7 +246,7 @@ static ssize_t read_packed(struct source *s, void *buffer, size_t bytes)
 		if (!reason && out.count == bytes && s->ended && !s->packing->whole(s->state))
 			reason = "cut short";
 		if (reason) {
-			say("%s: as %s it is not right: %s", s->name, s->packing->name, reason);
+			say("%s: damaged %s data: %s", s->name, s->packing->name, reason);
 			return -1;
 		}
 		if (out.count < bytes || s->ended || stopping())

@@ -383,8 +383,8 @@ void warn_beyond(const struct blm_filter *f, const char *name)
 	reached = info.keys > info.capacity ? info.keys + info.capacity / 8 : info.capacity;
 	if (!warned)
 		return;
-	say("warning: %s %s %llu keys, made for %llu; it answers wrongly at a rate of %s now, and "
-	    "more with each key", name,
+	say("warning: %s %s %llu keys, but was made for %llu; its false-positive rate is %s now, "
+	    "and grows with each key", name,
 	    info.can & BLM_CAN_ROTATE ? "got" : "holds", (unsigned long long)info.keys,
 	    (unsigned long long)info.capacity, show_rate(estimate.rate.value));
 }

@@ -68,8 +68,8 @@ int table_keep(struct table *t, const struct batch *batch)
 	piece = malloc(sizeof(*piece) + bytes);
 	if (!piece || !more_rows(t, batch->count)) {
 		free(piece);
-		return broken("%s: out of memory for its rows; the smaller table is to be the "
-			      "first", batch->source);
+		return broken("%s: out of memory for its rows; give the smaller table first",
+			      batch->source);
 	}
 	piece->before = t->pieces;
 	t->pieces = piece;
@@ -120,7 +120,7 @@ int table_index(struct table *t, const struct blm_filter *f)
 		slots *= 2;
 	t->slots = calloc(slots, sizeof(struct row *));
 	if (!t->slots)
-		return broken("out of memory for %zu rows; the smaller table is to be the first",
+		return broken("out of memory for %zu rows; give the smaller table first",
 			      t->count);
 	t->last_slot = slots - 1;
 	if (hash_rows(t, f) != DONE)

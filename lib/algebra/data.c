@@ -11,7 +11,8 @@ static int check_range(const struct blm_filter *f, const struct blm_view *view, 
 	for (unsigned i = 0; i < view->parts; i++)
 		all += view->part[i].shape.bytes;
 	if (at > all || bytes > all - at)
-		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu",
+		return blm_fail(-EINVAL, "%s: bytes %llu + %zu are past the end of its data, which "
+				"have %llu bytes",
 				f->place.display, (unsigned long long)at, bytes,
 				(unsigned long long)all);
 	return 0;
@@ -67,8 +68,8 @@ BLM_API int blm_data_map(struct blm_filter *f, const void **ret, size_t *ret_byt
 		*ret = view->part[0].bytes;
 		*ret_bytes = (size_t)view->part[0].shape.bytes;
 	} else {
-		r = blm_fail(-EOPNOTSUPP, "%s: its data are %u parts, each mapped elsewhere; "
-			     "copy them instead", f->place.display, view->parts);
+		r = blm_fail(-EOPNOTSUPP, "%s: its data are in %u parts, which have no common map; "
+			     "read them in pieces", f->place.display, view->parts);
 	}
 	pthread_mutex_unlock(&f->renewing);
 	return r;
@@ -99,8 +100,8 @@ static int check_data(const struct blm_filter *f, const struct blm_view *view, u
 		return blm_cannot(view, f, "take raw data", BLM_CAN_UNION);
 	if (view->split.parts && bytes && (at < view->split.from
 					   || at + bytes > view->split.to))
-		return blm_fail(-EREMOTE, "%s: part %u of %u of a filter owns bytes %llu to %llu "
-				"of the data, and takes no others", f->place.display,
+		return blm_fail(-EREMOTE, "%s: part %u of %u of a filter takes bytes %llu to %llu "
+				"of the data only; give others to their part", f->place.display,
 				view->split.part + 1, view->split.parts,
 				(unsigned long long)view->split.from,
 				(unsigned long long)view->split.to);

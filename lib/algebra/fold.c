@@ -79,7 +79,8 @@ static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint6
 	int r;
 
 	if (!by || blocks % by)
-		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide", display,
+		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide; use "
+				"another factor", display,
 				(unsigned long long)blocks,
 				(unsigned long long)by);
 	params.cells = old->cells / by;

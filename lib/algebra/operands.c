@@ -11,7 +11,7 @@ static bool can(const struct blm_view *view, enum blm_op op)
 int blm_operands_begin(struct combining *c)
 {
 	if (!c->count)
-		return blm_fail(-EINVAL, "nothing to combine");
+		return blm_fail(-EINVAL, "no filters to combine");
 	if (c->max_rate && !(c->max_rate > 0 && c->max_rate < 1))
 		return blm_fail(-EINVAL, "the highest rate %g is not between 0 and 1", c->max_rate);
 	c->view = calloc(c->count, sizeof(*c->view));

@@ -135,7 +135,8 @@ static int check_whole(const struct blm_filter *from, const struct blm_view *vie
 	int r = blm_check_whole(view, from->place.display);
 
 	if (!parts || parts > BLM_SPLIT_MAX)
-		return blm_fail(-EINVAL, "%s: %u parts, not 1 to %d", from->place.display, parts,
+		return blm_fail(-EINVAL, "%s: the number of parts is %u; use 1 to %d",
+				from->place.display, parts,
 				BLM_SPLIT_MAX);
 	if (r == 0 && !view->root.kind->splits)
 		r = blm_cannot(view, from, "be split into parts", BLM_CAN_SPLIT);
@@ -328,7 +329,8 @@ BLM_API int blm_join_part(struct blm_join *j, const struct blm_filter *f)
 	const char *display = f->place.display;
 	uint64_t inexact = load_acquire(&live_of(part)->inexact.word);
 	int r = part->split.parts ? 0
-		: blm_fail(-EINVAL, "%s: is a whole filter, not a part", display);
+		: blm_fail(-EINVAL, "%s: is a whole filter, not a part; only parts can be joined",
+			   display);
 
 	if (r == 0 && !j->staged.view)
 		r = make_whole(j, part, display);
@@ -355,7 +357,8 @@ static int check_all(const struct blm_join *j)
 	uint32_t missing = 0;
 
 	if (!j->staged.view)
-		return blm_fail(-ENODATA, "%s: no part was joined", j->place.display);
+		return blm_fail(-ENODATA, "%s: no part was joined; join all parts",
+				j->place.display);
 	while (missing < j->parts && j->seen[missing])
 		missing++;
 	return missing == j->parts ? 0

@@ -77,12 +77,12 @@ int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields
 	char names[256];
 
 	if (!is_banked(kind))
-		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be in a bank: that is for the "
-				"kinds %s", display, kind->name,
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be in a bank; these kinds can: "
+				"%s", display, kind->name,
 				banked_kinds(names, sizeof(names)));
 	if (family && family->keyed)
-		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds "
-				"none", display, family->name);
+		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, which a bank "
+				"cannot hold; use a hash without one", display, family->name);
 	return 0;
 }
 
@@ -149,7 +149,7 @@ static int check(struct blm_bank *b)
 	if (b->image.bytes < sizeof(h))
 		return blm_fail(b->image.bytes < 8
 				|| memcmp(b->image.map, BLM_BANK_MAGIC, 8) ? -EBADMSG : -ENODATA,
-				"%s: %llu bytes are no bank", b->display,
+				"%s: has %llu bytes, too few for a bank", b->display,
 				(unsigned long long)b->image.bytes);
 	memcpy(&h, b->image.map, sizeof(h));
 	r = blm_constant_check(&h.constant, BLM_BANK_MAGIC, BLM_BANK_HEADER_BYTES, b->display);
@@ -164,7 +164,8 @@ static int check(struct blm_bank *b)
 	if (!says_slices(&h))
 		blm_bank_leave_out_slices(&b->at);
 	if (b->image.bytes < b->at.end)
-		return blm_fail(-ENODATA, "%s: has %llu bytes, and its header says %llu",
+		return blm_fail(-ENODATA, "%s: has %llu bytes, but %llu by its header: it is "
+				"truncated",
 				b->display, (unsigned long long)b->image.bytes,
 				(unsigned long long)b->at.end);
 	return make_like(b, &h.constant);
@@ -230,7 +231,8 @@ BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret)
 
 static int check_row(const struct blm_bank *b, uint64_t row)
 {
-	return row < b->rows ? 0 : blm_fail(-EINVAL, "%s: row %llu; there are %llu", b->display,
+	return row < b->rows ? 0 : blm_fail(-EINVAL, "%s: there is no row %llu: it has %llu rows, "
+					    "numbered from 0", b->display,
 					    (unsigned long long)row, (unsigned long long)b->rows);
 }
 
@@ -274,18 +276,19 @@ BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *re
 		if (bytes != strlen(id) || memcmp(text, id, bytes))
 			continue;
 		if (found++)
-			return blm_fail(-ENOTUNIQ, "%s: several have the id \"%s\"", b->display,
+			return blm_fail(-ENOTUNIQ, "%s: several rows have the id \"%s\"",
+					b->display,
 					id);
 		*ret = row;
 	}
-	return found ? 0 : blm_fail(-ENOENT, "%s: none has the id \"%s\"", b->display, id);
+	return found ? 0 : blm_fail(-ENOENT, "%s: no row has the id \"%s\"", b->display, id);
 }
 
 int blm_bank_check_bits(const struct blm_bank *b)
 {
 	return bank_has_slices(b->like->root.kind) ? 0
-		: blm_fail(-EOPNOTSUPP, "%s: is a bank of %s filters, whose data are no bits to "
-			   "compare: ask which of them have a key or a range", b->display,
+		: blm_fail(-EOPNOTSUPP, "%s: a bank of %s filters, whose data cannot be compared; "
+			   "ask which of them have a key or a range", b->display,
 			   b->like->root.kind->name);
 }
 
@@ -306,7 +309,7 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16)
 	    || (bank_has_slices(view->root.kind) ? view->root.shape.bytes != b->row_bytes
 		: view->root.shape.bytes > b->row_bytes))
-		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s",
+		return blm_fail(-EMEDIUMTYPE, "%s: does not have the template of the filters in %s",
 				f->place.display, b->display);
 	bank_copy(ret, &view->root);
 	memset((uint8_t *)ret + view->root.shape.bytes, 0, b->row_bytes - view->root.shape.bytes);
@@ -391,7 +394,7 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 	if (ret_lines)
 		*ret_lines = lines;
 	return blm_sigbus_hit(b->image.map)
-		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
+		? blm_fail(-EIO, "%s: truncated, or cannot be read", b->display) : found;
 }
 
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits)

@@ -37,7 +37,8 @@ static int check_replaced(const struct blm_bank_build *b)
 		return fd == -ENOENT ? 0 : fd;
 	if (blm_read_at(fd, magic, sizeof(magic), 0) != (int64_t)sizeof(magic)
 	    || memcmp(magic, BLM_BANK_MAGIC, 8))
-		r = blm_fail(-EEXIST, "%s: exists already, and is no bank", b->place.display);
+		r = blm_fail(-EEXIST, "%s: exists already, and is not a bank; choose another name",
+			     b->place.display);
 	close(fd);
 	return r;
 }
@@ -98,7 +99,7 @@ static uint8_t *begin_row(struct blm_bank_build *b, uint64_t bytes, const char *
 			b->text.used -= count;
 		if (row)
 			b->rows.used -= sizeof(*row);
-		blm_fail(-ENOMEM, "%s: out of memory: a bank is put together there",
+		blm_fail(-ENOMEM, "%s: out of memory for the new bank",
 			 b->place.display);
 		return NULL;
 	}
@@ -155,7 +156,8 @@ static int set_template(struct blm_bank_build *b, const struct blm_constant *c, 
 static int check_id(const char *id)
 {
 	return *id && !id[strcspn(id, "\t\r\n")] ? 0
-		: blm_fail(-EINVAL, "\"%s\" is no id: that is one line without tabs, and not empty",
+		: blm_fail(-EINVAL, "\"%s\" is not an id: an id is one line without tabs, and not "
+			   "empty",
 			   id);
 }
 
@@ -256,9 +258,11 @@ BLM_API int blm_bank_finish(struct blm_bank_build *b)
 	int r = 0;
 
 	if (!rows_of(b))
-		r = blm_fail(-ENODATA, "%s: nothing is to be in the bank", b->place.display);
+		r = blm_fail(-ENODATA, "%s: no filters for the bank; give at least one",
+			     b->place.display);
 	else if (!blm_bank_lay_out(&at, rows_of(b), b->row_bytes, b->text.used))
-		r = blm_fail(-EFBIG, "%s: too much for a file", b->place.display);
+		r = blm_fail(-EFBIG, "%s: the bank would be too large for a file; make several "
+			     "banks", b->place.display);
 	if (r == 0 && !b->slices)
 		blm_bank_leave_out_slices(&at);
 	if (r == 0 && b->replace)	/* a filter may have come there meanwhile */

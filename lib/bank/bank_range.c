@@ -39,7 +39,7 @@ int64_t blm_bank_ask_range(const struct blm_bank *b, const struct blm_hash *firs
 			ret_bits[row / 64] |= (uint64_t)yes << row % 64;
 	}
 	return blm_sigbus_hit(b->image.map)
-		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
+		? blm_fail(-EIO, "%s: truncated, or cannot be read", b->display) : found;
 }
 
 BLM_API int64_t blm_bank_which_range(const struct blm_bank *b, const void *first, size_t first_len,
@@ -51,8 +51,8 @@ BLM_API int64_t blm_bank_which_range(const struct blm_bank *b, const void *first
 	int r;
 
 	if (!b->like->root.kind->contains_ranges)
-		return blm_fail(-EOPNOTSUPP, "%s: is a bank of %s filters, which do not answer for "
-				"ranges: that is for a bank of range filters", b->display,
+		return blm_fail(-EOPNOTSUPP, "%s: a bank of %s filters, which have no answer for a "
+				"range; use a bank of range filters", b->display,
 				b->like->root.kind->name);
 	blm_hash_all(by, keys, 2, hashes);
 	r = blm_check_range(b->display, by, keys, hashes);

@@ -143,9 +143,9 @@ static void check_ids(struct report *r)
 		    || memchr(text, '\n', bytes))
 			note(&bad, row);
 	}
-	tell(r, &bad, "its id is none");
+	tell(r, &bad, "not a valid id");
 	if (ids[0] || le64toh(ids[b->rows]) != b->text_bytes)
-		found(r, "the ids are not all of their text");
+		found(r, "the ids do not end where their text ends");
 }
 
 /* 64 slices at a time, as they are written (bank/bank_build.c). */
@@ -174,7 +174,8 @@ static int check_slices(struct report *r)
 	}
 	free(slices);
 	if (bad.count)
-		found(r, "slice %llu%s not what the rows have", (unsigned long long)bad.first,
+		found(r, "slice %llu%s not equal to the bits of the rows",
+		      (unsigned long long)bad.first,
 		      bad.count > 1 ? " and others are" : " is");
 	return 0;
 }
@@ -195,5 +196,5 @@ BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *
 	if (r < 0)
 		return blm_fail(r, "%s: out of memory", b->display);
 	return blm_sigbus_hit(b->image.map)
-		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : report.wrong;
+		? blm_fail(-EIO, "%s: truncated, or cannot be read", b->display) : report.wrong;
 }

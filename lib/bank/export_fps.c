@@ -78,6 +78,6 @@ BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *con
 		r = write_row(b, rows[i], write, context);
 	free(rows);
 	if (r == 0 && blm_sigbus_hit(b->image.map))
-		r = blm_fail(-EIO, "%s: cut short, or cannot be read", b->display);
+		r = blm_fail(-EIO, "%s: truncated, or cannot be read", b->display);
 	return r;
 }

@@ -191,8 +191,8 @@ static int choose(struct search *s, const struct blm_likeness *how)
 					"to 10^6", s->alpha, s->beta, how->threshold);
 		return 0;
 	}
-	return blm_fail(-EINVAL, "\"%s\" is no measure of likeness: tanimoto, jaccard, "
-			"containment, tversky", name);
+	return blm_fail(-EINVAL, "\"%s\" is not a measure; use tanimoto, jaccard, containment or "
+			"tversky", name);
 }
 
 int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how,
@@ -218,7 +218,7 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 	if (ret_rows)
 		*ret_rows = rows;
 	return blm_sigbus_hit(b->image.map)
-		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : (int64_t)s.count;
+		? blm_fail(-EIO, "%s: truncated, or cannot be read", b->display) : (int64_t)s.count;
 }
 
 BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,

@@ -126,7 +126,7 @@ static int put(struct blm_catalog *c, MDB_txn *txn, void *context)
 	int code = write_entry(c, txn, p->name, p->entry, p->over);
 
 	return code == MDB_KEYEXIST ? blm_fail(-EEXIST, "%s: there is a filter of that name "
-					       "already", p->name) : code;
+					       "already; choose another name", p->name) : code;
 }
 
 int blm_catalog_put(struct blm_catalog *c, const char *name, const struct blm_entry *entry,
@@ -174,7 +174,8 @@ static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	if (code == MDB_NOTFOUND || (code == 0 && blm_record_decode(p->name, value.mv_data,
 		value.mv_size, &there)
 				     && memcmp(there.constant.uuid, p->making_way->uuid, 16)))
-		return blm_fail(-ENOENT, "%s: was renamed, replaced or dropped in the meantime",
+		return blm_fail(-ENOENT, "%s: was renamed, replaced or dropped meanwhile; "
+				"try again",
 				p->name);
 	if (code)
 		return code;
@@ -220,7 +221,8 @@ static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	if (code == 0)
 		code = write_entry(c, txn, p->to, &entry, false);
 	if (code == MDB_KEYEXIST)
-		return blm_fail(-EEXIST, "%s: there is a filter of that name already", p->to);
+		return blm_fail(-EEXIST, "%s: there is a filter of that name already; choose "
+				"another name", p->to);
 	return code ? code : mdb_del(txn, c->filters, &key, NULL);
 }
 
@@ -247,7 +249,8 @@ static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 		return code;
 	if (p->uuid && blm_record_decode(p->name, value.mv_data, value.mv_size, &entry)
 	    && memcmp(entry.constant.uuid, p->uuid, 16))
-		return blm_fail(-ENOENT, "%s: is now another filter", p->name);
+		return blm_fail(-ENOENT, "%s: another filter has this name now; try again",
+				p->name);
 	code = p->gone ? blm_catalog_note_gone(txn, p->uuid) : 0;
 	return code ? code : mdb_del(txn, c->filters, &key, NULL);
 }

@@ -36,8 +36,9 @@ int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 	case MDB_CORRUPTED: case MDB_PAGE_NOTFOUND: case MDB_INVALID: case MDB_VERSION_MISMATCH:
 	case MDB_PANIC: case MDB_CURSOR_FULL: case MDB_PAGE_FULL: case MDB_INCOMPATIBLE:
 	case MDB_BAD_TXN: case MDB_BAD_VALSIZE: case MDB_BAD_DBI:
-		return blm_fail(-EUCLEAN, "%s: the catalog is damaged, or another machine's (%s: "
-				"%s); repair the store with blm_store_verify()", c->folder, doing,
+		return blm_fail(-EUCLEAN, "%s: the catalog is damaged, or another machine type "
+				"made it (%s: %s); repair the store with blm_store_verify()",
+				c->folder, doing,
 				mdb_strerror(code));
 	case ENOMEM:
 		return blm_fail(-ENOMEM, "%s: out of memory", c->folder);

@@ -79,8 +79,8 @@ static int open_lock(const char *path, bool write)
 static int cannot_open(const char *path, int err)
 {
 	if (err == ELOOP || err == EISDIR || err == ENXIO)
-		return blm_fail(-EBADMSG, "%s: not a regular file; remove it, and the next use of "
-				"the store makes it", path);
+		return blm_fail(-EBADMSG, "%s: not a regular file; remove it: the next use of the "
+				"store makes a new one", path);
 	return blm_fail(-err, "%s: %s", path, strerror(err));
 }
 

@@ -80,19 +80,19 @@ static void tell_name(struct repair *r, const struct blm_filter *f, const char *
 	bool mended = r->repair && blm_write_record(r->store, name) == 0 && is_in_line(view, name);
 
 	if (labels)
-		blm_found(r->to, f->place.display, mended, "a change of its labels was cut short "
-			  "before its file said so: the next change of its labels, or a repair "
-			  "with blm_store_verify(), ends it");
+		blm_found(r->to, f->place.display, mended, "a change of its labels was "
+			  "interrupted: the next change of its labels, or a repair with "
+			  "blm_store_verify(), completes it");
 	else if (!strcmp(own, name))
 		blm_found(r->to, f->place.display, mended,
 			  "its two name records contradict each other");
 	else if (*own)
-		blm_found(r->to, f->place.display, mended, "a rename from %s was cut short before "
-			  "the file said so: the next opening for changes, or a repair with "
-			  "blm_store_verify(), ends it", own);
+		blm_found(r->to, f->place.display, mended, "a rename from %s was interrupted: the "
+			  "next opening for changes, or a repair with blm_store_verify(), "
+			  "completes it", own);
 	else
-		blm_found(r->to, f->place.display, mended, "its file does not say its name, %s, so "
-			  "that a lost catalog could not be made from it", name);
+		blm_found(r->to, f->place.display, mended, "its file does not have its name, %s, "
+			  "which a lost catalog would be made from", name);
 }
 
 /*
@@ -112,7 +112,7 @@ static int check_left_behind(struct repair *r, const struct blm_filter *f,
 		if (r->repair)
 			err = blm_catalog_remove(r->store->catalog, info->name, info->uuid);
 		blm_found(r->to, info->name, r->repair && err == 0,
-			  "is one file with %s: the catalog has it twice", own);
+			  "has the same file as %s: the catalog has it twice", own);
 		return err == -ENOENT ? 0 : err;
 	}
 	tell_name(r, f, info->name, own);

@@ -59,9 +59,9 @@ static int mend_record(struct repair *r, const char *name, const char *reason)
 	} else if (err == 0 && blm_store_is_another(fd, entry->constant.uuid)) {
 		r->doubt = true;
 		close(fd);
-		blm_found(r->to, name, false, "%s", r->repair ? "the file of its name is another "
-			  "filter's, and its own is not in filters/: put a copy of that there, or "
-			  "drop the name" : reason);
+		blm_found(r->to, name, false, "%s", r->repair ? "the file under its name belongs "
+			  "to another filter, and its own file is missing: put a copy of its own "
+			  "file there, or drop the name" : reason);
 	} else if (err == 0 && blm_view_make(&view, fd, name, false) == 0) {
 		struct mending m = { .by = entry, .done = !r->repair };
 

@@ -203,7 +203,7 @@ static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_f
 	struct repair r = { .dir = dir, .repair = repair, .shallow = shallow,
 			    .anyone = flags & BLM_VERIFY_ANYONE, .to = to, .filters = -1 };
 	int err = flags & BLM_VERIFY_DISTRUST
-		? blm_fail(-EUCLEAN, "%s/catalog: damaged in such a way that reading it crashed",
+		? blm_fail(-EUCLEAN, "%s/catalog: damaged: reading it crashed",
 			   dir)
 		: blm_store_open(&r.store, dir, (repair ? 0 : BLM_STORE_READ) | BLM_STORE_ANYONE);
 	bool lost = err == -EUCLEAN || (err == -ENOENT && repair);

@@ -80,7 +80,7 @@ static void verify_padding(const struct blm_part *part, unsigned i, const char *
 	uint64_t bit;
 
 	if (find_padding(part, &bit))
-		blm_found(to, file, false, "part %u: bit %llu is set, which is no cell's (m is "
+		blm_found(to, file, false, "part %u: bit %llu is set, but belongs to no cell (m is "
 			  "%llu)", i, (unsigned long long)bit,
 			  (unsigned long long)part->shape.cells);
 }
@@ -94,8 +94,8 @@ static void verify_slots(const struct blm_view *view, const char *file, struct b
 			  "sync it",
 			  damaged == 2 ? "both sync records are" : "its only sync record is");
 	if (blm_syncs_contradict(live_of(view), view->constant.uuid))
-		blm_found(to, file, false, "its two sync records contradict each other, because "
-			  "neither is the later one; the one that claims less counts: sync it");
+		blm_found(to, file, false, "its two sync records contradict each other: neither is "
+			  "the later one; the record that claims less is used: sync it");
 }
 
 static bool is_impossible(uint64_t epoch)
@@ -116,10 +116,10 @@ static void verify_words(const struct blm_view *view, const char *file, struct b
 
 	blm_last_sync(live, view->constant.uuid, &last);
 	if (state_of(load_acquire(&live->state.word)) > BLM_YIELDING)
-		blm_found(to, file, false, "state %u is none",
+		blm_found(to, file, false, "state %u does not exist",
 			  (unsigned)state_of(load_acquire(&live->state.word)));
 	if (!epoch)
-		blm_found(to, file, false, "epoch 0: impossible");
+		blm_found(to, file, false, "epoch 0: impossible, because epochs begin at 1");
 	if (is_impossible(epoch) || is_impossible(written) || is_impossible(le64toh(last.epoch)))
 		blm_found(to, file, false, "epoch %llu, written in %llu, synced in %llu: "
 			  "impossible; it can be read, not changed",
@@ -231,8 +231,8 @@ static void verify_all_known(const struct blm_view *view, uint64_t known, const 
 	for (unsigned i = 1; i < view->parts; i++)
 		blocks += blocks_of_part(view->part[i].shape.bytes);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED && known < blocks)
-		blm_found(to, file, false, "the records of %llu blocks are damaged: whether these "
-			  "are as they were sealed is not known",
+		blm_found(to, file, false, "the records of %llu blocks are damaged, so these "
+			  "blocks cannot be compared with what was sealed",
 			  (unsigned long long)(blocks - known));
 }
 

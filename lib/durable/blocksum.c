@@ -350,12 +350,12 @@ static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, 
 		if (good_record(view, i, b, &record))
 			r = is_intact(view, i, b, &record);
 		if (r == 0)
-			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in "
-					"it would be denied in what is made of it; %s", display, i,
+			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, so a filter "
+					"made from it would deny keys; %s", display, i,
 					(unsigned long long)b, kind_only_sets(view->root.kind)
 					? "repair it with "
-					"blm_verify(), which sets all its bits" : "it must be made "
-					"anew from its keys");
+					"blm_verify(), which sets all its bits" : "make it again "
+					"from its keys");
 	}
 	return r < 0 ? r : 0;
 }

@@ -120,26 +120,28 @@ static int check_scheme(const struct exporting *out)
 	char names[256];
 
 	if (!format->lay_out && !format->write)
-		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take "
-				"one from us", out->f->place.display, format->name);
+		return blm_fail(-EOPNOTSUPP, "%s: cannot be exported: the format %s is for import "
+				"only", out->f->place.display, format->name);
 	if (out->how->redis_key && !format->redis_commands)
-		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of "
-				"%s (blm_exchange.redis_key)", out->f->place.display, format->name);
+		return blm_fail(-EINVAL, "%s: Redis has no commands that load the format %s; leave "
+				"out blm_exchange.redis_key", out->f->place.display, format->name);
 	if (out->how->power_of_two && !format->power_of_two)
-		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of "
-				"two (blm_exchange.power_of_two)", out->f->place.display,
+		return blm_fail(-EINVAL, "%s: the format %s has no blocks to be a power of two; "
+				"leave out blm_exchange.power_of_two", out->f->place.display,
 				format->name);
 	if (!blm_format_takes(format, family))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: "
-				"%s%s", out->f->place.display, family->name,
+		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which the format %s does not "
+				"have; it has: %s%s", out->f->place.display, family->name,
 				format->name, blm_format_families(format, names, sizeof(names)),
 				make);
 	if (!blm_format_takes_kind(format, out->view->root.kind))
-		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.display,
+		return blm_fail(-EOPNOTSUPP, "%s: the format %s has only %s filters%s",
+				out->f->place.display,
 				format->name,
 				format->kinds ? format->kinds[0] : BLM_EXACT_KIND, make);
 	if (!blm_format_takes_scheme(format, scheme))
-		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s",
+		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which the format %s does not "
+				"have%s",
 				out->f->place.display, scheme->name, format->name, make);
 	for (uint32_t i = 0; format->no_seed && i < le32toh(t->seed_count); i++)
 		if (t->seeds[i])
@@ -147,7 +149,8 @@ static int check_scheme(const struct exporting *out)
 					"have none%s",
 					out->f->place.display, format->name, make);
 	if (format->families && le32toh(t->bit_order) != format->bit_order)
-		return blm_fail(-EOPNOTSUPP, "%s: its bits lie %s; those of %s %s%s",
+		return blm_fail(-EOPNOTSUPP, "%s: its order of bits is \"%s\"; the format %s has "
+				"\"%s\"%s",
 				out->f->place.display, blm_order_name(le32toh(t->bit_order)),
 				format->name, blm_order_name(format->bit_order), make);
 	return 0;
@@ -450,8 +453,8 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 		return folder;
 	if (!ours.replace && is_filter(folder, last)) {
 		close(folder);
-		return blm_fail(-EEXIST, "%s: a filter, which is not overwritten without "
-				"blm_exchange.replace", path);
+		return blm_fail(-EEXIST, "%s: is a filter, which is overwritten with "
+				"blm_exchange.replace only", path);
 	}
 	r = blm_new_file(&file, folder, path, ours.mode);
 	if (r < 0)

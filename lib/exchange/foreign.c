@@ -37,9 +37,9 @@ int blm_find_format(const struct blm_format **ret, const char *name, const uint8
 			*ret = blm_format_at(i);
 	if (*ret)
 		return 0;
-	return blm_fail(-EBADMSG, "%s: %s of no format that its beginning shows; name the format "
+	return blm_fail(-EBADMSG, "%s: %s of no known format; name the format "
 			"(blm_exchange.format), see blm_format_list()", display, text
-			? "what its base64 holds is" : "it is");
+			? "the contents of its base64 are" : "it is");
 }
 
 /* ---- Which hash? ---- */
@@ -93,7 +93,8 @@ static int named(const struct blm_format *format, const char *name, struct blm_o
 	char names[256];
 
 	if (!family || !blm_format_takes(format, family))
-		return blm_fail(-EINVAL, "%s: \"%s\" is no hash of %s; it has: %s", display, name,
+		return blm_fail(-EINVAL, "%s: \"%s\" is not a hash of the format %s; it has: %s",
+				display, name,
 				format->name,
 				blm_format_families(format, names, sizeof(names)));
 	o->candidate[0] = (struct blm_candidate){ family, "named" };
@@ -118,13 +119,13 @@ static int agree(const struct blm_view *view, const struct blm_exchange *how, co
 	if (how->hash && !family)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", how->hash);
 	if (how->strict && family && family != view->hasher.family)
-		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named "
-				"(blm_exchange.hash)", display, view->hasher.family->name,
+		return blm_fail(-EINVAL, "%s: its hash is %s, not %s; leave out blm_exchange.hash",
+				display, view->hasher.family->name,
 				family->name);
 	for (size_t i = 0; i < how->known_count; i++)
 		if (!has(view, &how->known[i]))
-			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are "
-					"given as known (blm_exchange.known)", display, i + 1);
+			return blm_fail(-EINVAL, "%s: does not have key %zu of the known keys "
+					"(blm_exchange.known)", display, i + 1);
 	return 0;
 }
 
@@ -172,8 +173,8 @@ static int check_numbers(const struct blm_view *view, const struct blm_outline *
 			|| (outline->candidate[i].also
 			    && !strcmp(outline->candidate[i].also, name));
 	return fits ? 0 : blm_fail(-EINVAL,
-				   "%s: its numbers rule out the hash %s; they fit %s; a key that "
-				   "is surely in it (blm_exchange.known) shows another to be right",
+				   "%s: its numbers rule out the hash %s; they fit %s; if it is "
+				   "right, give a key that is in the filter (blm_exchange.known)",
 				   display, name, list(outline->candidate, outline->candidates,
 						       names, sizeof(names)));
 }
@@ -376,15 +377,16 @@ int blm_format_check_given(const struct blm_format *format, const struct blm_exc
 			   const char *display)
 {
 	if (how->seed_count && !format->seeded)
-		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself",
+		return blm_fail(-EINVAL, "%s: a file of %s has its own seeds; leave out "
+				"blm_exchange.seeds",
 				display, format->name);
 	if ((how->column || how->row_group) && !format->columns)
-		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups "
-				"(blm_exchange.column, blm_exchange.row_group)", display,
+		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups; leave "
+				"out blm_exchange.column and blm_exchange.row_group", display,
 				format->name);
 	if (how->strict && (how->cells || how->probes) && !format->unsized)
-		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it "
-				"has (blm_exchange.cells, blm_exchange.probes)", display,
+		return blm_fail(-EINVAL, "%s: a file of %s has its own numbers of bits and probes; "
+				"leave out blm_exchange.cells and blm_exchange.probes", display,
 				format->name);
 	if (how->strict && how->record && !format->records)
 		return blm_fail(-EINVAL, "%s: a file of %s has one filter only: leave out "

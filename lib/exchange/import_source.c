@@ -66,10 +66,9 @@ static const char *something_else(const uint8_t *bytes, size_t count)
 		if (count >= others[i].count && !memcmp(bytes, others[i].begin, others[i].count))
 			return others[i].words;
 	if (count && (*bytes == '{' || *bytes == '[') && looks_like_text(bytes, count))
-		return "JSON of no format that its beginning tells; name the format "
-			"(blm_exchange.format)";
+		return "JSON of no known format; name the format (blm_exchange.format)";
 	return looks_like_text(bytes, count)
-		? "text, not a filter; keys in it go into a filter by blm_add_many()" : NULL;
+		? "text, not a filter; blm_add_many() adds its keys to a filter" : NULL;
 }
 
 /* No format begins so: the words for it. */

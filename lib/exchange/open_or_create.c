@@ -218,6 +218,6 @@ BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store,
 		if (r == -ENOENT)
 			r = blm_create(ret, store, name, &new) ?: BLM_CREATED;
 	}
-	return r == -EEXIST ? blm_fail(r, "%s: exists, but there is no filter to open, as in a "
-				       "symbolic link to no file; remove it first", name) : r;
+	return r == -EEXIST ? blm_fail(r, "%s: exists, but is no filter that can be opened, like a "
+				       "symbolic link to no file; remove it", name) : r;
 }

@@ -72,8 +72,8 @@ static int end(const struct coded *c)
 
 	while (rest.at < rest.bits)
 		if (rest.bits - rest.at >= 8 || next_bit(&rest))
-			return blm_fail(-EBADMSG, "%s: has more bytes behind the last of its "
-					"%llu numbers",
+			return blm_fail(-EBADMSG, "%s: has more bytes after the last of its %llu "
+					"numbers",
 					c->display, (unsigned long long)c->count);
 	return 0;
 }
@@ -285,8 +285,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part,
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
 	if (p->options)
-		return blm_fail(-EINVAL, "the format bip158 says itself which options its filters "
-				"have");
+		return blm_fail(-EINVAL, "the format bip158 sets the options of its filters; leave "
+				"out blm_params.options");
 	p->hash = families[0];
 	p->options = "modulus=784931";
 	return 0;

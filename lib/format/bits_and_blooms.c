@@ -29,7 +29,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.probes = blm_get_big(head + 8, 8);
 	a.bytes = a.cells / 64 * 8 + (a.cells % 64 ? 8 : 0);
 	if (blm_get_big(head + 16, 8) != a.cells)
-		return blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display,
+		return blm_fail(-EBADMSG, "%s: damaged: m is %llu, but its set has %llu bits",
+				display,
 				(unsigned long long)a.cells,
 				(unsigned long long)blm_get_big(head + 16, 8));
 	return blm_outline_set(ret, &blm_format_bits_and_blooms, &a, display);

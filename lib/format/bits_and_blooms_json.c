@@ -102,7 +102,7 @@ static int parse(struct json *ret, const uint8_t *bytes, size_t count, const cha
 				: "");
 	pass_space(&j);
 	if (j.at < j.end)
-		return blm_fail(-EBADMSG, "%s: has more bytes behind its object", display);
+		return blm_fail(-EBADMSG, "%s: has more bytes after its object", display);
 	*ret = j;
 	return 0;
 }
@@ -125,7 +125,7 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
 	a.probes = j.k;
 	r = blm_outline_set(ret, &blm_format_bits_and_blooms_json, &a, display);
 	if (r == 0 && j.chars != (LENGTH + bytes_of_words(j.m) + 2) / 3 * 4)
-		r = blm_fail(-EBADMSG, "%s: b has %zu characters; for %llu bits it has %llu",
+		r = blm_fail(-EBADMSG, "%s: b has %zu characters; %llu bits need %llu",
 			     display, j.chars, (unsigned long long)j.m,
 			     (unsigned long long)((LENGTH + bytes_of_words(j.m) + 2) / 3 * 4));
 	ret->contents.constant.origin = htole32(blm_format_bits_and_blooms_json.id);
@@ -148,10 +148,10 @@ static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	if (sodium_base642bin(b, LENGTH + words, j.b, j.chars, NULL, &n, NULL,
 			      sodium_base64_VARIANT_URLSAFE) != 0 || n != LENGTH + words)
-		r = blm_fail(-EBADMSG, "%s: b is not the base64 of bytes, in the alphabet for URLs",
+		r = blm_fail(-EBADMSG, "%s: b is not base64 with the alphabet for URLs",
 			     display);
 	else if (blm_get_big(b, LENGTH) != part->shape.cells)
-		r = blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display,
+		r = blm_fail(-EBADMSG, "%s: damaged: m is %llu, but its set has %llu bits", display,
 			     (unsigned long long)part->shape.cells,
 			     (unsigned long long)blm_get_big(b, LENGTH));
 	else

@@ -23,7 +23,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	const struct blm_template_fields *t = &o->contents.constant.template;
 
 	if (le64toh(t->cells) != 8 * BYTES || le32toh(t->probes) != PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; there they are %d and %d",
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k is %u; Ethereum needs m=%d and "
+				"k=%d",
 				display, (unsigned long long)le64toh(t->cells),
 				le32toh(t->probes), 8 * BYTES, PROBES);
 	blm_outline_place(o, 0, BYTES);

@@ -47,8 +47,8 @@ static int read_length(struct blm_array *ret, const uint8_t *head, size_t count,
 static int check(uint64_t cells, uint64_t probes, const char *display)
 {
 	if (cells % 8 || cells > 8 * BLM_WIRE_BYTES || probes < 1 || probes > BLM_WIRE_PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %llu; it can be sent with m a "
-				"multiple of 8 up to %d and k 1 to %d", display,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k is %llu; the format needs m a "
+				"multiple of 8 up to %d, and k from 1 to %d", display,
 				(unsigned long long)cells, (unsigned long long)probes,
 				8 * BLM_WIRE_BYTES, BLM_WIRE_PROBES);
 	return 0;
@@ -61,10 +61,9 @@ static int set_outline(struct blm_outline *ret, const struct blm_format *format,
 
 	if (!a->cells || !a->probes) {
 		if (!ret->asked_everything)
-			return blm_fail(-EBADMSG, "%s: has no %s: a filter of every key to "
-					"Bitcoin Core, of no key to other programs; "
-					"blm_exchange.everything takes it as a filter of every "
-					"key", display,
+			return blm_fail(-EBADMSG, "%s: has no %s: every key is in it for Bitcoin "
+					"Core, none for other programs; blm_exchange.everything "
+					"takes it with every key", display,
 					a->cells ? "hash functions" : "bits");
 		ret->everything = true;
 		a->cells = a->cells ? a->cells : 8;

@@ -32,7 +32,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_fail(-EPROTONOSUPPORT, "%s: its strategy is %u; known are 0 "
 				"(MURMUR128_MITZ_32) and 1 (MURMUR128_MITZ_64)", display, head[0]);
 	if (head[2] > 0x7f)
-		return blm_fail(-EBADMSG, "%s: says that it has %lld words", display,
+		return blm_fail(-EBADMSG, "%s: damaged header: it states %lld words", display,
 				(long long)(int32_t)blm_get_big(head + 2, 4));
 	a.scheme = rules[head[0]];
 	a.probes = head[1];

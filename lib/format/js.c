@@ -131,7 +131,7 @@ static int parse(struct js *ret, const uint8_t *bytes, size_t count, const char 
 				? ": it is truncated" : "");
 	take(&j, '}');
 	if (j.at < j.end)
-		return blm_fail(-EBADMSG, "%s: has more bytes behind its object", display);
+		return blm_fail(-EBADMSG, "%s: has more bytes after its object", display);
 	*ret = j;
 	return 0;
 }
@@ -147,8 +147,9 @@ static int each_bit(const struct js *parsed, struct blm_part *part, const char *
 		for (; word; word &= word - 1) {
 			bit = 32 * index + __builtin_ctz(word);
 			if (bit <= -j.size || bit >= j.size)
-				return blm_fail(-EBADMSG, "%s: has bit %lld; of size %lld they are "
-						"%lld to %lld", display, (long long)bit,
+				return blm_fail(-EBADMSG, "%s: has bit %lld; with the size %lld "
+						"its bits are %lld to %lld",
+						display, (long long)bit,
 						(long long)j.size, 1 - (long long)j.size,
 						(long long)j.size - 1);
 			bit += j.size - 1;
@@ -189,7 +190,8 @@ static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
 
 	/* the file was another when its outline was taken */
 	if (r == 0 && 2 * (uint64_t)j.size - 1 != part->shape.cells)
-		r = blm_fail(-EBADMSG, "%s: its size is %lld now", display, (long long)j.size);
+		r = blm_fail(-EBADMSG, "%s: changed while it was read: its size is now %lld",
+			     display, (long long)j.size);
 	return r < 0 ? r : each_bit(&j, part, display);
 }
 
@@ -258,8 +260,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part,
 	int r;
 
 	if (cells % 2 == 0 || cells / 2 >= SIZE_MOST)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is 2 size - 1, with a size "
-				"up to 2^27", display, (unsigned long long)cells);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; the format needs 2 size - 1, with a "
+				"size up to 2^27", display, (unsigned long long)cells);
 	SAY(&t, "{\"size\":%llu,\"seeds\":[", (unsigned long long)cells / 2 + 1);
 	for (unsigned i = 0; i < part->shape.probes; i++)	/* 256 of up to 7 digits */
 		SAY(&t, "%s%llu", i ? "," : "", (unsigned long long)le64toh(template->seeds[i]));

@@ -28,8 +28,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.cells = 8 * a.bytes;
 	a.probes = head[count - 1];
 	if (a.probes > MOST_PROBES)
-		return blm_fail(-EPROTONOSUPPORT, "%s: its last byte, k, is %u; LevelDB keeps what "
-				"is above %d for filters to come", display,
+		return blm_fail(-EPROTONOSUPPORT, "%s: its last byte, k, is %u; LevelDB reserves "
+				"numbers above %d for later filters", display,
 				head[count - 1], MOST_PROBES);
 	ret->tail_bytes = 1;
 	return blm_outline_set(ret, &blm_format_leveldb, &a, display);

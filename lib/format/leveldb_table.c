@@ -110,8 +110,8 @@ static int check_block(const struct blm_bytes_at *file, const struct blm_piece *
 		return blm_fail(-EBADMSG, "%s: a LevelDB table whose %s is damaged: it has another "
 				"checksum", display, what);
 	if (trailer[0])
-		return blm_fail(-EPROTONOSUPPORT, "%s: a LevelDB table whose %s is packed, which "
-				"is not read", display, what);
+		return blm_fail(-EPROTONOSUPPORT, "%s: a LevelDB table whose %s is compressed; "
+				"only plain blocks are read", display, what);
 	return 0;
 }
 
@@ -130,7 +130,7 @@ static int find_policy(const uint8_t *block, size_t count, const struct blm_byte
 	char name[sizeof(policy)] = "";
 
 	if (restarts > (count - 4) / 4)
-		return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not add up",
+		return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex is damaged",
 				display);
 	end = block + count - 4 - 4 * restarts;
 	while (at < end) {
@@ -138,8 +138,8 @@ static int find_policy(const uint8_t *block, size_t count, const struct blm_byte
 		at = at ? get_varint(at, end, &rest) : NULL;
 		at = at ? get_varint(at, end, &value) : NULL;
 		if (!at || rest > (size_t)(end - at) || value > (size_t)(end - at) - rest)
-			return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not "
-					"add up", display);
+			return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex is damaged",
+					display);
 		for (uint64_t i = 0; shared + i < sizeof(name) && i <= rest; i++)
 			name[shared + i] = i < rest ? (char)at[i] : '\0';
 		at += rest;
@@ -161,8 +161,8 @@ static int find_block(struct blm_piece *ret, const struct blm_bytes_at *file, co
 	if (r == 0)
 		r = get_handle(footer, footer + FOOTER - MAGIC, file, &meta, display);
 	if (r == 0 && meta.bytes > METAINDEX_MOST)
-		r = blm_fail(-EFBIG, "%s: a LevelDB table with a metaindex of %llu bytes, more "
-			     "than any has", display, (unsigned long long)meta.bytes);
+		r = blm_fail(-EFBIG, "%s: a LevelDB table whose metaindex has %llu bytes, which is "
+			     "too many", display, (unsigned long long)meta.bytes);
 	if (r == 0)
 		r = check_block(file, &meta, "metaindex", display);
 	if (r < 0)
@@ -206,7 +206,8 @@ static int open_block(struct filters *ret, const struct blm_piece *block)
 	ret->base = tail[4];
 	if (ret->numbers > block->bytes - BLOCK_TAIL
 	    || (block->bytes - BLOCK_TAIL - ret->numbers) % 4 || ret->base > BASE_MOST)
-		return blm_fail(-EBADMSG, "%s: no filter block of LevelDB: its end does not add up",
+		return blm_fail(-EBADMSG, "%s: not a LevelDB filter block, or damaged: its last "
+				"bytes contradict its size",
 				ret->display);
 	ret->count = (block->bytes - BLOCK_TAIL - ret->numbers) / 4;
 	return 0;
@@ -219,7 +220,8 @@ static int check_range(const struct filters *f, uint64_t i, const uint8_t *numbe
 	uint64_t from = blm_get_little(numbers, 4), to = blm_get_little(numbers + 4, 4);
 
 	if (from > to || to > f->numbers)
-		return blm_fail(-EBADMSG, "%s: filter %llu is from byte %llu to %llu of %llu",
+		return blm_fail(-EBADMSG, "%s: damaged: filter %llu is from byte %llu to %llu of "
+				"%llu",
 				f->display, (unsigned long long)i, (unsigned long long)from,
 				(unsigned long long)to, (unsigned long long)f->numbers);
 	ret->at = f->at + from;
@@ -286,8 +288,9 @@ static int number_of(const struct filters *f, const char *record, uint64_t *ret)
 	size_t len = strspn(digits, "0123456789");
 
 	if (!len || digits[len] || len > 18)
-		return blm_fail(-EINVAL, "%s: \"%s\" is no filter of a LevelDB table: a number "
-				"from 0, or @ and where a data block begins", f->display, record);
+		return blm_fail(-EINVAL, "%s: \"%s\" names no filter of a LevelDB table; use a "
+				"number from 0, or @ and the first byte of a data block",
+				f->display, record);
 	for (; len--; digits++)
 		number = 10 * number + (uint64_t)(*digits - '0');
 	*ret = *record == '@' ? number >> f->base : number;

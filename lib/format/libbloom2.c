@@ -39,8 +39,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	if (blm_get_little(head + 9, 2) != STRUCT_BYTES || head[MAJOR] != 2)
-		return blm_fail(-EPROTONOSUPPORT, "%s: a struct of %u bytes, version %u: known is "
-				"version 2 with %d, as 64-bit machines write it", display,
+		return blm_fail(-EPROTONOSUPPORT, "%s: its struct has %u bytes, version %u; only "
+				"version 2 with %d bytes, as on 64-bit machines, is known", display,
 				(unsigned)blm_get_little(head + 9, 2), head[MAJOR], STRUCT_BYTES);
 	a.capacity = blm_get_little(head + ENTRIES, 4);
 	a.rate = blm_double_of(blm_get_little(head + ERROR, 8));
@@ -48,7 +48,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.probes = head[PROBES];
 	a.bytes = blm_get_little(head + BYTES, 8);
 	if (a.bytes != a.cells / 8 + !!(a.cells % 8))
-		return blm_fail(-EBADMSG, "%s: %llu bytes for %llu bits", display,
+		return blm_fail(-EBADMSG, "%s: damaged header: %llu bytes for %llu bits", display,
 				(unsigned long long)a.bytes, (unsigned long long)a.cells);
 	return blm_outline_set(ret, &blm_format_libbloom2, &a, display);
 }
@@ -60,8 +60,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t capacity = le64toh(c->capacity), cells = le64toh(t->cells);
 
 	if (capacity > UINT32_MAX || le32toh(t->probes) > 255)
-		return blm_fail(-EOPNOTSUPP, "%s: made for %llu keys, k %u; libbloom has at most "
-				"2^32 - 1, and 255", display,
+		return blm_fail(-EOPNOTSUPP, "%s: made for %llu keys with k=%u; libbloom has at "
+				"most 2^32 - 1 keys, and k up to 255", display,
 				(unsigned long long)capacity, le32toh(t->probes));
 	memcpy(head, magic, sizeof(magic) - 1);
 	blm_put_little(head + 9, STRUCT_BYTES, 2);

@@ -58,13 +58,13 @@ int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, 
 		return blm_fail(-EBADMSG, "%s: damaged header: its first field, numBytes, is "
 				"missing", display);
 	if (size < 32 || size % 32 || size > BYTES_MOST)
-		return blm_fail(-EBADMSG, "%s: damaged header: numBytes, of its bits, is %lld, no "
-				"multiple of 32 from 32 to below 2^31", display,
+		return blm_fail(-EBADMSG, "%s: damaged header: numBytes is %lld; it must be a "
+				"multiple of 32, from 32 to below 2^31", display,
 				(long long)size);
 	for (int i = 2; i <= 4; i++)
 		if (choice[i] != 1)
 			return blm_fail(-EPROTONOSUPPORT,
-					"%s: its %s is number %d; known is 1 (%s)", display,
+					"%s: its %s is number %d; only 1 (%s) is known", display,
 					i == 2 ? "algorithm" : i == 3 ? "hash"
 					: "compression", choice[i],
 					i == 2 ? "split blocks" : i == 3 ? "XXH64" : "none");
@@ -138,9 +138,9 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 		return blm_fail(-EOPNOTSUPP, "%s: has %llu bytes of bits; Parquet has fewer than "
 				"2^31", display, (unsigned long long)cells / 8);
 	if (o->asked_power_of_two && blocks & (blocks - 1))
-		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; "
-				"blm_params.format makes one that has, and blm_fold() where %llu "
-				"divides them", display, (unsigned long long)blocks,
+		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; make "
+				"it with blm_params.format, or divide it by %llu with blm_fold()",
+				display, (unsigned long long)blocks,
 				(unsigned long long)(blocks >> __builtin_ctzll(blocks)));
 	if (blm_parquet_header(o->memo, o->memo_bytes, display, &header, &bits) == 0
 	    && header == o->memo_bytes && 8 * bits == cells)

@@ -181,8 +181,8 @@ static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64
 				"one: it is truncated", display);
 	*ret_bytes = blm_get_little(tail, 4);
 	if (*ret_bytes > file->count - MAGIC - TAIL)
-		return blm_fail(-EBADMSG, "%s: has %llu bytes of metadata by its end, more than "
-				"there are", display, (unsigned long long)*ret_bytes);
+		return blm_fail(-EBADMSG, "%s: its end states %llu bytes of metadata, more than "
+				"the file has", display, (unsigned long long)*ret_bytes);
 	*ret_at = file->count - TAIL - *ret_bytes;
 	return 0;
 }
@@ -231,8 +231,8 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 	if (r < 0)
 		return r;
 	if (bits > file->count - at || header > file->count - at - bits)
-		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, "
-				"more than there are: it is truncated", display,
+		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, more "
+				"than the file has: it is truncated", display,
 				(unsigned long long)(header + bits));
 	*ret_bytes = header + bits;
 	return 0;

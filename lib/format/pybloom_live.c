@@ -42,7 +42,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.capacity = blm_get_little(head + CAPACITY, 8);
 	if (a.probes < 1 || a.probes > BLM_PROBES_MAX || range < 1
 	    || range > BLM_CELLS_MAX / a.probes)
-		return blm_fail(-EBADMSG, "%s: %llu slices of %llu bits", display,
+		return blm_fail(-EBADMSG, "%s: damaged header: %llu slices of %llu bits", display,
 				(unsigned long long)a.probes, (unsigned long long)range);
 	a.cells = a.probes * range;
 	a.bytes = (a.cells + 7) / 8;

@@ -59,12 +59,12 @@ static int check_head(const uint8_t *bytes, size_t count, const char *display)
 	ratio = get_double(bytes + RATIO);
 	filters = blm_get_little(bytes + FILTERS, 4);
 	if (growth < 1 || growth > INT32_MAX || !(ratio > 0 && ratio < 1))
-		return blm_fail(-EBADMSG, "%s: each filter is for %llu times the keys of the one "
-				"before by its header, at %g times its rate", display,
+		return blm_fail(-EBADMSG, "%s: damaged header: it states a growth of %llu and a "
+				"ratio of %g", display,
 				(unsigned long long)growth, ratio);
 	if (!filters)
-		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an "
-				"empty one instead: blm_params.format %s", display,
+		return blm_fail(-EBADMSG, "%s: has no filters yet, because no key was added; make "
+				"an empty one: blm_params.format %s", display,
 				blm_format_pybloom_live_scalable.name);
 	if (filters > BLM_PARTS_MAX)
 		return blm_fail(-EBADMSG, "%s: has %llu filters by its header, not 1 to %d",
@@ -90,11 +90,13 @@ static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned
 	probes = blm_get_little(bytes + at + STAGE_PROBES, 8);
 	range = blm_get_little(bytes + at + STAGE_RANGE, 8);
 	if (probes < 1 || probes > BLM_PROBES_MAX || range < 1 || range > BLM_CELLS_MAX / probes)
-		return blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits",
+		return blm_fail(-EBADMSG, "%s: damaged header: its filter %u has %llu slices of "
+				"%llu bits",
 				display, i, (unsigned long long)probes,
 				(unsigned long long)range);
 	return size == STAGE_HEAD + (probes * range + 7) / 8 ? 0
-	     : blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits in %llu bytes",
+	     : blm_fail(-EBADMSG, "%s: damaged header: its filter %u has %llu slices of %llu bits "
+			"in %llu bytes",
 			display, i, (unsigned long long)probes,
 			(unsigned long long)range, (unsigned long long)size);
 }

@@ -19,7 +19,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 			       .probes = ret->asked_probes ? ret->asked_probes : USUAL_PROBES };
 
 	if (a.cells < 8 || a.cells & (a.cells - 1))
-		return blm_fail(-EINVAL, "%s: m is %llu; there it is a power of 2, from 8 on",
+		return blm_fail(-EINVAL, "%s: m is %llu; a Redis bitmap needs a power of 2, at "
+				"least 8",
 				display, (unsigned long long)a.cells);
 	a.bytes = a.cells / 8;
 	return blm_outline_set(ret, &blm_format_redis_bitmap, &a, display);
@@ -30,7 +31,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t cells = le64toh(o->contents.constant.template.cells);
 
 	if (cells < 8 || cells & (cells - 1) || cells > UINT64_C(1) << 32)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a power of 2 up to 2^32",
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; a Redis bitmap needs a power of 2, at "
+				"least 8, up to 2^32",
 				display, (unsigned long long)cells);
 	blm_outline_place(o, 0, cells / 8);
 	return 0;

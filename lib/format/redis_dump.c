@@ -326,7 +326,7 @@ static int check(const uint8_t *bytes, size_t *count, uint64_t module, const cha
 				n);
 	if (blm_get_big(bytes + 2, 8) != module)
 		return blm_fail(-EPROTONOSUPPORT, "%s: a dump of Redis of version %u of "
-				"RedisBloom's encoding; known is 4", display,
+				"RedisBloom's encoding; only 4 is known", display,
 				(unsigned)blm_get_big(bytes + 2, 8) & 1023);
 	if (bytes[n - 1] == '\n' && crc64(bytes, n - 9) == blm_get_little(bytes + n - 9, 8))
 		n--;

@@ -48,7 +48,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 8)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a multiple of 8", display,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; the format needs a multiple of 8",
+				display,
 				(unsigned long long)cells);
 	head[0] = 1;
 	blm_put_little(head + 1, cells / 8, 8);

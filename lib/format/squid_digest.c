@@ -26,8 +26,9 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	if (blm_get_big(head + 2, 2) > VERSION)
-		return blm_fail(-EPROTONOSUPPORT, "%s: only version %u and later read it; known is "
-				"%d", display, (unsigned)blm_get_big(head + 2, 2), VERSION);
+		return blm_fail(-EPROTONOSUPPORT, "%s: only version %u and later can read it; this "
+				"program knows version %d",
+				display, (unsigned)blm_get_big(head + 2, 2), VERSION);
 	a.capacity = blm_get_big(head + CAPACITY, 4);
 	a.bytes = blm_get_big(head + BYTES, 4);
 	a.cells = 8 * a.bytes;
@@ -36,7 +37,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_fail(-EBADMSG, "%s: has %u hash functions by its header; a cache digest "
 				"has %d", display, head[AT_PROBES], PROBES);
 	if (a.bytes != (a.capacity * head[BITS_EACH] + 7) / 8 || a.bytes > INT32_MAX)
-		return blm_fail(-EBADMSG, "%s: %llu bytes of bits for %llu entries of %u bits each",
+		return blm_fail(-EBADMSG, "%s: damaged header: %llu bytes of bits for %llu entries "
+				"of %u bits each",
 				display, (unsigned long long)a.bytes,
 				(unsigned long long)a.capacity, head[BITS_EACH]);
 	ret->keys = blm_get_big(head + KEYS, 4);
@@ -61,8 +63,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 
 	if (cells % 8 || capacity > INT32_MAX || !each || each > 255
 	    || (capacity * each + 7) / 8 * 8 != cells || le32toh(t->probes) != PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu for %llu keys and k %u; Squid has "
-				"whole bits for each, rounded up to bytes, and k %d", display,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu for %llu keys and k is %u; Squid needs "
+				"whole bits for each key, rounded up to bytes, and k=%d", display,
 				(unsigned long long)cells, (unsigned long long)capacity,
 				le32toh(t->probes), PROBES);
 	blm_put_big(head, VERSION, 2);

@@ -16,8 +16,8 @@ static int known_status(const struct blm_filter *f)
 		return blm_ask_admission_again((struct blm_filter *)f);
 	if (status == -ESTALE)
 		return blm_fail(status, "%s: the filter was dropped", f->place.display);
-	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it "
-				     "is now: %s", f->place.display,
+	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and its new file cannot "
+				     "be opened: %s", f->place.display,
 				     blm_strerror(status)) : 0;
 }
 

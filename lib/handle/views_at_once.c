@@ -17,8 +17,8 @@ int blm_view_stays(const struct blm_filter *f, const struct blm_view *view)
 	int status = atomic_load(&f->status);
 
 	if (status < 0 && status != -ESTALE)
-		return blm_fail(status, "%s: was replaced, or grew, and does not open as it is "
-				"now: %s", f->place.display, blm_strerror(status));
+		return blm_fail(status, "%s: was replaced, or grew, and its new file cannot be "
+				"opened: %s", f->place.display, blm_strerror(status));
 	return same ? 0 : -EAGAIN;
 }
 

@@ -39,7 +39,8 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
 	r = blm_write_back(live, BLM_PAGE);
 	store_release(&live->announcing.word, r < 0 ? blm_failed_number() : before);
 	if (r < 0)
-		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.display,
+		return blm_fail(r, "%s: cannot write to the disk that it was changed: %s",
+				f->place.display,
 				strerror(-r));
 	store_release(&live->announced.word, epoch);
 	return 0;

@@ -100,7 +100,8 @@ int blm_change_word(const struct blm_filter *f, const struct blm_view *view, int
 			     "have left counts too low; blm_rebuild() makes it anew from its keys",
 			     f->place.display);
 	if (r == -EKEYREVOKED)
-		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was",
+		r = blm_fail(r, "%s: a key was removed before, and a %s filter cannot add a "
+			     "removed key again",
 			     f->place.display, view->root.kind->name);
 	return r;
 }
@@ -169,8 +170,8 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 	if (r == 0 && gives_keys(what) && f->carry)
 		note(f, in);
 	if (r == 0 && in->hashes && ret_asked->listed)
-		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys "
-			     "can go, not hashes", f->place.display);
+		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, so it takes keys, "
+			     "but no hashes of keys", f->place.display);
 	if (r == 0)
 		r = run(f, view, in, what, ret_asked->listed, ret_bits, &changed);
 	blm_count_keys(view, what == BLM_REMOVE ? -(uint64_t)changed : (uint64_t)changed);

@@ -71,7 +71,8 @@ static int plan_next(struct blm_component *ret, const struct blm_view *view, con
 
 	if (view->parts == BLM_PARTS_MAX || !root->kind->next(root, ret)
 	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
-		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", display,
+		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages; make a larger "
+				"filter from its keys", display,
 				view->parts);
 	cells = scheme ? blm_scheme_cells(scheme, ret->shape.cells, ret->shape.probes)
 		: ret->shape.cells;

@@ -37,7 +37,8 @@ BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t 
 static int check_parts(const struct blm_filter *f, const struct blm_view *view, uint32_t parts)
 {
 	if (!parts || parts > BLM_SPLIT_MAX)
-		return blm_fail(-EINVAL, "%s: %u parts, not 1 to %d", f->place.display, parts,
+		return blm_fail(-EINVAL, "%s: the number of parts is %u; use 1 to %d",
+				f->place.display, parts,
 				BLM_SPLIT_MAX);
 	return view->root.kind->splits ? 0
 		: blm_cannot(view, f, "be split into parts", BLM_CAN_SPLIT);
@@ -54,7 +55,8 @@ BLM_API int blm_part_owners(const struct blm_filter *f, uint64_t hash_id,
 	int r = check_parts(f, view, parts);
 
 	if (r == 0 && !view->root.kind->place)
-		r = blm_fail(-EOPNOTSUPP, "%s: a key of a %s filter belongs to several parts",
+		r = blm_fail(-EOPNOTSUPP, "%s: a key of a %s filter belongs to several parts, so "
+			     "no part owns it",
 			     f->place.display, view->root.kind->name);
 	if (r == 0 && count)
 		r = blm_input_check(f, view, &in);
@@ -76,7 +78,7 @@ BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t p
 	int r = check_parts(f, view, parts);
 
 	if (r == 0 && part >= parts)
-		r = blm_fail(-EINVAL, "%s: there is no part %u among %u, which are numbered from 0",
+		r = blm_fail(-EINVAL, "%s: there is no part %u: the %u parts are numbered from 0",
 			     f->place.display, part, parts);
 	if (r == 0) {
 		struct blm_split split = blm_split_of(&view->root, part, parts);

@@ -77,16 +77,16 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->cells || params->probes)
-		return blm_fail(-EINVAL, "an exact filter is as large as its two lists and its "
-				"rate need: bits and probes cannot be given");
+		return blm_fail(-EINVAL, "an exact filter is sized by its two lists and its rate; "
+				"leave out blm_params.cells and blm_params.probes");
 	if (s.args[EXACT_UPDATES])
-		return blm_fail(-EINVAL, "an exact filter has no updates when it is built: "
-				"updates=0");
+		return blm_fail(-EINVAL, "an exact filter has no updates when it is built; leave "
+				"out the option updates");
 	if (!s.rate)
 		s.rate = s.args[EXACT_OTHERS] ? blm_exact_best_rate(&s) : BLM_DEFAULT_RATE;
 	else if (s.rate < 0x1p-32)
-		return blm_fail(-EFBIG, "an exact filter is wrong about keys on neither list once "
-				"in 2^32, more often than at the rate %g", s.rate);
+		return blm_fail(-EFBIG, "an exact filter has a rate of at least 2^-32 for keys on "
+				"neither list, above the rate %g", s.rate);
 	blm_exact_level_bytes(&s, bytes);
 	s.bytes = sizeof(struct exact_head) + bytes[0] + bytes[1];
 	s.cells = s.bytes * 8;

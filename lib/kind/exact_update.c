@@ -110,7 +110,8 @@ static int revise_shape(struct blm_shape *shape, struct revision *v, const struc
 	if (!v->changed.count)
 		return 0;
 	if (shape->args[EXACT_UPDATES] == EXACT_UPDATES_MAX)
-		return blm_fail(-EMLINK, "it was updated %d times: build it anew",
+		return blm_fail(-EMLINK, "it was updated %d times, which is the most; build it "
+				"again from its keys",
 				EXACT_UPDATES_MAX);
 	*s = exact_level(v->changed.count, 0);
 	s->args[EXACT_OTHERS] = v->universe.merged.count;
@@ -124,7 +125,8 @@ static int revise_shape(struct blm_shape *shape, struct revision *v, const struc
 	/* a rate in a header is below 1 */
 	shape->rate = fmin(was + blm_exact_layer_rate(s), 1 - 0x1p-20);
 	return shape->bytes <= BLM_CELLS_MAX * 2 ? 0
-		: blm_fail(-EFBIG, "it would be larger than 2^48 bytes: build it anew");
+		: blm_fail(-EFBIG, "it would be larger than 2^48 bytes; build it again from its "
+			   "keys");
 }
 
 int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
@@ -137,8 +139,8 @@ int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from, uint
 		return blm_fail(-ENOMEM, "out of memory");
 	if (!from->kind->intact(from)) {
 		free(v);
-		return blm_fail(-EUCLEAN, "its layers do not end where its data end: build it "
-				"anew");
+		return blm_fail(-EUCLEAN, "it is damaged: its layers do not end where its data "
+				"end; build it again from its keys");
 	}
 	keys->others->work = v;
 	keys->others->free_work = free_revision;

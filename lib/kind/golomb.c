@@ -159,8 +159,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->cells || params->probes > 1)
-		return blm_fail(-EINVAL, "a golomb filter takes neither a number of bits nor of "
-				"probes: its rate says all");
+		return blm_fail(-EINVAL, "a golomb filter is sized by its rate; leave out "
+				"blm_params.cells and blm_params.probes");
 	s.rate = s.args[GOLOMB_MODULUS] > 1 ? 1 / (double)s.args[GOLOMB_MODULUS] : params->rate
 		? params->rate : BLM_DEFAULT_RATE;
 	if (s.args[GOLOMB_MODULUS] == 1)

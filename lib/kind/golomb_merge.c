@@ -246,8 +246,8 @@ int blm_golomb_merged(const struct golomb_source *by, struct blm_shape *shape,
 	int r;
 
 	if (of->remove && of->remove->count && !counted)
-		return blm_fail(-EOPNOTSUPP, "a %s filter does not know how often it has a "
-				"key%s: taking one out could take another with it",
+		return blm_fail(-EOPNOTSUPP, "a %s filter does not know how often it has a key%s: "
+				"removing a key could remove others",
 				of->from[0]->kind->name, of->from[0]->kind->counts_keys
 				? ", unless it was built with the option counted=1" : "");
 	r = begin(&m, by, of, counted);

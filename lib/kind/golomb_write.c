@@ -203,7 +203,7 @@ static int put_number(struct writer *w, uint64_t number)
 
 	if (!w->block || w->codes == GOLOMB_CODES || w->bit + bits > 8 * w->at.code.block_bytes) {
 		if (w->block == w->capacity || number >= w->at.range)
-			return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while "
+			return blm_fail(-EUCLEAN, "the numbers of a golomb filter changed while "
 					"they were read");
 		begin_block(w, number);
 	} else {
@@ -307,7 +307,7 @@ int blm_golomb_write_within(struct blm_part *part, struct golomb_numbers *number
 	begin_writer(&w, part->shape.cells, count);
 	w.capacity = blocks_in(&w.at.code, w.at.highs, part->shape.bytes);
 	if (bytes_for(&w.at.code, w.at.highs, w.capacity) > part->shape.bytes)
-		return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were "
+		return blm_fail(-EUCLEAN, "the numbers of a golomb filter changed while they were "
 				"read");
 	w.part = part;
 	w.from = from;
@@ -333,7 +333,7 @@ static int cursor_begin(struct golomb_numbers *n)
 
 static int damaged(void)
 {
-	return blm_fail(-EUCLEAN, "a golomb filter whose data do not add up");
+	return blm_fail(-EUCLEAN, "the data of a golomb filter are damaged");
 }
 
 /* They ascend: otherwise one of their distances would have no end. */

@@ -291,7 +291,7 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 		if (cell == w.signature)
 			return 0;
 	}
-	return blm_fail(-EXFULL, "the table of %llu cells is full; nothing that is in it is lost",
+	return blm_fail(-EXFULL, "the table of %llu cells is full; no key that is in it is lost",
 			(unsigned long long)part->shape.cells);
 }
 

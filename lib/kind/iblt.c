@@ -229,9 +229,8 @@ static void change(struct blm_part *part, const struct blm_hashed *key, int64_t 
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
 	if (key->key->len > part->shape.args[IBLT_KEY_BYTES])
-		return blm_fail(-EMSGSIZE, "a key of %zu bytes: this iblt takes keys of up to "
-				"%llu; one that is made with the option key-bytes=N takes N, up to "
-				"%d",
+		return blm_fail(-EMSGSIZE, "a key of %zu bytes: this iblt takes at most %llu; for "
+				"longer keys make it with the option key-bytes=N, up to %d",
 				key->key->len, (unsigned long long)part->shape.args[IBLT_KEY_BYTES],
 				IBLT_KEY_BYTES_MOST);
 	for (unsigned i = 0; i < IBLT_PROBES; i++)	/* or the next one would make it 0 */

@@ -51,8 +51,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->cells || params->probes > 1)
-		return blm_fail(-EINVAL, "a range filter takes neither a number of bits nor of "
-				"probes: its rate and its width say all");
+		return blm_fail(-EINVAL, "a range filter is sized by its rate and its width; leave "
+				"out blm_params.cells and blm_params.probes");
 	s.rate = params->rate ? params->rate : BLM_DEFAULT_RATE;
 	if ((double)s.capacity * (double)s.args[RANGE_WIDTH] / s.rate
 	    > (double)GOLOMB_RANGE_MOST)

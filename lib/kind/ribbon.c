@@ -19,13 +19,13 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 			       .rate = params->rate };
 
 	if (params->cells || params->probes)
-		return blm_fail(-EINVAL, "a ribbon filter is as large as its keys and its rate "
-				"need: bits and probes cannot be given");
+		return blm_fail(-EINVAL, "a ribbon filter is sized by its keys and its rate; leave "
+				"out blm_params.cells and blm_params.probes");
 	if (!s.rate)
 		s.rate = BLM_DEFAULT_RATE;
 	if (s.rate < 0x1p-32)
-		return blm_fail(-EFBIG, "a ribbon filter is wrong once in 2^32, more often than at "
-				"the rate %g", s.rate);
+		return blm_fail(-EFBIG, "a ribbon filter has a rate of at least 2^-32, above the "
+				"rate %g", s.rate);
 	s.bytes = blm_ribbon_bytes(&s);
 	s.cells = s.bytes * 8;
 	if (!blm_shards_valid(&s))

@@ -130,11 +130,11 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 				KEYS_A_CELL);
 	if (!(s.rate < 1))
 		return blm_fail(-EINVAL, "the first stage of a scalable filter would have a rate "
-				"of %.3g, so that all together have none",
+				"of %.3g; use a smaller rate",
 				part.shape.rate);
 	if (!compose(&s, 0, &part))
-		return blm_fail(-EINVAL, "a rate of %g is too small for a scalable filter, whose "
-				"stages have a part of it each", s.rate);
+		return blm_fail(-EINVAL, "a rate of %g is too small for a scalable filter, which "
+				"divides it among its stages", s.rate);
 	*ret = s;
 	return 0;
 }

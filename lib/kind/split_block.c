@@ -68,7 +68,8 @@ static int check_given(const struct blm_shape *s)
 				"than 2^39, not %llu; the kind classic takes any number",
 				SPLIT_BITS, (unsigned long long)s->cells);
 	if (s->args[POWER_OF_TWO] && !is_power_of_two(blocks))
-		return blm_fail(-EINVAL, "%llu bits are %llu blocks, which is no power of two",
+		return blm_fail(-EINVAL, "%llu bits are %llu blocks, which is no power of two; use "
+				"a power of two",
 				(unsigned long long)s->cells, (unsigned long long)blocks);
 	return 0;
 }

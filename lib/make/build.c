@@ -50,22 +50,22 @@ static int check_way(struct blm_build *b)
 	b->gathers = kind->build || !is_sized(&b->choice.params);
 	b->wants_values = kind->build && kind->get;
 	if (!kind->add && !kind->build)
-		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by "
-				"one, with values", b->place.display, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be built: their keys come one "
+				"by one, with values", b->place.display, kind->name);
 	r = blm_build_check_part(b);
 	if (r < 0)
 		return r;
 	if (b->gathers && kind->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: the size of an %s is that of the difference: "
-				"give the number of keys that differ (blm_params.capacity)",
+		return blm_fail(-EOPNOTSUPP, "%s: an %s is sized by the difference: give the "
+				"number of keys that differ (blm_params.capacity)",
 				b->place.display, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
-		return blm_fail(-EOPNOTSUPP, "%s: the hash %s is computed for each probe, so "
-				"keys are not counted beforehand: give blm_params.capacity",
+		return blm_fail(-EOPNOTSUPP, "%s: the hash %s is computed for each probe, so keys "
+				"cannot be counted first: give blm_params.capacity",
 				b->place.display, b->hasher.family->name);
 	if (b->gathers && kind->forgets && !kind->remove)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys "
-				"are not sorted and counted: give blm_params.capacity",
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets old keys, so its keys cannot "
+				"be sorted and counted first: give blm_params.capacity",
 				b->place.display, kind->name);
 	return blm_check_boot(kind, b->spec.sealed, &b->place);	/* before the keys are read */
 }
@@ -90,8 +90,8 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 		return r;
 	/* its hash may be another for another size */
 	if (b->choice.format && !b->spec.of->build && !is_sized(params))
-		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be "
-				"(blm_params.capacity)", b->place.display, params->format);
+		return blm_fail(-EINVAL, "%s: a filter for %s needs its number of keys: give "
+				"blm_params.capacity", b->place.display, params->format);
 	b->choice.params.capacity = params->capacity;
 	r = blm_hasher_set(&b->hasher, b->seeds, &b->spec.template, b->spec.secret,
 			   b->place.display);
@@ -338,7 +338,8 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 		blm_count_keys(b->staged.view, blm_buffer_pool_empty(&b->pool));
 		r = blm_build_count_raw(b);
 		if (r == 0 && blm_sigbus_hit(b->staged.view->image.map))
-			r = blm_fail(-EIO, "%s: pages of the new file could not be had",
+			r = blm_fail(-EIO, "%s: the new file was truncated, cannot be read, or the "
+				     "disk is full",
 				     b->place.display);
 	}
 	if (r == 0)

@@ -67,7 +67,7 @@ static int add_to_order(struct blm_build *b, struct blm_sort *sort,
 int blm_build_word(const struct blm_build *b, int r)
 {
 	if (r == -EXFULL)
-		return blm_fail(r, "%s: %s; say for more keys (blm_params.capacity)",
+		return blm_fail(r, "%s: %s; give a larger blm_params.capacity",
 				b->place.display, strdupa(blm_error_message()));
 	if (r == -EMLINK)
 		return blm_fail(-EXFULL, "%s: a key comes more often than a %s filter can hold "
@@ -106,8 +106,8 @@ static int add(struct blm_build *b, const struct blm_build_input *in)
 	char names[256];
 
 	if (b->wants_values && !in->values)
-		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one "
-				"with each", b->place.display, b->spec.of->name);
+		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give a value "
+				"with each key", b->place.display, b->spec.of->name);
 	if (in->values && !b->wants_values)
 		return blm_fail(-EOPNOTSUPP, "%s: %s filters are not built with values; these "
 				"kinds are: %s", b->place.display, b->spec.of->name,
@@ -155,8 +155,8 @@ BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *ke
 	char names[256];
 
 	if (!b->excludes)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter takes no keys to deny; use one of "
-				"these kinds: %s", b->place.display, b->spec.of->name,
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be told which keys to deny; "
+				"these kinds can: %s", b->place.display, b->spec.of->name,
 				blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
 	return add_to_order(b, &b->excluded,
 			    &(struct blm_build_input){ .keys = keys, .count = count });

@@ -20,7 +20,8 @@ static int check_raw(const struct blm_build *b, uint64_t at, const void *data, s
 				b->place.display, b->spec.of->name);
 	part = &view->part[0];
 	if (at > part->shape.bytes || bytes > part->shape.bytes - at)
-		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu",
+		return blm_fail(-EINVAL, "%s: bytes %llu + %zu are past the end of its data, which "
+				"have %llu bytes",
 				b->place.display, (unsigned long long)at, bytes,
 				(unsigned long long)part->shape.bytes);
 	if (view->split.parts && bytes && (at < view->split.from || at + bytes > view->split.to))

@@ -108,8 +108,8 @@ static int set_parts(struct blm_spec *spec)
 int blm_check_empty(const struct blm_kind *kind, const char *display)
 {
 	return kind_takes_keys(kind) ? 0
-		: blm_fail(-EOPNOTSUPP, "%s: %s filters are made from all their keys at once, by "
-			   "blm_build_begin(), and are never empty at first", display, kind->name);
+		: blm_fail(-EOPNOTSUPP, "%s: %s filters are made from all their keys at once, "
+			   "never empty; use blm_build_begin()", display, kind->name);
 }
 
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
@@ -140,7 +140,8 @@ int blm_check_splits(const struct blm_kind *kind)
 	char names[256];
 
 	return kind->splits ? 0
-		: blm_fail(-EOPNOTSUPP, "%s filters are not split into parts; these kinds are: %s",
+		: blm_fail(-EOPNOTSUPP, "%s filters cannot be split into parts; these kinds can: "
+			   "%s",
 			   kind->name, blm_kinds_that_can(BLM_CAN_SPLIT, names, sizeof(names)));
 }
 

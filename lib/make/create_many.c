@@ -153,10 +153,10 @@ BLM_API int blm_create_many(struct blm_store *store, const char *const *names, s
 	if (r == 0)
 		r = blm_must_have(store, "store");
 	if (r == 0 && p.replace)
-		r = blm_fail(-EINVAL, "filters that are made together replace none; make each "
-			     "alone");
+		r = blm_fail(-EINVAL, "filters that are made together cannot replace others; make "
+			     "each one alone");
 	if (r == 0 && count > BLM_CREATE_MANY_MAX)
-		r = blm_fail(-E2BIG, "%zu new filters at once; at most %d", count,
+		r = blm_fail(-E2BIG, "%zu new filters at once; make at most %d", count,
 			     BLM_CREATE_MANY_MAX);
 	if (r < 0 || !count)
 		return r;

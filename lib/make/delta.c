@@ -48,14 +48,15 @@ static int cannot(const struct blm_view *view, const char *display)
 {
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: there are no deltas of %s filters; of these kinds there "
-			"are: %s", display, view->root.kind->name,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters have no deltas; these kinds have them: %s",
+			display, view->root.kind->name,
 			blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
 }
 
 static int damaged(const char *display)
 {
-	return blm_fail(-EUCLEAN, "%s: its layers do not end where its data end: build it anew",
+	return blm_fail(-EUCLEAN, "%s: damaged: its layers do not end where its data end; build it "
+			"again from its keys",
 			display);
 }
 
@@ -78,7 +79,7 @@ static int check_pair(const struct blm_view *const *view, const struct blm_filte
 	}
 	if (old->shape.bytes > new->shape.bytes || view[0]->hash_id != view[1]->hash_id
 	    || memcmp(old->bytes, new->bytes, old->shape.bytes))
-		return blm_fail(-EMEDIUMTYPE, "%s: it is no update of %s, so a delta would be no "
+		return blm_fail(-EMEDIUMTYPE, "%s: not an update of %s, so a delta would be no "
 				"smaller than the filter", f[0]->place.display,
 				f[1]->place.display);
 	return 0;
@@ -145,7 +146,7 @@ struct applying {
 
 static int no_delta(const char *what)
 {
-	return blm_fail(-EBADMSG, "the delta %s: get it anew", what);
+	return blm_fail(-EBADMSG, "the delta %s; get it again", what);
 }
 
 static int take_head(struct applying *a, const void *bytes, size_t len)
@@ -153,13 +154,13 @@ static int take_head(struct applying *a, const void *bytes, size_t len)
 	const struct delta_head *h = &a->head;
 
 	if (len < sizeof(*h) || memcmp(bytes, MAGIC, 8))
-		return blm_fail(-EBADMSG, "these bytes are no delta");
+		return blm_fail(-EBADMSG, "these bytes are not a delta");
 	memcpy(&a->head, bytes, sizeof(a->head));
 	if (h->check != check_of(h))
 		return no_delta("is damaged");
 	if (le32toh(h->version) != VERSION)
-		return blm_fail(-EPROTONOSUPPORT, "the delta has version %u, which a later program "
-				"reads", le32toh(h->version));
+		return blm_fail(-EPROTONOSUPPORT, "the delta has version %u, which this program "
+				"does not know; a later version may", le32toh(h->version));
 	if (le64toh(h->added_bytes) != len - sizeof(*h))
 		return no_delta("is shorter or longer than it says");
 	a->added = (const uint8_t *)bytes + sizeof(*h);

@@ -51,8 +51,8 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	if (r == 0)
 		blm_phase_at(blm_scan_bytes(old));
 	if (r == -EXFULL)
-		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: "
-			     "rebuild it from its keys", g->display);
+		r = blm_fail(r, "%s: by chance its keys do not fit into twice its size: rebuild it "
+			     "from its keys", g->display);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(old));
 	live_of(new)->inexact.word = live_of(old)->inexact.word;
 	return r;

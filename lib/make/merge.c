@@ -26,8 +26,8 @@ static int cannot_merge(const struct blm_view *view, const char *display)
 					  "blm_build_begin() makes one from all of those";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these "
-			"kinds are: %s", display, kind->name, instead,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be merged or updated: %s; these kinds "
+			"can: %s", display, kind->name, instead,
 			blm_kinds_that_can(BLM_CAN_MERGE, names, sizeof(names)));
 }
 
@@ -338,8 +338,8 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 
 	if (!is_updated(old) || old->hash_id != u->hash_id
 	    || counts_keys(old) != u->add.keep_all)
-		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken "
-				"its place meanwhile", u->place.display);
+		return blm_fail(-ESTALE, "%s: a filter of another hash or kind took its place "
+				"meanwhile; try again", u->place.display);
 	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted,
 					     .remove = &u->remove.sorted };
 	r = check_old(old, u->place.display);

@@ -175,12 +175,13 @@ static int take_format(struct blm_choice *ret, const struct blm_params *p)
 	if (!format || !format->families)
 		return 0;
 	if (!format->plan)
-		return blm_fail(-EOPNOTSUPP, "no filter is planned for %s: name a kind and a hash "
-				"that it takes (blm_format_list()), and blm_export() writes it so",
+		return blm_fail(-EOPNOTSUPP, "blm_params.format makes no filters for %s: use a "
+				"kind and a hash that it has (blm_format_list()), then "
+				"blm_export()",
 				format->name);
 	if (p->hash || p->scheme || p->kind || (p->seed_count && format->no_seed))
-		return blm_fail(-EINVAL, "the format %s says itself which kind, hash and scheme "
-				"its filters have", format->name);
+		return blm_fail(-EINVAL, "the format %s sets kind, hash, scheme and seeds of its "
+				"filters; leave them out", format->name);
 	r = check_params(p);
 	if (r == 0 && !p->rate)
 		ret->params.rate = BLM_DEFAULT_RATE;
@@ -316,6 +317,7 @@ BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_
 		return r;
 	kind = choice.kind;
 	if (!kind->foretell || i > UINT_MAX || !kind->foretell(&shape, (unsigned)i, ret))
-		return blm_fail(-ENOENT, "there are no more facts of such a %s filter", kind->name);
+		return blm_fail(-ENOENT, "there are no more facts about such a %s filter",
+				kind->name);
 	return 0;
 }

@@ -168,8 +168,9 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (at >= 0)
 		return 0;
 	if (any)
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; %s%s "
-				"has only other secrets", place->display,
+		return blm_fail(-ENOKEY, "%s: needs the secret with the id "
+				"%02x%02x%02x%02x%02x%02x%02x%02x; %s%s has only other secrets",
+				place->display,
 				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5],
 				key_id[6], key_id[7], in, name);
 	return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits",

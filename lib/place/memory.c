@@ -95,8 +95,8 @@ int blm_memory_publish(struct blm_memory *memory, const struct blm_new_file *fil
 int blm_memory_secret(const struct blm_memory *memory, uint8_t *ret)
 {
 	if (!memory->secret)
-		return blm_fail(-ENOKEY, "a keyed filter in memory, and its secret is not known; "
-				"give it");
+		return blm_fail(-ENOKEY, "a keyed filter in memory, whose secret is not known; "
+				"give the secret");
 	blm_secret_copy(ret, memory->secret);
 	return 0;
 }

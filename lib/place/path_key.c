@@ -53,7 +53,7 @@ static int check_owner(const struct blm_place *place, const struct beside *b)
 		fchmod(b->fd, 0600);	/* ours, and most likely made just now */
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which others "
-				"may read or own; move that away, or chmod go= it",
+				"may read or own; move it away, or chmod go= it",
 				place->display, b->name);
 	return 0;
 }

@@ -51,7 +51,7 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 	if (!store && !name)
 		return set_memory(ret, blm_memory_new());
 	if (!*name)
-		return blm_fail(-EINVAL, "the empty path is no filter");
+		return blm_fail(-EINVAL, "the path of the filter is empty; name a file");
 	place.name = store ? strdup(name) : blm_absolute_path(name);
 	if (store ? asprintf(&place.display, "%s (%s)", name, store->dir) < 0
 	    : !(place.display = strdup(name)))

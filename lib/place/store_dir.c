@@ -61,8 +61,8 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 	}
 	if (!memcmp(&c.template, &entry->constant.template, sizeof(c.template)))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on what it "
-			"is; repair the store with blm_store_verify()", name, s->dir);
+	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on its "
+			"parameters; repair the store with blm_store_verify()", name, s->dir);
 }
 
 /*

@@ -142,9 +142,9 @@ static int check_mode(int top, const char *dir, const char *name)
 	struct stat st;
 
 	if (fstatat(top, *name ? name + 1 : ".", &st, 0) == 0 && st.st_mode & S_IWOTH)
-		return blm_fail(-EPERM, "%s%s: every user may write there, and put other filters "
-				"in the place of yours; chmod o-w it, or say that this is meant "
-				"(BLM_STORE_ANYONE)", dir, name);
+		return blm_fail(-EPERM, "%s%s: every user may write there, and replace your "
+				"filters; chmod o-w it, or allow that (BLM_STORE_ANYONE)",
+				dir, name);
 	return 0;
 }
 

@@ -95,12 +95,12 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	};
 
 	if (!scheme || !blm_order_name(le32toh(t->bit_order)))
-		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, bit order %u: this program "
-				"does not know both", name,
+		return blm_fail(-EPROTONOSUPPORT, "%s: this program does not know index rule %u or "
+				"bit order %u; a later version may", name,
 				le32toh(t->index_rule), le32toh(t->bit_order));
 	if (!kind || !family)
-		return blm_fail(-EPROTONOSUPPORT, "%s: kind %u, hash family %u: this program does "
-				"not know both", name,
+		return blm_fail(-EPROTONOSUPPORT, "%s: this program does not know kind %u or hash "
+				"family %u; a later version may", name,
 				le32toh(t->kind), le32toh(t->family));
 	for (int i = 0; i < BLM_KIND_ARGS; i++)
 		shape.args[i] = le64toh(t->args[i]);
@@ -152,7 +152,7 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 			   && load_acquire(&live_of(view)->inexact.word) == BLM_SHARE))
 		*ret = blm_counted_keys(view);
 	else if (!ret_estimated && !view->root.kind->exact)
-		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their "
+		return blm_fail(-EDOM, "%s: has keys that were not counted one by one, so their "
 				"number is only an estimate", f->place.display);
 	else
 		r = blm_keys_of_bits(view, ret);
@@ -286,7 +286,7 @@ BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
 	*ret = (struct blm_fact){ 0 };
 	if (!view->root.kind->describe || i > UINT_MAX
 	    || !view->root.kind->describe(&view->root, (unsigned)i, ret))
-		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter",
+		return blm_fail(-ENOENT, "%s: there are no more facts about a %s filter",
 				f->place.display, view->root.kind->name);
 	return 0;
 }

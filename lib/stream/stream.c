@@ -185,7 +185,7 @@ static int encode(struct stage_writer *s, bool last)
 		if (r >= 0 && out.count < BLOCK)
 			w = s->to->write(s->to, s->encoded, BLOCK - out.count);
 		else if (r == 0 && in.count == before)
-			r = blm_fail(-EIO, "%s: stuck", s->stage->name);
+			r = blm_fail(-EIO, "%s: makes no progress", s->stage->name);
 		if (w < 0)
 			r = w;
 	}

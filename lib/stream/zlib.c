@@ -51,8 +51,8 @@ static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	case Z_STREAM_END:
 		return BLM_STREAM_ENDED;
 	case Z_NEED_DICT:
-		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary; it cannot be "
-				"read without", display);
+		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary, which cannot be "
+				"given", display);
 	case Z_MEM_ERROR:
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	default:

@@ -8,8 +8,9 @@ int blm_view_set_split(struct blm_view *view, const char *display)
 	uint32_t part = le32toh(c->split_part), parts = le32toh(c->split_parts);
 
 	if (!parts || parts > BLM_SPLIT_MAX || part >= parts)
-		return blm_fail(-EBADMSG, "%s: part %u of %u of a filter: the first must be less "
-				"than the second, and that at most %d", display, part, parts,
+		return blm_fail(-EBADMSG, "%s: part %u of %u of a filter: the part must be less "
+				"than the number of parts, which is at most %d",
+				display, part, parts,
 				BLM_SPLIT_MAX);
 	if (!view->root.kind->splits)
 		return blm_fail(-EBADMSG, "%s: part %u of %u of a %s filter, and that kind is not "

@@ -178,7 +178,7 @@ int blm_check_template(const struct blm_view *a, const char *shown_a, const stru
 
 	if (r < 0 || (a->split.parts == b->split.parts && a->split.part == b->split.part))
 		return r;
-	return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they are different parts of a "
-			"split filter, or one of them is none; blm_join_begin() makes one filter "
-			"of all parts", shown_a, shown_b);
+	return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine: they are different parts of a "
+			"split filter, or only one is a part; blm_join_begin() joins all parts",
+			shown_a, shown_b);
 }

@@ -152,8 +152,9 @@ int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const 
 		return r;
 	blm_key_id(view->secret, id);
 	if (memcmp(id, key_id, 8))
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; the "
-				"secret at hand is another's", place->display,
+		return blm_fail(-ENOKEY, "%s: needs the secret with the id "
+				"%02x%02x%02x%02x%02x%02x%02x%02x; the given secret is another",
+				place->display,
 				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5],
 				key_id[6], key_id[7]);
 	view->hasher.secret = view->secret;

@@ -70,6 +70,6 @@ uint64_t blm_hash_id_of(const struct blm_template_fields *template)
 
 int blm_cannot_hash(const struct blm_hasher *by, const char *display)
 {
-	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key "
-			"cannot be hashed beforehand", display, by->family->name);
+	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is computed for each probe, so a key cannot "
+			"be hashed beforehand", display, by->family->name);
 }

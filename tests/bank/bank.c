@@ -645,7 +645,7 @@ START_TEST(an_inconsistent_bank_is_found_although_its_checksums_are_right)
 	struct blm_bank *bank = bank_of_text(path, text);
 	const struct blm_bank_layout at = bank->at;
 	static const char *const says[] = { "number of ones", "came in", "id",	"slice",
-					    "slice",	      "ones",	 "ids", "its id is none" };
+					    "slice",	      "ones",	 "ids", "not a valid id" };
 	const uint64_t places[] = { at.ones + 8,     at.order + 8,
 				    at.ids + 16 + 6, at.slices + 100 * at.slice_bytes,
 				    at.rows + 2,     at.rows + 64,
@@ -896,11 +896,11 @@ START_TEST(another_files_beginning_differs_from_a_truncated_bank)
 		write_over(path, bytes, files[i].bytes);
 		FAILS(blm_bank_open(&bank, path), files[i].err);
 		ck_assert_msg(strstr(blm_error_message(), says)
-				      && strstr(blm_error_message(), "bytes are no bank"),
+				      && strstr(blm_error_message(), "too few for a bank"),
 			      "%s", blm_error_message());
 		if (files[i].err == -EBADMSG) {		/* and nothing takes its place */
 			FAILS(blm_bank_begin(&build, path, true, 0), -EEXIST);
-			ck_assert_msg(strstr(blm_error_message(), "exists already, and is no bank")
+			ck_assert_msg(strstr(blm_error_message(), "exists already, and is not a")
 					      != NULL,
 				      "%s", blm_error_message());
 			now = file_of(path, &count);
@@ -936,7 +936,7 @@ START_TEST(a_bank_refuses_a_filter_with_a_secret)
 	OK(blm_bank_begin(&build, path, false, 0));
 	FAILS(blm_bank_add(build, f, "a"), -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(),
-			     "its hash siphash has a secret key, and a bank holds none")
+			     "its hash siphash has a secret key, which a bank cannot hold")
 			      != NULL,
 		      "%s", blm_error_message());
 	FAILS(blm_bank_finish(build), -ENODATA);

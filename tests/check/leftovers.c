@@ -330,7 +330,7 @@ START_TEST(a_file_without_a_good_name_record_gets_the_catalogs)
 	spoil_name_records(path, _i);
 	ck_assert_int_eq((int)blm_verify(store, "a", 0, hear, NULL), _i != 0);
 	ck_assert(_i == 0 || strstr(said, "both records of its name in a store are damaged"));
-	tells(0, 1, "its file does not say its name");
+	tells(0, 1, "its file does not have its name");
 	OK(verify(BLM_VERIFY_REPAIR));
 	all_is_well();
 	ck_assert(holds(store, "a", "a"));
@@ -486,7 +486,7 @@ START_TEST(a_bit_behind_the_last_cell_is_reported)
 	blm_close(f);
 	says(NULL, "b", 0, "");
 	write_at("b", info->bytes - 1, &bit, 1);
-	says(NULL, "b", 1, "bit 511 is set, which is no cell's");
+	says(NULL, "b", 1, "bit 511 is set, but belongs to no cell");
 	free(info);
 }
 END_TEST
@@ -509,7 +509,7 @@ START_TEST(a_bit_after_the_last_cell_is_reported)
 	says(NULL, "b", 0, "");
 	bits = 0x08;
 	write_at("b", info->bytes - info->data_bytes + 12, &bits, 1);
-	says(NULL, "b", 1, "bit 99 is set, which is no cell's");
+	says(NULL, "b", 1, "bit 99 is set, but belongs to no cell");
 	free(info);
 }
 END_TEST
@@ -520,14 +520,14 @@ START_TEST(a_bit_in_a_words_unused_rest_is_reported)
 	static const struct { struct blm_params params; const char *said;
 	} sorts[] = {
 		{ BLM_PARAMS(.kind = "counting", .options = "bits=3", .cells = 1000, .probes = 3),
-		  "bit 63 is set, which is no cell's" },
+		  "bit 63 is set, but belongs to no cell" },
 		{ BLM_PARAMS(.kind = "approximator", .options = "bits=33", .cells = 1000,
 			     .probes = 3),
-		  "bit 56 is set, which is no cell's" },
+		  "bit 56 is set, but belongs to no cell" },
 		{ BLM_PARAMS(.kind = "hash-compact", .options = "signature-bits=24", .cells = 1000),
-		  "bit 56 is set, which is no cell's" },
+		  "bit 56 is set, but belongs to no cell" },
 		{ BLM_PARAMS(.kind = "stable", .options = "bits=6", .cells = 1000),
-		  "bit 63 is set, which is no cell's" },
+		  "bit 63 is set, but belongs to no cell" },
 	};
 	struct blm_info *info = info_buffer();
 	struct blm_filter *f;

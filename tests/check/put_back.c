@@ -510,8 +510,8 @@ START_TEST(an_interrupted_rename_is_reported_and_completed)
 	kill(pid, SIGKILL);
 	join(pid);
 	ck_assert_int_eq(verify(0), 1);
-	ck_assert_ptr_nonnull(strstr(said, "a rename from a was cut short"));
-	ck_assert_ptr_null(strstr(said, "does not say its name"));
+	ck_assert_ptr_nonnull(strstr(said, "a rename from a was interrupted"));
+	ck_assert_ptr_null(strstr(said, "does not have its name"));
 	ck_assert(has_its_key("b"));		/* who only reads changes nothing */
 	ck_assert_int_eq(verify(0), 1);
 	store = open_store(0);
@@ -626,7 +626,7 @@ START_TEST(interrupted_labels_are_reported_and_completed)
 	all_is_well();
 	OK(blm_catalog_change(store->catalog, "a", set_labels, (void *)(uintptr_t)"k=new\n"));
 	ck_assert_int_eq(verify(0), 1);
-	ck_assert_ptr_nonnull(strstr(said, "a change of its labels was cut short"));
+	ck_assert_ptr_nonnull(strstr(said, "a change of its labels was interrupted"));
 	if (_i == 0)
 		ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	else

@@ -340,7 +340,7 @@ START_TEST(one_file_under_two_names_keeps_its_own)
 	OK(blm_catalog_get(store->catalog, "a", entry));
 	OK(blm_catalog_put(store->catalog, "b", entry, BLM_PUT_NEW));
 	ck_assert_int_eq(verify(0), 1);
-	ck_assert_ptr_nonnull(strstr(said, "b: is one file with a"));
+	ck_assert_ptr_nonnull(strstr(said, "b: has the same file as a"));
 	repair();
 	ck_assert(holds(store, "a", "key"));
 	ck_assert(!holds(store, "b", "key"));

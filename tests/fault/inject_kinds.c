@@ -226,7 +226,7 @@ static void leave_journal(struct world *w, long nth, const char *words)
 	as_cuckoo(w);
 	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
 	fail_writing(f, blm_sync, nth, words);
-	fail_writing(f, add_again, 1, "cannot note that it changes");
+	fail_writing(f, add_again, 1, "cannot write to the disk that it was changed");
 	blm_close(f);
 }
 

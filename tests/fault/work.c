@@ -692,12 +692,12 @@ static void judge(void *context, const struct blm_finding *found)
 			      ? (unsigned)(found->file[1] - '0')
 			      : NAMES;
 	bool renames = strstr(found->what, "a rename from ")
-		    && strstr(found->what, " was cut short");
+		    && strstr(found->what, " was interrupted");
 	bool misnamed =
-		(renames || strstr(found->what, "does not say its name")) && name < NAMES
+		(renames || strstr(found->what, "does not have its name")) && name < NAMES
 		&& (l->model->slot[name].misnamed
 		    || (l->under_way && l->under_way->op == OP_RENAME && l->under_way->to == name));
-	bool labels = strstr(found->what, "a change of its labels was cut short") && name < NAMES
+	bool labels = strstr(found->what, "a change of its labels was interrupted") && name < NAMES
 		   && l->under_way && l->under_way->op == OP_LABEL && l->under_way->name == name;
 
 	l->findings++;

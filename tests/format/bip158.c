@@ -262,7 +262,7 @@ START_TEST(damage_found_during_an_export_is_reported_as_damage)
 	static const struct { size_t at; uint64_t word; const char *words;
 	} damage[] = {
 		{ 8, 1, "a filter: has fewer numbers than its header says" },
-		{ 16, 0, "data do not add up" },
+		{ 16, 0, "are damaged" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
@@ -302,7 +302,7 @@ START_TEST(a_filter_with_wrong_numbers_is_refused_at_once)
 	memset(part->bytes + 16, 0, 8);
 	FAILS(write_to(&w, &more), -EUCLEAN);
 	ck_assert_ptr_nonnull(
-		strstr(blm_error_message(), "a filter: a golomb filter whose data do not add up"));
+		strstr(blm_error_message(), "a filter: the data of a golomb filter are damaged"));
 	ck_assert_int_eq(w.calls, 0);
 	blm_close(f), blm_close(classic);
 }

@@ -291,7 +291,7 @@ START_TEST(a_size_above_2_to_the_27_is_not_exported)
 	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "js"), &(void *){ NULL }, &(size_t){ 0 }),
 	      -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(),
-			     "m is 268435457; there it is 2 size - 1, with a size up to 2^27")
+			     "m is 268435457; the format needs 2 size - 1, with a size up to 2^27")
 			      != NULL,
 		      "%s", blm_error_message());
 	blm_close(f);
@@ -314,7 +314,8 @@ START_TEST(a_file_that_changes_before_its_bits_are_read_fails)
 	      -ENODATA);
 	FAILS(js->fill(&part, (const uint8_t *)larger, strlen(larger), &BLM_EXCHANGE(), "file"),
 	      -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "file: its size is 65 now") != NULL, "%s",
+	ck_assert_msg(strstr(blm_error_message(),
+			     "file: changed while it was read: its size is now 65") != NULL, "%s",
 		      blm_error_message());
 	ck_assert_uint_eq(words[0] | words[1], 0);
 	OK(js->fill(&part, (const uint8_t *)same, strlen(same), &BLM_EXCHANGE(), "file"));

@@ -292,15 +292,15 @@ START_TEST(a_table_that_does_not_add_up_is_refused)
 	tail = block_at + block_bytes - 5;
 	file[tail + 4] = 31;
 	seal_blocks();
-	refuses(file, bytes, "1", -EBADMSG, "does not add up");
+	refuses(file, bytes, "1", -EBADMSG, "its last bytes contradict its size");
 	file[tail + 4] = 11;
 	file[tail] ^= 1;
 	seal_blocks();
-	refuses(file, bytes, "1", -EBADMSG, "does not add up");
+	refuses(file, bytes, "1", -EBADMSG, "its last bytes contradict its size");
 	file[tail] ^= 1;
 	file[tail + 3] = 0xff;
 	seal_blocks();
-	refuses(file, bytes, "1", -EBADMSG, "does not add up");
+	refuses(file, bytes, "1", -EBADMSG, "its last bytes contradict its size");
 	file[tail + 3] = 0;
 	file[tail - 4 * NUMBERED + 4 + 3] = 0xff;
 	seal_blocks();
@@ -314,7 +314,7 @@ START_TEST(a_table_that_does_not_add_up_is_refused)
 	put_table(0, NUMBERED, policy);
 	file[meta_at + 1] = 0xff;
 	seal_blocks();
-	refuses(file, bytes, "1", -EBADMSG, "metaindex does not add up");
+	refuses(file, bytes, "1", -EBADMSG, "metaindex is damaged");
 	refuses(file, 4, "1", -ENODATA, "at least 5");
 }
 END_TEST
@@ -341,9 +341,9 @@ START_TEST(a_block_that_is_packed_is_refused)
 	load();
 	put_table(0, NUMBERED, policy);
 	seal(block_at, block_at + block_bytes, 1);
-	refuses(file, bytes, "1", -EPROTONOSUPPORT, "filter block is packed");
+	refuses(file, bytes, "1", -EPROTONOSUPPORT, "filter block is compressed");
 	seal(meta_at, meta_at + meta_bytes, 1);
-	refuses(file, bytes, "1", -EPROTONOSUPPORT, "metaindex is packed");
+	refuses(file, bytes, "1", -EPROTONOSUPPORT, "metaindex is compressed");
 }
 END_TEST
 
@@ -418,13 +418,13 @@ static const struct {
 } metaindexes[] = {
 #define META(text) text, sizeof(text) - 1
 	/* no number of restarts */
-	{ META(""), -EBADMSG, "metaindex does not add up" },
-	{ META("\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META(""), -EBADMSG, "metaindex is damaged" },
+	{ META("\0\0\0"), -EBADMSG, "metaindex is damaged" },
 	{ META("\0\0\0\0"), -ENOENT, "without Bloom filters of LevelDB's own policy" },
-	{ META("\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
-	{ META("\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
-	{ META("\0\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
-	{ META("\0\2\0x\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META("\xff\0\0\0\0"), -EBADMSG, "metaindex is damaged" },
+	{ META("\0\xff\0\0\0\0"), -EBADMSG, "metaindex is damaged" },
+	{ META("\0\0\xff\0\0\0\0"), -EBADMSG, "metaindex is damaged" },
+	{ META("\0\2\0x\0\0\0\0"), -EBADMSG, "metaindex is damaged" },
 	/* a name that shares more with the one before than there is */
 	{ META("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\0x\0\0\0\0"), -ENOENT, "own policy" },
 };
@@ -451,7 +451,7 @@ START_TEST(a_metaindex_that_is_longer_than_any_is_not_read)
 		end_table();
 		if (more)
 			refuses(file, bytes, "1", -EFBIG,
-				"with a metaindex of 65537 bytes, more than any has");
+				"whose metaindex has 65537 bytes, which is too many");
 		else
 			refuses(file, bytes, "1", -ENOENT,
 				"own policy"); /* 21843 names without letters */

@@ -614,7 +614,7 @@ static void try_file(const char *path, struct blm_filter *like, int what)
 
 	is_told(blm_open(&f, NULL, path, 0), "open", what);
 	is_told(blm_open(&f, NULL, path, BLM_OPEN_WRITE), "open to change", what);
-	is_told(blm_open_foreign(&f, path, NULL), "open as it is", what);
+	is_told(blm_open_foreign(&f, path, NULL), "its new file cannot be opened", what);
 	is_told(blm_import_file(&f, NULL, NULL, NULL, path), "import", what);
 	is_told(blm_import_file(&f, NULL, "imported", NULL, path), "import", what);
 	is_told(blm_rebuild(NULL, path, &more, fill_nothing, NULL), "rebuild", what);

@@ -282,14 +282,14 @@ END_TEST
 /* In the file of version 4 filters begin at 56, 220 and 512. */
 static const struct { size_t at; uint64_t to; int err; const char *words;
 } changed[] = {
-	{ 0, 0, -EBADMSG, "0 times the keys" },
-	{ 0, UINT32_MAX, -EBADMSG, "times the keys" },
-	{ 4, 0x7ff8000000000000, -EBADMSG, "nan times" },
-	{ 4, 0x3ff0000000000000, -EBADMSG, "1 times" },
+	{ 0, 0, -EBADMSG, "a growth of 0" },
+	{ 0, UINT32_MAX, -EBADMSG, "a growth of 4294967295" },
+	{ 4, 0x7ff8000000000000, -EBADMSG, "a ratio of nan" },
+	{ 4, 0x3ff0000000000000, -EBADMSG, "a ratio of 1" },
 	{ 28, 0, -EBADMSG, "no filters yet" },
 	{ 28, 65, -EBADMSG, "has 65 filters" },
 	{ 28, 0xffffffff, -EBADMSG, "filters by its header" },
-	{ 28, 4, -EBADMSG, "filter 0 of it" },
+	{ 28, 4, -EBADMSG, "its filter 0 has" },
 	{ 32, 39, -EBADMSG, "in 39 bytes" },
 	{ 32, UINT64_MAX, -ENODATA, "truncated" },
 	{ 40, 0, -EBADMSG, "in 0 bytes" },
@@ -407,7 +407,7 @@ START_TEST(a_file_with_an_impossible_number_is_not_recognised)
 		memcpy(file + others[i].at, &value, others[i].width);
 		FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
 		ck_assert_msg(strstr(blm_error_message(),
-				     "of no format that its beginning shows")
+				     "of no known format")
 				      != NULL,
 			      "%zu: %s", i, blm_error_message());
 	}

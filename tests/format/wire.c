@@ -55,7 +55,7 @@ START_TEST(only_filters_that_their_nodes_accept_are_exported)
 	goes_out(8 * 253, 50, NULL);
 	goes_out(288000, 50, NULL);
 	goes_out(288008, 50, "multiple of 8 up to 288000");
-	goes_out(288000, 51, "k 51");
+	goes_out(288000, 51, "k is 51");
 	goes_out(1021, 7, "m is 1021");
 	goes_out(7, 10, "m is 7");
 }
@@ -122,8 +122,8 @@ START_TEST(force_overrides_nothing_else)
 	struct blm_estimate e;
 	uint8_t bytes[13];
 
-	refuses(&bip37_all, "03614e9b" "33000000" "07000000" "02", "k 51");
-	refuses(&bip37_all, "00" "33000000" "07000000" "02", "k 51");
+	refuses(&bip37_all, "03614e9b" "33000000" "07000000" "02", "k is 51");
+	refuses(&bip37_all, "00" "33000000" "07000000" "02", "k is 51");
 	refuses(&bip37_all, "03614e9b" "00000000" "07000000", "it is truncated");
 	refuses(&bip37_all, "03614e9b" "00000000" "07000000" "0200", "has more bytes than");
 	refuses(&bip37_all, "fda18c", "more than 36000");

@@ -455,7 +455,7 @@ START_TEST(updates_and_deltas_need_layers_that_end_with_the_data)
 
 		part.shape.bytes = data_bytes(f) + (i ? 64 : -64);
 		FAILS(part.kind->revised(&shape, &part, 500, &none), -EUCLEAN);
-		ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it anew"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it again from its keys"));
 		ck_assert_ptr_null(others.work);
 	}
 	update(f, 50, 500, 3000, 1);
@@ -571,7 +571,7 @@ START_TEST(an_update_that_names_only_some_keys_is_refused)
 	for (uint64_t i = 0; i < 1100; i++)
 		OK(blm_update_add_many(u, &(struct blm_key){ &i, 8 }, 1));
 	FAILS(blm_update_finish(u), -EMLINK);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it anew"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it again from its keys"));
 	ck_assert_uint_eq(found(f, 100, 1000), 1000);
 	blm_close(f);
 }

@@ -407,7 +407,7 @@ START_TEST(an_update_with_another_hash_or_counted_keys_is_refused)
 	FAILS(blm_update_finish(u), -ESTALE);
 	ck_assert_ptr_nonnull(
 		strstr(blm_error_message(),
-		       "another filter, of another hash or kind, has taken its place meanwhile"));
+		       "a filter of another hash or kind took its place meanwhile"));
 	ck_assert(blm_contains(f, "x", 1));
 	blm_close(f);
 }
@@ -493,7 +493,7 @@ static int reads_to_the_end(const struct blm_filter *f)
 
 START_TEST(numbers_past_the_range_are_damage)
 {
-	static const char words[] = "a golomb filter whose data do not add up";
+	static const char words[] = "the data of a golomb filter are damaged";
 	struct blm_filter *f = build(20, 0.02, NULL, 0);
 	const struct blm_part *part = part_of(f);
 	uint8_t *was = malloc(part->shape.bytes);
@@ -622,7 +622,7 @@ START_TEST(a_failing_source_ends_the_merge_with_its_error)
 		memcpy(was, head, 8);
 		memset(head, 0, 8);
 		FAILS(blm_kind_golomb.merged(&shape, &of, &keys), -EUCLEAN);
-		ck_assert_str_eq(blm_error_message(), "a golomb filter whose data do not add up");
+		ck_assert_str_eq(blm_error_message(), "the data of a golomb filter are damaged");
 		memcpy(head, was, 8);
 	}
 	OK(blm_kind_golomb.merged(&shape, &of, &keys));
@@ -705,7 +705,7 @@ START_TEST(a_writer_of_too_many_numbers_stops_at_the_end)
 	list.count = ARRAY_LEN(number);
 	FAILS(blm_golomb_write(&part, &list.numbers, 1000), -EUCLEAN);
 	ck_assert_str_eq(blm_error_message(),
-			 "the numbers for a golomb filter changed while they were read");
+			 "the numbers of a golomb filter changed while they were read");
 	free(part.bytes);
 }
 END_TEST

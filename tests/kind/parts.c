@@ -255,7 +255,7 @@ START_TEST(a_handle_that_cannot_open_new_stages_fails_to_sync)
 		OK(blm_add(writer, &i, 8));
 	OK(unlink(f->place.display));
 	FAILS(blm_sync(f), -ENOENT);
-	ck_assert_ptr_nonnull(strstr(blm_error_message(), "does not open as it is now"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "its new file cannot be opened"));
 	/* it has all stages open, and learns that the file is gone */
 	FAILS(blm_sync(writer), -ESTALE);
 	blm_close(f), blm_close(writer);

@@ -164,7 +164,7 @@ class Claim(Case):
         os.rename(self.path('kept'), part)
         os.rename(self.path('seen/keys.part-3-of-3'), self.path('seen/keys.part-3-of-4'))
         err = self.failure(2, 'claim', './seen', '-o', 'n.%r', 'keys')
-        self.assertIn('parts of 4', err)
+        self.assertIn('files of 4 parts', err)
 
     def test_a_lock_that_is_a_link_is_refused(self):
         self.write('keys', numbers(0, 100))

@@ -94,7 +94,7 @@ class AServer(unittest.TestCase):
         for words in (['--hash', 'md5'], ['--untrusted'], ['-k', '5'], ['--seed', '5'], ['--mode', '600'], ['--sparse'], ['--no-checkpoint']):
             ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
             self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)
-            self.assertIn(b'--redis takes', ran.stderr, words)
+            self.assertIn(b'with --redis, only', ran.stderr, words)
         for words in (['--store', self.server.folder], ['--anyone'], ['--prefault'], ['--lock'], ['--pages', 'small'], ['--sync-every', '5s']):
             ran = claim('--redis', self.url, 'a', '--create', '-n', '10', *words, keys=[1])
             self.assertEqual((ran.returncode, ran.stdout), (64, b''), words)

@@ -265,7 +265,7 @@ names_that_look_like_calls_stay_as_given() {
 	bloomery create ./f -n 10
 	exits 2 bloomery add ./f 'blm_verify()'; says 'blm_verify(): no such file'; not grep -q 'bloomery verify' exits.err
 	echo text > 'blm_fold()'
-	exits 2 bloomery import 'blm_fold()' ./g; says 'blm_fold(): text, not a filter; keys in it go into a filter by `bloomery add`'
+	exits 2 bloomery import 'blm_fold()' ./g; says 'blm_fold(): text, not a filter; `bloomery add` adds its keys to a filter'
 	exits 64 bloomery create ./g -n 10 --hash nosuch; says 'there is no hash "nosuch"; see `bloomery hashes`'
 	exits 2 bloomery info label; says '`bloomery ls`'
 	printf 'a\n300\n' > keys; bloomery create ./b --kind bitmap -m 100

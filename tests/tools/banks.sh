@@ -110,7 +110,7 @@ a_file_that_is_no_bank_is_refused() {
 	bloomery bank ./week.bank mon --force; exits 1 bloomery which ./week.bank --key 1400
 	bloomery create other -n 1k; exits 2 bloomery bank ./b mon other; says template; test ! -e b
 	bloomery create c -n 100 --kind counting; exits 2 bloomery bank ./b c; says counting
-	bloomery copy mon ./mon; exits 2 bloomery bank ./mon tue --force; says 'no bank'
+	bloomery copy mon ./mon; exits 2 bloomery bank ./mon tue --force; says 'not a bank'
 	exits 2 bloomery which ./mon --key 1; says BLOOMBNK
 	for name in mon tue; do exits 2 bloomery which $name --key wed; says '`bloomery bank`'; done
 	exits 2 bloomery bank ./b c; says 'classic, blocked, split-block, bitmap'

@@ -26,7 +26,7 @@ the_same_keys_and_seed_give_the_same_data() {
 
 more_keys_than_stated_are_reported() {
 	for kind in blocked classic counting removable split-block; do
-		seq 3000 | bloomery build ./$kind --kind $kind -n 100 2> err; grep -q 'keys, made for 100' err
+		seq 3000 | bloomery build ./$kind --kind $kind -n 100 2> err; grep -q 'keys, but was made for 100' err
 		seq 100 | bloomery build ./$kind --kind $kind -n 100 --force 2> err; same "$(cat err)" ''
 	done
 	seq 10 | bloomery build ./fuse --kind fuse -n 5; seq 10 | bloomery build ./other --kind fuse
@@ -60,14 +60,14 @@ it_appears_whole_or_not_at_all() {
 }
 
 what_cannot_be_built_is_refused() {
-	seq 1000 > many; exits 2 bloomery build ./c --kind cuckoo -n 100 --seed 1 many; says 'c: the filter is full; say for more keys (-n)'
+	seq 1000 > many; exits 2 bloomery build ./c --kind cuckoo -n 100 --seed 1 many; says 'c: the filter is full; give a larger -n'
 	[ ! -e c ]
 	seq 10 > keys
-	exits 2 bloomery build ./f --kind stable keys; says 'are not sorted and counted: give -n'
-	exits 2 bloomery build ./f --kind approximator keys; says 'no approximator filter can be built'
+	exits 2 bloomery build ./f --kind stable keys; says 'cannot be sorted and counted first: give -n'
+	exits 2 bloomery build ./f --kind approximator keys; says 'approximator filters cannot be built'
 	exits 2 bloomery build ./f --hash mm3-64 --kind classic keys; says 'is computed for each probe'
 	exits 2 bloomery build ./f --scheme salted --hash sha256-digest keys; says 'is computed for each probe'
-	exits 2 bloomery build ./f --format guava keys; says 'for how many keys'; says '(-n)'
+	exits 2 bloomery build ./f --format guava keys; says 'needs its number of keys: give -n'
 	bloomery help build | tr -s ' \n' ' ' | grep -q 'kinds stable, window and iblt, for --format'
 	exits 2 bloomery build ./f --kind golomb -p 1e-19 -n 1g keys; says 'range'
 	exits 64 bloomery build ./f --memory 1k keys
@@ -130,7 +130,7 @@ an_exact_filter_is_updated_by_both_lists() {
 	exits 64 bloomery update ./f --add now; says 'all that it denies with --not'
 	exits 64 bloomery update ./f --add - --not - < now; says 'both read standard input'
 	bloomery build ./g --kind golomb keys; exits 64 bloomery update ./g --add now --not others; says 'golomb filter'
-	exits 2 bloomery merge ./f ./f -o ./h; says 'not merged'
+	exits 2 bloomery merge ./f ./f -o ./h; says 'cannot be merged'
 }
 
 two_lists_are_divided_by_a_helpful_column() {
@@ -196,7 +196,7 @@ a_delta_brings_a_copy_up_to_date() {
 	same "$(bloomery test -c ./far k1)" 5000
 	for size in 0 50 112 250; do head -c $size d12 > bad; exits 2 bloomery apply ./far bad; says delta; done
 	{ cat d12; echo; } > bad; exits 2 bloomery apply ./far bad; says 'longer'
-	exits 2 bloomery export ./first --delta ./f -o x; says 'no update of'; exits 2 bloomery export ./f --delta ./first -o d1; says 'exists'; says 'name another one'; same "$(compgen -G '*.tmp' || :)" ''
+	exits 2 bloomery export ./first --delta ./f -o x; says 'not an update of'; exits 2 bloomery export ./f --delta ./first -o d1; says 'exists'; says 'name another one'; same "$(compgen -G '*.tmp' || :)" ''
 	bloomery build ./g k1 --kind ribbon; exits 2 bloomery export ./g --delta ./g -o x; says 'exact'; exits 2 bloomery apply ./g d1; says 'exact'
 	exits 64 bloomery export ./f --delta ./first --base64 -o x; says --delta; exits 2 bloomery apply ./f missing; says 'missing'; [ ! -e x ]
 }
@@ -315,7 +315,7 @@ sets_are_merged_and_brought_up_to_date() {
 	bloomery update ./a.g --add b; same "$(seq 10000 | bloomery test -c ./a.g)" 10000
 	exits 2 bloomery update ./a.g --remove b; says 'counted=1'
 	bloomery build ./small --kind golomb -n 10 -p 0.001 /dev/null
-	bloomery update ./small --add b 2> err; grep -q '5000 keys, made for 10' err
+	bloomery update ./small --add b 2> err; grep -q '5000 keys, but was made for 10' err
 	bloomery merge ./small ./small -o ./twice 2> err; grep -q 'made for 10' err; bloomery info ./small | grep -q 'beyond its capacity'
 	bloomery info ./small | grep -q '^  rate now    0.39'
 	bloomery build ./d --kind golomb -n 20k -p 0.001 --with counted=1 a b
@@ -393,7 +393,7 @@ block_filters_of_bitcoin_come_and_go() {
 		bloomery copy ./out ./copied --format bip158 $key; bloomery test -s ./copied --hex <<< ab; rm copied
 	done
 	bloomery create ./c -n 10 --format bip37; bloomery export ./c --format bip37 -o wallet
-	exits 2 bloomery info ./wallet --format bip37 --hash-key 0a000000000000000000000000000000; says 'has the seeds'
+	exits 2 bloomery info ./wallet --format bip37 --hash-key 0a000000000000000000000000000000; says 'has its own seeds'
 	exits 64 bloomery import out ./i --format bip158 --block-hash 12
 	exits 2 bloomery import filter ./i --block-hash 000000000000000000000000000000000000000000000000000000000000000a
 }

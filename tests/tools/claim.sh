@@ -138,7 +138,7 @@ add_counts_what_was_new() {
 adding_beyond_capacity_warns_once_and_succeeds() {
 	bloomery create f -n 100 -p 0.01
 	seq 50 | bloomery add f 2> err; same "$(wc -l < err)" 0
-	seq 100000 | bloomery add f 2> err; same "$(wc -l < err)" 1; grep -q 'rate of' err
+	seq 100000 | bloomery add f 2> err; same "$(wc -l < err)" 1; grep -q 'rate is' err
 	seq 3000 | bloomery claim f > /dev/null 2> err || true; same "$(wc -l < err)" 1
 	seq 50 | bloomery add -q f 2> err; same "$(wc -l < err)" 0
 	same "$(seq 100000 | bloomery test -c f)" 100000

@@ -453,7 +453,7 @@ partitions_together_remove_what_one_run_removes() {
 	done
 	bloomery corpus dedup -F ./bracket $new --by paragraph --partition 1/1 --attributes '["' -o bracket-1 a.jsonl > /dev/null
 	bloomery corpus merge --part bracket-1 --by paragraph a.jsonl | cmp - got-paragraph/a.jsonl
-	exits 64 bloomery corpus dedup -F ./f --by paragraph --partition 1/3 --attributes p -o y --dolma-bug-compatible a.jsonl; says 'to merge alone'
+	exits 64 bloomery corpus dedup -F ./f --by paragraph --partition 1/3 --attributes p -o y --dolma-bug-compatible a.jsonl; says 'to it only'
 	sed 1d paragraph-2/a.jsonl > short; mv short paragraph-2/a.jsonl
 	exits 2 bloomery corpus merge --part paragraph-1 --part paragraph-2 --by paragraph -o x a.jsonl; says paragraph-2/a.jsonl
 	exits 64 bloomery corpus dedup -F ./f --partition 4/3 --attributes p -o y a.jsonl; exits 64 bloomery corpus merge a.jsonl; says --part

@@ -8,7 +8,7 @@ sides() { comm -23 <(sort "$1") <(sort "$2") | sed 's/^/< /'; comm -13 <(sort "$
 
 a_table_and_a_file_list_exactly_their_differences() {
 	files; bloomery build ./theirs.iblt -n 100 --kind iblt --with key-bytes=16 theirs
-	exits 0 bloomery diff ./theirs.iblt mine --stats; says '13 keys differ: the first alone has 3, the second 10'
+	exits 0 bloomery diff ./theirs.iblt mine --stats; says '13 keys differ: 3 are only in the first, 10 only in the second'
 	same "$(sort exits.out)" "$(sides theirs mine | sort)"
 	same "$(bloomery diff -c ./theirs.iblt mine)" 13
 	exits 1 bloomery diff ./theirs.iblt theirs; same "$(cat exits.out)" ''

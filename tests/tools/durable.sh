@@ -141,11 +141,11 @@ verify_says_what_damage_it_cannot_see() {
 		bloomery create ./f -n 10000 --kind $kind --force; seq 1000 | bloomery add ./f; bloomery sync ./f
 		bloomery verify ./f > out 2> err
 		same "$(cat out)" ''; same "$(cat err)" \
-			"bloomery: ./f: its data was not checked: of the kind $kind damage is seen only in a filter that is sealed"
+			"bloomery: ./f: its data was not checked: in a filter of the kind $kind damage is found only if it is sealed"
 		bloomery verify -q ./f 2> err; same "$(cat err)" ''
 		bloomery seal ./f; bloomery verify ./f 2> err; same "$(cat err)" ''
 	done
-	of_ones='bloomery: ./f: bits that damage turned on cannot be seen, for it is not sealed'
+	of_ones='bloomery: ./f: is not sealed, so bits that damage turned on cannot be found'
 	for kind in classic blocked split-block scalable removable attenuated; do
 		bloomery create ./f -n 10000 --kind $kind --force; bloomery verify ./f 2> err; same "$(cat err)" "$of_ones"
 	done
@@ -247,7 +247,7 @@ in_a_sealed_filter_every_bit_is_checked() {
 	same "$(seq 2000 | bloomery test -c ./f)" 2000
 	info ./f | holds 'j["sealed"]'
 	printf '\1' | dd of=./f bs=1 seek=20490 conv=notrunc status=none
-	exits 1 bloomery verify ./f; grep -q 'not known$' exits.out
+	exits 1 bloomery verify ./f; grep -q 'what was sealed$' exits.out
 	exits 1 bloomery verify ./f --repair
 }
 

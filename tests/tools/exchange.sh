@@ -64,7 +64,7 @@ a_foreign_file_is_opened_as_it_is() {
 }
 
 a_file_that_is_no_filter_is_identified() {
-	local text='text, not a filter; keys in it go into a filter by `bloomery add`'
+	local text='text, not a filter; `bloomery add` adds its keys to a filter'
 	printf 'https://example.org/%s\n' {1..50} > urls; gzip -k urls; zstd -q urls; printf '%s\n' {1000..1050} > numbers
 	printf 'apple\norange\npear\nquince\n' > words
 	for file in urls numbers words; do exits 2 bloomery import $file f; says "$file: $text"; done
@@ -76,8 +76,8 @@ a_file_that_is_no_filter_is_identified() {
 	printf '\4"M\30d@' > x; exits 2 bloomery import x f; says 'packed with lz4; unpack it first with unlz4'
 	printf 'BZh91AY&SY' > x; exits 2 bloomery import x f; says 'packed with bzip2; unpack it first with bunzip2'
 	printf 'PK\3\4\24\0' > x; exits 2 bloomery import x f; says 'a ZIP archive; take'
-	printf '{"name": "x"}\n' > x; exits 2 bloomery import x f; says 'JSON of no format that its beginning tells; name the format (--format)'
-	printf '\1\2\3' > x; exits 2 bloomery import x f; says 'of no format that its beginning shows; name the format (--format)'
+	printf '{"name": "x"}\n' > x; exits 2 bloomery import x f; says 'JSON of no known format; name the format (--format)'
+	printf '\1\2\3' > x; exits 2 bloomery import x f; says 'of no known format; name the format (--format)'
 	for format in dcso bloomery; do
 		bloomery create g -n 100 $([ $format = bloomery ] || echo --format $format)
 		bloomery export g --format $format --base64 -o text; exits 2 bloomery import text h; says 'it looks like base64: say so (--base64)'
@@ -103,7 +103,7 @@ a_file_that_leaves_its_hash_open_asks_for_it() {
 	same "$(echo apple | bloomery test ./f.bloom --probe-hex 70656172)" apple
 	exits 64 bloomery test ./f.bloom --probe-hex 7; says hexadecimal
 	exits 2 bloomery test ./f.bloom --probe never < /dev/null; says 'not found with any of the possible hashes'
-	exits 2 bloomery test ./f.bloom --hash xxh3 < /dev/null; says 'no hash of pybloomfiltermmap'
+	exits 2 bloomery test ./f.bloom --hash xxh3 < /dev/null; says 'not a hash of the format pybloomfiltermmap'
 	bloomery import f.bloom g --probe pear --probe apple; bloomery union f g -o u
 	bloomery export u --format pybloomfiltermmap | cmp - f.bloom
 }
@@ -253,7 +253,7 @@ another_programs_filter_is_made_read_and_asked_directly() {
 	bloomery create g --format guava -n 100; bloomery info g --json | holds 'j["scheme"] == "guava-64" and j["bit_order"] == "big-endian words"'
 	bloomery info g > text; grep -q 'bit order *big-endian words' text; grep -q 'scheme *guava-64' text
 	exits 2 bloomery union g spv -o none; says 'differ in hash: murmur3-x64-128 and murmur3-bip37'
-	exits 2 bloomery export spv --format guava; says 'which guava does not know'
+	exits 2 bloomery export spv --format guava; says 'which the format guava does not have'
 	exits 2 bloomery import spv.bin none --format neo; says 'has more bytes than'
 	exits 2 bloomery import spv.bin none; says '--format'
 	exits 2 bloomery import spv.bin none --format libbloom1; says "(-m, -k)"
@@ -307,7 +307,7 @@ a_block_filter_is_built_for_its_format() {
 	bloomery export f --format bip158 -o f.bin
 	bloomery import f.bin again --format bip158 --hash-key 000102030405060708090a0b0c0d0e0f
 	same "$(bloomery test -c again keys)" 100
-	exits 2 bloomery build g --format bip158 --with modulus=5 keys; says 'which options'
+	exits 2 bloomery build g --format bip158 --with modulus=5 keys; says 'sets the options'
 }
 
 parameters_that_the_maker_omitted_are_called_unstated() {
@@ -411,7 +411,7 @@ for c in json.load(open(sys.argv[1]))["cases"]:
 	bloomery export dump --redis-key here > commands; head -n 5 commands | tr -d '\r' | tail -n 3 | tr '\n' ' ' > text; same "$(cat text)" 'BF.LOADCHUNK $4 here '
 	exits 2 bloomery import - none < "$data/redisbloom/rdb-dump-50.bin"; says 'not a pipe'
 	bloomery create own --format redisbloom -n 100; bloomery add own keys; bloomery export own -o own.bf --format redisbloom; bloomery test ./own.bf keys | cmp - keys
-	bloomery create none --kind scalable -n 100; exits 2 bloomery export none --format redisbloom; says 'which redisbloom does not know'
+	bloomery create none --kind scalable -n 100; exits 2 bloomery export none --format redisbloom; says 'which the format redisbloom does not have'
 	exits 64 bloomery create none --kind scalable -n 100 --scheme partitioned
 }
 
@@ -434,7 +434,7 @@ for c in json.load(open(sys.argv[1]))["cases"]:
 	bloomery export chain -o changed.cf; bloomery test ./changed.cf keys | cmp - keys
 	bloomery export chain --redis-key here > commands; head -n 5 commands | tr -d '\r' | tail -n 3 | tr '\n' ' ' > text; same "$(cat text)" 'CF.LOADCHUNK $4 here '
 	bloomery create own --format redisbloom-cf -n 300; bloomery add own keys; bloomery export own -o own.cf; bloomery test ./own.cf keys | cmp - keys
-	bloomery create none --kind cuckoo -n 100; exits 2 bloomery export none --format redisbloom-cf; says 'which redisbloom-cf does not know'
+	bloomery create none --kind cuckoo -n 100; exits 2 bloomery export none --format redisbloom-cf; says 'which the format redisbloom-cf does not have'
 }
 
 a_pybloom_live_filter_is_asked_imported_grown_and_exported() {
@@ -473,7 +473,7 @@ what_a_file_says_itself_is_not_named_otherwise() {
 	bloomery create f --format dcso -n 100; echo k | bloomery add f; bloomery export f --format dcso -o f.bin
 	exits 2 bloomery test ./f.bin --hash nosuchhash < /dev/null; says 'no hash "nosuchhash"'
 	exits 2 bloomery test ./f.bin --hash djb < /dev/null; says 'its hash is fnv1'
-	exits 2 bloomery test ./f.bin --probe k --probe nothere < /dev/null; says 'does not hold key 2'
+	exits 2 bloomery test ./f.bin --probe k --probe nothere < /dev/null; says 'does not have key 2 of the known keys'
 	same "$(echo k | bloomery test ./f.bin --hash fnv1 --probe k)" k
 	exits 2 bloomery info ./f.bin --record 5; says 'one filter'
 	for wrong in '--hash djb' '--hash nosuchhash' '--probe nothere' '--record 5' '-m 5 -k 3' '-k 3' '--column c'; do
@@ -483,7 +483,7 @@ what_a_file_says_itself_is_not_named_otherwise() {
 	bloomery import f.bin again --hash fnv1 --probe-hex 6b
 	bloomery create g --format squid-digest -n 100; bloomery export g -o g.bin --format squid-digest
 	exits 2 bloomery info ./g.bin --format squid-digest --column c; says 'no columns'
-	exits 2 bloomery info ./g.bin --format squid-digest -m 800; says 'itself how many bits'
+	exits 2 bloomery info ./g.bin --format squid-digest -m 800; says 'its own numbers of bits'
 	head -n 50 "$data/keys/insert.txt" > keys
 	exits 2 bloomery info "$data/redisbloom/rdb-dump-50.bin" --probe none; says '--probe'
 	bloomery test "$data/redisbloom/rdb-dump-50.bin" keys --probe "$(head -n 1 keys)" | cmp - keys

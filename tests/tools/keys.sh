@@ -112,7 +112,7 @@ a_given_key_and_its_value_stand_together() {
 	bloomery create v -n 100 --kind approximator --with bits=8
 	exits 64 bloomery put v --key a; says '--key a has no value; write --key a --value V'
 	exits 64 bloomery put v --key a --key b --value 2; says '--key a has no value'
-	exits 64 bloomery put v --value 2 --key a; says '--value 2: no --key without a value stands before it'
+	exits 64 bloomery put v --value 2 --key a; says '--value 2: follows no --key that lacks a value'
 	exits 64 bloomery put v --key a --value 1 --value 2; says '--value 2'
 	exits 2 bloomery put v --key a --value x; says '--key a has "x" where its value is to be'
 	exits 2 bloomery put v --key a --value 256; says '--key a: '

@@ -56,12 +56,12 @@ a_window_forgets_slot_by_slot() {
 
 a_warning_is_printed_when_the_rate_is_exceeded() {
 	bloomery create ./r -n 100 --kind removable
-	seq 300 | bloomery add ./r 2>&1 | grep -q 'made for 100; it answers wrongly at a rate of 0'
+	seq 300 | bloomery add ./r 2>&1 | grep -q 'made for 100; its false-positive rate is 0'
 	bloomery create ./t -n 100 --kind window --with span=1h
 	seq 90 | bloomery add ./t > out 2>&1
-	seq 100 1000 | bloomery add ./t 2>&1 | grep -q 'made for 100; it answers wrongly'
+	seq 100 1000 | bloomery add ./t 2>&1 | grep -q 'made for 100; its false-positive rate is'
 	bloomery create ./d -n 1000 -p 0.01 --kind d-left
-	seq 1200 | bloomery add ./d 2>&1 | grep -q 'keys, made for 1000; it answers wrongly at a rate of 0.00[67]'
+	seq 1200 | bloomery add ./d 2>&1 | grep -q 'keys, but was made for 1000; its false-positive rate is 0.00[67]'
 	bloomery create ./w -n 100 --kind window; bloomery create ./g -n 100 --kind scalable; bloomery create ./s -n 100 --kind stable
 	for f in w g s; do seq 20000 | bloomery add ./$f > out 2>&1; done
 	[ ! -s out ]

@@ -133,7 +133,7 @@ a_name_in_use_suggests_force_where_possible() {
 	exits 2 bloomery bank ./bank ./a; says "./bank: $taken; --force replaces a bank"
 	exits 2 bloomery copy ./bank ./a; not says '--force'
 	ln -s nothing link
-	exits 2 bloomery claim ./link --create -n 5 --key x; says './link: exists, but there is no filter to open'; not says '--force'
+	exits 2 bloomery claim ./link --create -n 5 --key x; says './link: exists, but is no filter that can be opened'; not says '--force'
 }
 
 prove_all

@@ -111,7 +111,7 @@ partitions_need_a_size_and_a_seed_that_all_share() {
 	exits 2 bloomery build ./p --partition 1/3 -n 1k < /dev/null; says '--seed'
 	exits 2 bloomery build ./p --partition 1/3 --seed 1 < /dev/null; says '-n'
 	exits 2 bloomery build ./p --partition 1/3 --kind cuckoo -n 1k --seed 1 < /dev/null; says 'bloomery split'
-	exits 2 bloomery build ./p --partition 1/3 --kind stable -n 1k --seed 1 < /dev/null; says 'these kinds are: classic, blocked'
+	exits 2 bloomery build ./p --partition 1/3 --kind stable -n 1k --seed 1 < /dev/null; says 'these kinds can: classic, blocked'
 	[ ! -e p ]
 }
 

@@ -222,11 +222,11 @@ a_catalog_that_crashes_lmdb_is_rebuilt_by_repair() {
 	for signal in SEGV BUS ABRT FPE ILL; do
 		same "$(crashing ls | tr '\n' ' ')" 'a b '; crashing verify	# what only reads does without LMDB
 		code=0; crashing drop a > out 2> err || code=$?; same $code $((128 + $(kill -l $signal)))
-		crashing verify --repair > out 2> err; grep -q "catalog: reading it crashed (SIG$signal): going by the filters" err
+		crashing verify --repair > out 2> err; grep -q "catalog: reading it crashed (SIG$signal): only the filters' files are checked" err
 		grep -q 'store/catalog: .*reading it crashed' out; grep -q 'repaired' out
 		bloomery verify; same "$(bloomery ls | tr '\n' ' ')" 'a b '; bloomery info b | grep -q second
 	done
-	signal=TERM; exits 2 crashing verify --repair; says 'stopped by the signal TERM'
+	signal=TERM; exits 2 crashing verify --repair; says 'ended by the signal TERM'
 }
 
 damage_is_found_and_exits_1() {

@@ -206,7 +206,7 @@ static int run_claim(int count, char **operands)
 	int code = keys_check();
 
 	if (code == DONE && !create && params_given())
-		return misuse("claim: the size and kind of a filter are given with --create only");
+		return misuse("claim: size and kind are for a new filter; add --create");
 	if (code == DONE && !is_path(operands[0]))
 		return misuse("claim: %s: a filter in parts is a folder; write its path with a "
 			      "'/'", operands[0]);

@@ -270,7 +270,7 @@ static int check(const char *verb, int count)
 			      "index, decontaminate, merge, count and plan", verb);
 	if (!filter)
 		return misuse("corpus dedup: -F F is needed, the folder with the parts of the "
-			      "filter of what was seen");
+			      "filter of the texts that were seen");
 	if (!is_path(filter))
 		return misuse("corpus dedup: %s: a filter in parts is a folder; write its path "
 			      "with a '/'", filter);
@@ -279,7 +279,7 @@ static int check(const char *verb, int count)
 	if (!corpus.dir && !corpus.attributes)
 		return misuse("corpus dedup: -o DIR is needed: ranks do not share standard output");
 	if (!create && params_given())
-		return misuse("corpus: the size and kind of a filter are given with --create only");
+		return misuse("corpus: size and kind are for a new filter; add --create");
 	return corpus_complete();
 }
 

@@ -55,8 +55,8 @@ static int count_parts(const char *folder, uint32_t *ret)
 			continue;
 		if (count && n != count) {
 			closedir(dir);
-			return broken("%s: has parts of %u and parts of %u; move those that do not "
-				      "belong to it", folder, count, n);
+			return broken("%s: has files of %u parts and files of %u parts; move the "
+				      "wrong files away", folder, count, n);
 		}
 		count = n;
 	}
@@ -216,8 +216,8 @@ static void open_part(struct folder *in, uint32_t i, unsigned flags)
 	if (!i)
 		in->info = info;
 	else if (memcmp(info.template_id, in->info.template_id, sizeof(info.template_id)))
-		give_up(broken("%s: template_id: it is no part of the filter that %s is a part of: "
-			       "kind, size, hash, seeds or key are others", path,
+		give_up(broken("%s: template_id: it and %s are parts of different filters: kind, "
+			       "size, hash, seeds or secret differ", path,
 			       part_name(0, in->count)));
 }
 

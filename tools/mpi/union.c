@@ -78,7 +78,7 @@ static void open_set(struct set *ret, int count, char **names)
 				       (unsigned long long)info.split_parts));
 		if (memcmp(info.template_id, template, sizeof(template)))
 			give_up(broken("%s: it does not have the template of %s: kind, size, hash, "
-				       "seeds or key are others", names[rank + i * ranks],
+				       "seeds or secret differ", names[rank + i * ranks],
 				       names[0]));
 	}
 }
@@ -118,7 +118,7 @@ static int run(int count, char **operands)
 	struct set set;
 
 	if (!output)
-		return misuse("union: where is the result to go? Give -o C, a new filter");
+		return misuse("union: give -o C, the new filter");
 	speak();
 	open_set(&set, count, operands);
 	if (!rank) {

@@ -251,8 +251,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	p.queue = (uint32_t *)(p.cell + p.cells);
 	/* of forged hashes: otherwise a shard has at most 2^21 */
 	if (count >> (64 - COUNT_SHIFT))
-		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
-				"can have", (unsigned long long)count);
+		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike, too many for one "
+				"shard; build with another seed", (unsigned long long)count);
 	r = part->kind->check_values ? part->kind->check_values(part->shape.args, values, count)
 		: 0;
 	if (r < 0)
@@ -286,8 +286,8 @@ int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret,
 	uint64_t bits = s.args[BLM_PEEL_CHECK];
 
 	if (params->cells)
-		return blm_fail(-EINVAL, "a %s filter has as many cells as its keys need: their "
-				"number cannot be given", kind->name);
+		return blm_fail(-EINVAL, "a %s filter has as many cells as its keys need; leave "
+				"out blm_params.cells", kind->name);
 	if (bits && bits < least)
 		return blm_fail(-EINVAL, "%s is %u to %u, not %llu",
 				kind->options[BLM_PEEL_CHECK].name, least, most,
@@ -298,8 +298,8 @@ int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret,
 	if (!bits)
 		bits = (uint64_t)fmax(least, ceil(-log2(s.rate)));
 	if (bits > most || ldexp(1, -(int)bits) > s.rate)
-		return blm_fail(-EFBIG, "with %s at %u a %s filter is wrong once in 2^%u, more "
-				"often than at the rate %g",
+		return blm_fail(-EFBIG, "with %s=%u a %s filter has a rate of 2^-%u, above the "
+				"rate %g",
 				kind->options[BLM_PEEL_CHECK].name,
 				(unsigned)fmin((double)bits, most), kind->name,
 				(unsigned)fmin((double)bits, most), s.rate);
