@@ -71,7 +71,8 @@ static uint64_t crc64(const uint8_t *bytes, size_t count)
 static uint64_t fail(struct dump *d, const char *reason)
 {
 	if (!d->failed)
-		d->failed = blm_fail(-EBADMSG, "%s: as a dump of Redis, %s", d->display, reason);
+		d->failed = blm_fail(-EBADMSG, "%s: a damaged dump of Redis: %s",
+				     d->display, reason);
 	d->left = 0;
 	return 0;
 }
@@ -105,7 +106,7 @@ static uint64_t length(struct dump *d, bool *ret_special)
 		return blm_get_big(take(d, 4), 4);
 	if (first == 0x81)
 		return blm_get_big(take(d, 8), 8);
-	return fail(d, "it has a length of no known form");
+	return fail(d, "it has a length in an unknown form");
 }
 
 static uint64_t get_plain(struct dump *d)
@@ -113,13 +114,13 @@ static uint64_t get_plain(struct dump *d)
 	bool special;
 	uint64_t value = length(d, &special);
 
-	return special ? fail(d, "it has a number of no known form") : value;
+	return special ? fail(d, "it has a number in an unknown form") : value;
 }
 
 static void expect(struct dump *d, unsigned sort)
 {
 	if (!d->failed && get_plain(d) != sort)
-		fail(d, "its pieces are not those of a filter");
+		fail(d, "its fields are not the fields of a filter");
 }
 
 static uint64_t get_number(struct dump *d)
@@ -198,7 +199,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 	if (d->failed)
 		return;
 	if (special && count != 3) {
-		fail(d, "it has a string of no known form");
+		fail(d, "it has a string in an unknown form");
 		return;
 	}
 	whole = count;
@@ -208,7 +209,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 	}
 	/* no packing is so good */
 	if (whole != bytes || count > d->left || whole / PACKED_MOST > count) {
-		fail(d, "a filter does not have the number of bits that it says");
+		fail(d, "a filter has another number of bits than it states");
 		return;
 	}
 	if (whole > d->most || d->count > d->most - whole) {
@@ -223,7 +224,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 	if (!special)
 		memcpy(to, take(d, (size_t)count), (size_t)count);
 	else if (!unpack(to, (size_t)whole, take(d, (size_t)count), (size_t)count))
-		fail(d, "a string that is packed by LZF does not come out");
+		fail(d, "a string that is packed by LZF is damaged");
 }
 
 /* ---- The whole ---- */
@@ -275,7 +276,7 @@ static void convert(struct dump *d)
 		convert_link(d, i);
 	expect(d, 0);
 	if (!d->failed && d->left)
-		fail(d, "it has more bytes behind its filter");
+		fail(d, "it has more bytes after its filter");
 }
 
 /* The tables must have the sizes in the header, because the rest of the structure is lost. */
@@ -295,19 +296,19 @@ static void convert_cf(struct dump *d)
 	put(head, REDISBLOOM_CF_EXPANSION, expansion, 2);
 	if (!d->failed && (iterations > REDIS_CUCKOO_ITERATIONS_MOST
 			   || !blm_redis_cuckoo_cells(buckets, slots, tables, expansion)))
-		fail(d, "the sizes of its tables do not go together");
+		fail(d, "the sizes of its tables contradict each other");
 	to = d->failed ? NULL : make_space(d, sizeof(head));
 	if (!to)
 		return;
 	memcpy(to, head, sizeof(head));
 	for (uint64_t i = 0; i < tables && !d->failed; i++, buckets *= expansion) {
 		if (get_number(d) != buckets)
-			fail(d, "a table does not have the size that it must have");
+			fail(d, "a table has the wrong size");
 		get_string(d, buckets * slots);
 	}
 	expect(d, 0);
 	if (!d->failed && d->left)
-		fail(d, "it has more bytes behind its filter");
+		fail(d, "it has more bytes after its filter");
 }
 
 /* The contents of one sort of dump. */

@@ -361,15 +361,15 @@ const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_
 		return family->nth || family->number || family->bits >= 64 ? NULL
 			: "it has too few bits to make cells of in our own way";
 	if (family->nth || family->number)
-		return "it has a rule of its own";
+		return "it has its own rule";
 	if (scheme->bits > family->bits)
 		return "it has too few bits";
 	if (!scheme->bits && !family->digest)
-		return "it has no digest that could be cut, or be made of more than the key";
+		return "it has no digest, which the scheme needs";
 	if (scheme->slice && probes > family->digest_bytes * 8 / scheme->slice)
 		return "its digest has fewer slices than probes";
 	if (scheme->slice && scheme->slice < 64 && cells > UINT64_C(1) << scheme->slice)
-		return "a slice does not reach m bits";
+		return "a slice has too few bits for m";
 	if (scheme->ranges && cells % probes)
 		return "each probe has a range of its own, so the number of bits must be a "
 			"multiple of the number of probes";

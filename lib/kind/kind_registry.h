@@ -87,9 +87,9 @@ static inline const char *kind_misfit(const struct blm_kind *kind, const struct 
 	if (!scheme->id && !order)
 		return NULL;
 	if (!kind->takes_schemes || !kind->takes_schemes(s) || order)
-		return "the kind has no rule or order but its own";
+		return "the kind has only its own rule and order of bits";
 	if ((scheme->by_key && !scheme->stages) || scheme->ranges)
-		return "its parts have different sizes, with which the rule differs";
+		return "the rule depends on the size, and its parts differ in size";
 	return blm_scheme_misfit(scheme, family, s->cells, s->probes);
 }
 

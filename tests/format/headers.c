@@ -101,7 +101,7 @@ static const struct {
 	{ "squid-digest", 4,
 	  "20000001000000000000000020000001"
 	  "08",
-	  -EBADMSG, "does not reach m bits" },
+	  -EBADMSG, "has too few bits for m" },
 	{ "squid-digest", 4, "00000000000000000000000000000000", -EBADMSG, "0 bits" },
 	{ "squid-digest", 8, "80000000", -EBADMSG, "2147483648 keys" },
 	{ "squid-digest", 8, "7fffffff", 0, NULL },

@@ -446,10 +446,10 @@ START_TEST(a_dump_with_inconsistent_numbers_or_extra_bytes_is_refused)
 			      restless[] = { 1, 2, 4, 0, 2, 65536, 1 },
 			      flat[] = { 1, 2, 4, 0, 0, 20, 1 };
 
-	refuses_dump(restless, table, sizeof(table), "the sizes of its tables do not go together");
-	refuses_dump(flat, table, sizeof(table), "the sizes of its tables do not go together");
-	refuses_dump(head, other, sizeof(other), "does not have the size that it must have");
-	refuses_dump(head, more, sizeof(more), "it has more bytes behind its filter");
+	refuses_dump(restless, table, sizeof(table), "sizes of its tables contradict");
+	refuses_dump(flat, table, sizeof(table), "sizes of its tables contradict");
+	refuses_dump(head, other, sizeof(other), "has the wrong size");
+	refuses_dump(head, more, sizeof(more), "it has more bytes after its filter");
 }
 END_TEST
 

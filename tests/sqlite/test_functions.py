@@ -71,9 +71,9 @@ class Functions(Case):
     def test_wrong_types_are_errors(self):
         for name in 'test', 'add', 'claim':
             self.refused('text, a blob or an integer', f"SELECT bloomery_{name}('seen', 1.5)")
-            self.refused('name of a filter, a text', f"SELECT bloomery_{name}(1, 'a')")
+            self.refused('must be a text: the name of a filter', f"SELECT bloomery_{name}(1, 'a')")
             self.refused('NUL', f"SELECT bloomery_{name}('seen' || char(0), 'a')")
-        self.refused('name of a filter, a text', "SELECT bloomery_count(x'00')")
+        self.refused('must be a text: the name of a filter', "SELECT bloomery_count(x'00')")
         self.refused('1 or 0', "SELECT bloomery_paths('on')")
         self.refused('a folder', 'SELECT bloomery_store(1)')
         self.assertEqual(self.ask("SELECT bloomery_count('seen')"), 0)

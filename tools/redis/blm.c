@@ -64,9 +64,9 @@ static const char *parse_option(struct redis_string **argv, struct blm_params *p
 		return parse_seeds(argv[1], p, w) ? NULL
 			: "ERR SEEDS: not numbers with commas between them";
 	if (redis_StringToLongLong(argv[1], &number) != REDIS_OK)
-		return "ERR an option of BLM.CREATE is unknown, or its value is no number";
+		return "ERR an option of BLM.CREATE is unknown, or its value is not a number";
 	if (number < 1)
-		return "ERR the numbers of BLM.CREATE are 1 and above";
+		return "ERR a number of BLM.CREATE must be at least 1";
 	if (option_is(argv[0], "CAPACITY"))
 		p->capacity = (uint64_t)number;
 	else if (option_is(argv[0], "CELLS"))

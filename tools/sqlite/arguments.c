@@ -25,7 +25,8 @@ enum outcome name_from(sqlite3_context *ctx, sqlite3_value *value, const char **
 		return OUTCOME_NULL;
 	}
 	if (type != SQLITE_TEXT) {
-		sqlite3_result_error(ctx, "the first argument is the name of a filter, a text", -1);
+		sqlite3_result_error(ctx, "the first argument must be a text: the name of a filter",
+				     -1);
 		return OUTCOME_FAILED;
 	}
 	*ret = (const char *)sqlite3_value_text(value);

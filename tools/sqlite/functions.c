@@ -82,7 +82,8 @@ static void use_store(sqlite3_context *ctx, int count, sqlite3_value **values)
 
 	if (count && sqlite3_value_type(values[0]) != SQLITE_NULL) {
 		if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
-			sqlite3_result_error(ctx, "a store is a folder, a text", -1);
+			sqlite3_result_error(ctx, "the store must be a text: the path of a folder",
+					     -1);
 			return;
 		}
 		dir = (const char *)sqlite3_value_text(values[0]);

@@ -197,7 +197,7 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
                    settings.getfloat("BLOOMERY_SYNC_EVERY", 60), settings.getfloat("BLOOMERY_RECRAWL_AFTER", 0), lease, crawler)
         if lease:
             if not hasattr(crawler, "bloomery_leases"):
-                raise NotConfigured("BLOOMERY_LEASE: nobody says when a page is done; set "
+                raise NotConfigured("BLOOMERY_LEASE: the middleware that reports finished pages is missing; set "
                                     'SPIDER_MIDDLEWARES = {"bloomery.scrapy.Leases": 950}, too')
             crawler.bloomery_leases.filter = made
             if folder:

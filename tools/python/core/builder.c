@@ -34,7 +34,8 @@ static PyObject *build_use(PyObject *self, PyObject *args)
 	if (!target.what)
 		return fail_closed();
 	if ((op == COMING || op == GOING) != !builder->build || op < BUILD || op > GOING) {
-		PyErr_SetString(PyExc_ValueError, "use(): this operation is of another builder");
+		PyErr_SetString(PyExc_ValueError, "use(): this operation belongs to another "
+						  "builder");
 		return NULL;
 	}
 	builder->users++;
@@ -55,7 +56,8 @@ static PyObject *build_finish(PyObject *self, PyObject *unused)
 	if (!build && !update)
 		return fail_closed();
 	if (builder->users) {
-		PyErr_SetString(PyExc_ValueError, "finish(): another thread is in use()");
+		PyErr_SetString(PyExc_ValueError, "finish(): another thread is in a call of use(); "
+				"wait until it ends");
 		return NULL;
 	}
 	builder->build = NULL;

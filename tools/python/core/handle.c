@@ -226,7 +226,8 @@ static PyObject *adopt(PyObject *self, PyObject *other)
 	struct handle *mine = (struct handle *)self, *theirs = (struct handle *)other;
 
 	if (!PyObject_TypeCheck(other, handle_type) || mine->f || theirs->users || theirs->views) {
-		PyErr_SetString(PyExc_ValueError, "adopt(): for a new handle, from one not in use");
+		PyErr_SetString(PyExc_ValueError, "adopt(): give a new handle, and a handle that "
+				"is not in use");
 		return NULL;
 	}
 	mine->f = theirs->f;
