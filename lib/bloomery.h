@@ -696,16 +696,16 @@ BLM_API int blm_load(struct blm_filter *f, unsigned flags);
 /* ---- Parameters and sizes ---- */
 
 enum {
-	BLM_SEEDS_MAX = 256,
-	BLM_NAME_MAX = 255,
-	BLM_PATH_MAX = 4096,
-	BLM_LABELS_MAX = 1536,
-	BLM_OPTIONS_MAX = 512,
-	BLM_SECRET_BYTES = 16,
-	BLM_PROBES_MAX = 256,
+	BLM_SEEDS_MAX = 256,		/* seeds of a filter */
+	BLM_NAME_MAX = 255,		/* bytes of a name in a store, without its NUL */
+	BLM_PATH_MAX = 4096,		/* bytes of a path, with its NUL */
+	BLM_LABELS_MAX = 1536,		/* bytes of all labels of a filter, with their NUL */
+	BLM_OPTIONS_MAX = 512,		/* bytes of blm_info.options, with their NUL */
+	BLM_SECRET_BYTES = 16,		/* bytes of the secret of a keyed filter */
+	BLM_PROBES_MAX = 256,		/* the largest k */
 };
-#define BLM_CELLS_MAX (UINT64_C(1) << 47)
-#define BLM_CAPACITY_MAX (UINT64_C(1) << 47)
+#define BLM_CELLS_MAX (UINT64_C(1) << 47)	/* the largest m */
+#define BLM_CAPACITY_MAX (UINT64_C(1) << 47)	/* keys */
 
 /**
  * struct blm_params - how to make a filter; zero means default
