@@ -48,7 +48,7 @@ struct source {
 int source_open(struct source *ret, const char *name, const char *option);
 /*
  * For a plain file: only the lines that begin at bytes [from, to). `end` ends a line.
- * @whole: how long the file was when its parts were dealt out; that it is shorter is an error
+ * @whole: how long the file was when the ranks got their parts; a shorter file is an error
  */
 int source_open_part(struct source *ret, const char *name, uint64_t from, uint64_t to,
 		     uint64_t whole, char end);

@@ -105,7 +105,7 @@ class Build(Case):
         os.truncate(self.path('machine1/keys'), 20800)      # rank 1 reads up to the line with bytes 20000 to 20999
         before = 'sh', '-c', 'cd "machine${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"', 'sh'
         err = self.failure(3, 'build', self.path('many'), '-n', '100k', 'keys', before=before)
-        self.assertIn('rank 1: keys: ends before byte 31000, which it had when its parts were dealt out', err)
+        self.assertIn('rank 1: keys: ends before byte 31000, which it had when its parts were given to the ranks', err)
         self.assertFalse(os.path.exists(self.path('many')))
 
     def test_what_the_ranks_cannot_build_is_refused_with_words(self):

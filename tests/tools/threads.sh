@@ -151,11 +151,15 @@ a_bad_line_is_named_after_earlier_answers() {
 }
 
 keys_claimed_before_a_signal_are_printed() {
-	bloomery create f -n 3m -p 1e-6; seq 3000000 > n
+	bloomery create f -n 3m -p 1e-6; mkfifo keys
 	for round in 1 2 3; do
-		"$BLOOMERY" claim -j 4 f n > out$round & pid=$!
-		sleep 0.0$((3 * round)); kill -TERM $pid; code=0; wait $pid || code=$?
-		[ $code = 143 ] || [ $code = 0 ]
+		"$BLOOMERY" claim -j 4 f keys > out$round & pid=$!
+		exec 8> keys	# open until the end, so that it has no end of its own
+		(exec seq $((round * 1000000))) >&8 2> /dev/null & feeder=$!
+		while [ ! -s out$round ] && kill -0 $pid; do sleep 0.01; done
+		kill -TERM $pid; code=0; wait $pid || code=$?
+		kill $feeder 2> /dev/null || :; wait $feeder || :; exec 8>&-
+		same $code 143
 	done
 	same "$(bloomery info f --json | json 'j["keys"]')" "$(cat out? | wc -l)"
 	same "$(cat out? | sort | uniq -d | wc -l)" 0
