@@ -9,6 +9,7 @@
 #                 our loops are those, and glibc uses no better instructions
 #   one           one processor
 #   load          two busy loops for each processor
+#   late          what the tests of the program write to pipes comes late
 #   chroot        / is no mount point
 #   container     namespaces of its own, few devices (no loop devices, no FUSE), /sys is read-only
 #   user          a container in a user namespace: root is not root outside
@@ -18,7 +19,7 @@
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=$(cd "${1:?the folder of a build}" && pwd) || exit 2
 shift
-[ $# -gt 0 ] || set -- avx512 avx2 scalar one load chroot container user ordinary
+[ $# -gt 0 ] || set -- avx512 avx2 scalar one load late chroot container user ordinary
 passed=0 failed=0 skipped=0
 folder=$(mktemp -d) || exit 2
 loops=()
@@ -123,6 +124,7 @@ play()
 {
 	case $1 in
 	here) suite ;;
+	late) TAP_LATE=1 suite ;;
 	avx512) BLOOMERY_SIMD=avx512 suite ;;
 	avx2) BLOOMERY_SIMD=avx2 GLIBC_TUNABLES=glibc.cpu.hwcaps=$no_avx512 suite ;;
 	scalar) BLOOMERY_SIMD=scalar GLIBC_TUNABLES=glibc.cpu.hwcaps=$no_avx suite ;;

@@ -74,7 +74,7 @@ lines' --key -dash > got; printf 'two\nlines\n-dash\n' | cmp - got
 }
 
 command_line_keys_come_before_files_and_stdin() {
-	make; printf 'c\nb\n' > file; echo d | bloomery add ./f --key a file
+	make; printf 'c\nb\n' > file; bloomery add ./f --key a file <<< d
 	same "$(echo d | bloomery test ./f --key a file | tr '\n' ' ')" 'a c b '
 	not has d; echo d | bloomery add ./f --key x -; has d
 	same "$(echo d | bloomery test ./f - --key x | tr '\n' ' ')" 'x d '

@@ -92,6 +92,16 @@ no_other_user()
 	return 0
 }
 
+# With $TAP_LATE what writes to a pipe comes late, as it may on a busy machine. A reader that does not wait for it, but should, ends
+# before, so the writer dies by SIGPIPE and fails the pipe.
+if [ -n "${TAP_LATE:-}" ]; then
+	late() { [ "$BASHPID" = "${TAP_TEST:-}" ] || [ ! -p /dev/stdout ] || command sleep 0.04; }
+	echo() { late; builtin echo "$@"; }
+	printf() { late; builtin printf "$@"; }
+	seq() { late; command seq "$@"; }
+	cat() { late; command cat "$@"; }
+fi
+
 # Processes are what the tests spend their time on, so the checks below start none, but for a pipe.
 
 # Does the command exit with that code, with one line on stderr if it is 2 or 64?
