@@ -66,7 +66,7 @@ static int run_examples(void)
 /* What the examples print, without the numbers of lines. */
 static const char *said_by_examples(const char *environment, int *ret_status)
 {
-	static char text[4096], command[1000];
+	static char text[4096], command[2000];
 	char self[500] = "", *to = text;
 	FILE *from;
 
