@@ -161,7 +161,7 @@ class Crawls(unittest.TestCase):
 
     def test_no_page_is_lost_to_kill_9(self):
         random, killed, held = Random(7), 0, collections.Counter()
-        rounds = 20 if PAGES == 2000 else 3
+        rounds = 20 if PAGES == 2000 else 2
         goals = [min(PAGES * round // (rounds + 2), PAGES - 50) for round in range(1, rounds + 1)]
         self.site.answer(goals[0])
         crawls = [self.leased(i) for i in range(4)]
