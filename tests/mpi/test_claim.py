@@ -220,11 +220,36 @@ class Claim(Case):
         os.symlink('seen/lock', self.path('linked'))
         for out, file in ('seen/keys.part-1-of-2', 'keys.part-1-of-2'), ('linked', 'lock'):
             err = self.failure(1, 'test', './seen', '-o', out, 'keys')
-            self.assertIn(f'-o {out}: is {file} in ./seen, a file of the filter', err)
+            self.assertIn(f'-o {out}: is {file} in ./seen, which the filter needs', err)
         self.assertEqual(self.ranks(2, 'test', './seen', '-c', 'keys')[0], '10\n')
+
+    def test_lines_are_not_written_over_a_filter_or_its_secret(self):
+        self.write('keys', numbers(0, 10))
+        self.bloomery('build', './whole', '-n', '1k', '--hash', 'siphash', 'keys')
+        self.bloomery('build', 'named', '-n', '1k', '--hash', 'siphash', 'keys')
+        store = self.path('store')
+        files = [f'{store}/filters/{name}' for name in os.listdir(f'{store}/filters')] + [f'{store}/keys/{name}' for name in os.listdir(f'{store}/keys')]
+        self.assertEqual(len(files), 2)
+        for filter, out in ('./whole', 'whole'), ('./whole', 'whole.key'), ('named', files[0]), ('named', files[1]):
+            self.assertIn('which the filter needs', self.failure(1, 'test', filter, '-o', out, 'keys'))
+        for filter in './whole', 'named':
+            self.assertEqual(self.bloomery('test', filter, '-c', 'keys'), '10\n')
+
+    def test_a_refused_job_changes_no_output(self):
+        self.write('keys', numbers(0, 10))
+        for rank in 0, 1:
+            self.write(f'out.{rank}', [b'precious'])
         self.bloomery('build', './whole', '-n', '1k', 'keys')
-        self.assertIn('./whole, which is read', self.failure(1, 'test', './whole', '-o', 'whole', 'keys'))
-        self.assertEqual(self.bloomery('test', './whole', '-c', 'keys'), '10\n')
+        for words in ('./whole', 'out.0'), ('./none', 'keys'), ('./whole', 'keys', 'nothing'):
+            self.failure(2, 'test', words[0], '-o', 'out.%r', *words[1:])
+            self.assertEqual(self.lines_of('out.%r', 2), [b'precious'] * 2)
+        self.assertIn('No such file', self.failure(1, 'test', './whole', '-o', 'made.%r', 'made.0'))
+
+    def test_a_job_that_writes_into_the_folder_is_resumed(self):
+        self.write('keys', numbers(0, 10))
+        for _ in range(2):
+            self.ranks(2, 'claim', './seen', *self.create(1000), '-o', './seen/new.%r', 'keys')
+        self.assertEqual(sorted(self.lines_of('seen/new.%r', 2)), sorted(numbers(0, 10)))
 
     def test_a_part_cut_under_the_ranks_is_named(self):
         self.write('many', numbers(0, 40000))

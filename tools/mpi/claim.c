@@ -17,6 +17,8 @@
 #include "replies.h"
 #include "values.h"
 
+#include <limits.h>
+
 static const char *output;
 static uint64_t batch_lines = 65536, parts_wanted;
 static bool create, invert, only_count;
@@ -54,15 +56,48 @@ struct job {
 
 /* ---- Output ---- */
 
-static int open_output(bool append, int count, char **operands)
+/* Return: an exit code; all ranks find the same. After it each rank speaks for itself. */
+static int check_output(char **inputs, size_t count)
 {
 	if (ranks > 1 && !only_count && (!output || !has_rank(output)))
 		return misuse("name a file for the lines of each rank, like -o out.%%r: mpirun "
 			      "mixes the lines of ranks that share one");
 	speak();
 	if (output && !only_count)
-		output_open(output, append, operands[0], operands + 1, (size_t)count - 1);
+		output_refuse_inputs(output, inputs, count);
 	return DONE;
+}
+
+/* Those of a folder are its parts, their secrets, and its lock. */
+static void refuse_files_of_filter(const struct job *job, const char *filter)
+{
+	struct blm_info info = BLM_INFO;
+	char secret[PATH_MAX + sizeof("/keys")];
+
+	output_refuse(output, given_key_file());
+	if (!job->whole) {
+		output_refuse_in(output, filter, "keys.part-");
+		output_refuse_in(output, filter, "lock");
+		return;
+	}
+	must_have(blm_info(job->whole, &info));
+	output_refuse(output, info.path);
+	if (is_path(filter)) {
+		snprintf(secret, sizeof(secret), "%s.key", filter);
+		output_refuse(output, secret);
+	} else {
+		snprintf(secret, sizeof(secret), "%s/keys", store_dir());
+		output_refuse_in(output, secret, "");
+	}
+}
+
+/* After all that may be wrong with the filter and the input, because it empties the file. */
+static void open_output(const struct job *job, const char *filter, bool append)
+{
+	if (!output || only_count)
+		return;
+	refuse_files_of_filter(job, filter);
+	output_open(output, append);
 }
 
 static void print_answers(struct job *job, struct batch *lines)
@@ -213,15 +248,15 @@ static int run_claim(int count, char **operands)
 	if (code == DONE)
 		code = params_finish();
 	if (code == DONE)
-		code = open_output(true, count, operands);
+		code = check_output(operands + 1, (size_t)count - 1);
 	if (code == DONE)
 		code = folder_claim(&job.in, operands[0], create, parts_wanted);
 	if (code != DONE)
 		return code;
-	MPI_Barrier(MPI_COMM_WORLD);
+	begin_reading(&job, operands + 1, (size_t)count - 1);
+	open_output(&job, operands[0], true);
 	if (output)
 		output_drop_torn_line(of_rank(output));
-	begin_reading(&job, operands + 1, (size_t)count - 1);
 	ask_in_rounds(&job);
 	return end(&job);
 }
@@ -234,13 +269,14 @@ static int run_test(int count, char **operands)
 
 	from_first(&folder, sizeof(folder));
 	if (code == DONE)
-		code = open_output(false, count, operands);
+		code = check_output(operands + 1, (size_t)count - 1);
 	if (code == DONE)
 		code = folder ? folder_test(&job.in, operands[0])
 			: open_filter(&job.whole, operands[0], false, 0);
 	if (code != DONE)
 		return code;
 	begin_reading(&job, operands + 1, (size_t)count - 1);
+	open_output(&job, operands[0], false);
 	if (folder)
 		ask_in_rounds(&job);
 	else

@@ -1,6 +1,5 @@
 /* lines_out.c - the file that the lines of a rank go to */
 #include "lines_out.h"
-#include "place.h"
 #include "keys.h"
 
 #include <dirent.h>
@@ -33,9 +32,15 @@ static struct file_id id_of_path(const char *path)
 	return stat(path, &st) == 0 ? id_of(&st) : (struct file_id){ 0 };
 }
 
-/* Lines that are written over those that are to be read would be lost. */
-static void refuse_inputs(const char *name, struct file_id out, char **inputs, size_t count)
+static struct file_id id_of_output(const char *name)
 {
+	return id_of_path(of_rank(name));
+}
+
+/* Lines that are written over those that are to be read would be lost. */
+void output_refuse_inputs(const char *name, char **inputs, size_t count)
+{
+	struct file_id out = id_of_output(name);
 	struct file_id *own = must_alloc(count, sizeof(*own));
 	struct file_id *all = must_alloc(count * (size_t)on_node, sizeof(*all));
 
@@ -50,34 +55,36 @@ static void refuse_inputs(const char *name, struct file_id out, char **inputs, s
 	free(all);
 }
 
-/* A filter's file, or one of its folder. */
-static void refuse_filter(const char *name, struct file_id out, const char *filter)
+void output_refuse(const char *name, const char *path)
 {
+	if (path && same_file(id_of_path(path), id_of_output(name)))
+		give_up(broken("-o %s: is %s, which the filter needs; name another file", name,
+			       path));
+}
+
+void output_refuse_in(const char *name, const char *folder, const char *begin)
+{
+	struct file_id out = id_of_output(name);
+	DIR *dir = opendir(folder);
 	struct dirent *entry;
 	struct stat st;
-	DIR *dir;
 
-	if (same_file(id_of_path(filter), out))
-		give_up(broken("-o %s: is %s, which is read; name another file", name, filter));
-	dir = opendir(filter);
 	while (dir && (entry = readdir(dir)))
-		if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0
+		if (!strncmp(entry->d_name, begin, strlen(begin))
+		    && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0
 		    && same_file(id_of(&st), out))
-			give_up(broken("-o %s: is %s in %s, a file of the filter; name another "
-				       "file", name, entry->d_name, filter));
+			give_up(broken("-o %s: is %s in %s, which the filter needs; name another "
+				       "file", name, entry->d_name, folder));
 	if (dir)
 		closedir(dir);
 }
 
-void output_open(const char *name, bool append, const char *filter, char **inputs, size_t count)
+void output_open(const char *name, bool append)
 {
-	struct file_id out = id_of_path(of_rank(name));
 	const char *path;
 	int fd;
 
-	refuse_inputs(name, out, inputs, count);
-	if (is_path(filter))
-		refuse_filter(name, out, filter);
+	rest_until_all();
 	path = of_rank(name);
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
