@@ -91,33 +91,47 @@ static int make_each(const struct many *m, struct blm_store_batch *batch)
 	return r;
 }
 
+/* Signals that end the process are held (blm_hold_end()). */
 static int make_all(const struct many *m)
 {
 	struct blm_store_batch *batch = blm_store_batch_new(m->store, m->count);
-	sigset_t before;
 	int r = 0;
 
 	if (!batch)
 		return -ENOMEM;
-	blm_hold_end(&before);
 	r = make_each(m, batch);
 	if (r == 0)
 		r = blm_store_batch_publish(batch);
 	blm_store_batch_end(batch);
+	return r;
+}
+
+static int make_without_secret(const struct many *m)
+{
+	sigset_t before;
+	int r;
+
+	blm_hold_end(&before);
+	r = make_all(m);
 	blm_let_end(&before);
 	return r;
 }
 
-/* A keyed template's secret is in its place before any filter can be found. */
+/*
+ * A keyed template's secret is in its place before any filter can be found. A signal that ends the
+ * process waits until a secret that nobody needs is deleted again.
+ */
 static int make_with_secret(const struct many *m)
 {
 	const uint8_t *key_id = m->spec->template.key_id;
 	struct blm_place place;
+	sigset_t before;
 	int held = -1, kept, r = blm_place_set(&place, m->store, m->names[0]);
 
 	if (r < 0)
 		return r;
 	kept = blm_place_hold_secrets(&place, &held);
+	blm_hold_end(&before);
 	if (kept == 0)
 		kept = blm_place_keep_secret(&place, key_id, m->spec->secret);
 	r = kept < 0 ? kept : make_all(m);
@@ -125,6 +139,7 @@ static int make_with_secret(const struct many *m)
 		close(held);
 	if (r < 0 && kept > 0)
 		blm_place_lose_secret(&place, key_id);
+	blm_let_end(&before);
 	blm_place_clear(&place);
 	return r;
 }
@@ -139,7 +154,7 @@ static int create(struct many *m, const struct blm_params *params, uint8_t *secr
 	if (r < 0)
 		return r;
 	m->spec = &spec;
-	return spec.secret ? make_with_secret(m) : make_all(m);
+	return spec.secret ? make_with_secret(m) : make_without_secret(m);
 }
 
 BLM_API int blm_create_many(struct blm_store *store, const char *const *names, size_t count,

@@ -396,7 +396,7 @@ START_TEST(a_signal_at_any_step_leaves_all_or_none)
 	watch.which = LINK | RENAME | SYNC;
 	watch.act = be_ended;
 	for (int at = 1; r != 0; at++) {
-		int there;
+		int secrets = files_in("s/keys", NULL), there;
 
 		r = run_apart(make_few, at);
 		ck_assert_int_eq(r, r == 0 ? 0 : SIGNALLED + SIGTERM);
@@ -404,6 +404,7 @@ START_TEST(a_signal_at_any_step_leaves_all_or_none)
 		ck_assert(there == 0 || there == FEW);
 		none += there == 0;
 		ck_assert_int_eq(files_in("s/filters", NULL), there);
+		ck_assert_int_eq(files_in("s/keys", NULL), secrets + (there > 0));
 		watch.at = 0;
 		all_is_well();
 		OK(blm_store_list(store, NULL, suspect_one, store));
