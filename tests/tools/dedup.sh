@@ -128,11 +128,16 @@ whenever_it_is_killed_no_stored_block_is_called_new() {
 	python3 -c '
 import random, sys
 open("big", "wb").write(random.Random(5).randbytes(64 * int(sys.argv[1])))' $blocks
+	mkfifo p
 	for ms in $times; do
 		head -c $((ms * 64 * a_ms)) big > part	# whole blocks
-		"$BLOOMERY" dedup --index i --blocks 64 part big > /dev/null & pid=$!
-		sleep 0.$(printf %03d $ms); kill -9 $pid && killed=$((killed + 1)) || true; wait $pid || true
+		"$BLOOMERY" dedup --index i --blocks 64 part p > /dev/null & pid=$!
+		exec 8<> p	# open until the kill, so that no machine is so fast that the run ends before
+		(exec cat big >&8) & feeder=$!
+		sleep 0.$(printf %03d $ms); kill -9 $pid; wait $pid || true
+		kill $feeder || true; wait $feeder || true; exec 8>&-
 		[ -e i/hashes ] || continue
+		killed=$((killed + 1))
 		none_of_the_stored_is_called_new big
 		rm -r i
 	done
