@@ -528,9 +528,10 @@ BLM_API int blm_part_range(const struct blm_filter *f, uint32_t part, uint32_t p
  * appears when it is complete. If a part cannot be made, the parts before it stay. Each part gets a
  * share of the filter's count of keys. The share is an estimate, but the shares of all parts add up
  * to the filter's count.
- * Return: 0, or a negative errno: -EEXIST if a name is taken, and then no part was made;
- * -EOPNOTSUPP for kinds that are not split; -EREMOTE if the filter is a part itself; -EUCLEAN if
- * data that a part would get are damaged.
+ * Return: 0, or a negative errno: -EEXIST if a name is taken before the call, and then no part is
+ * made, or if a name is given twice, and then the parts before it stay; -EOPNOTSUPP for kinds that
+ * are not split; -EREMOTE if the filter is a part itself; -EUCLEAN if data that a part would get
+ * are damaged.
  */
 BLM_API int blm_split(const struct blm_filter *from, uint32_t parts, struct blm_store *store,
 		      const char *const *names, unsigned mode);
@@ -585,9 +586,9 @@ BLM_API int blm_sync(struct blm_filter *f);
 /**
  * blm_sync_every() - let this handle's adds and claims sync by themselves
  * @keys:    sync after this number of keys that changed the filter; 0: no sync by number
- * @seconds: sync this time after the last sync, 0 to 10^9; 0: no sync by time. Only calls that add
- *           or claim look at the clock. So call blm_sync() after the last keys before a pause, and
- *           before closing.
+ * @seconds: sync this time after the last sync, less than 10^9; 0: no sync by time. Only calls that
+ *           add or claim look at the clock. So call blm_sync() after the last keys before a pause,
+ *           and before closing.
  *
  * The call that causes a sync returns when the sync is done. If the sync fails, or finds blocks
  * that have lost bits (-EUCLEAN), the call returns the error of the sync. The keys of the call are
@@ -611,8 +612,9 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
  *	the caller lacks the rights to look at the path         0              0
  *
  * bloomery-durability(7) says what both find for links, on NFS, and in a child process.
- * Return: 0, or an error of the table. If a new file took the place of the file and could not be
- * opened, the error of that opening; then the handle goes on with the old file.
+ * Return: 0, or an error of the table, or -EIO if the file was truncated. If a new file took the
+ * place of the file and could not be opened, the error of that opening; then the handle goes on
+ * with the old file.
  */
 BLM_API int blm_status(const struct blm_filter *f);
 
@@ -745,7 +747,8 @@ struct blm_params {
 	/*
 	 * NULL, or the format that the filter will be exported to. The format sets kind, hash,
 	 * scheme and seeds, and m and k if they are not given, as its program would. So kind, hash
-	 * and scheme must be NULL. A format whose hash has no seed also refuses seeds.
+	 * and scheme must be NULL, and for bip158 options too. A format whose hash has no seed also
+	 * refuses seeds. The format "bloomery" sets nothing.
 	 */
 	const char *format;
 	uint64_t capacity;	/* keys, 1 to BLM_CAPACITY_MAX */
@@ -811,7 +814,7 @@ struct blm_plan {
 	uint32_t probes;	/* k */
 	uint64_t data_bytes, file_bytes;
 	uint64_t capacity;	/* keys */
-	/* the rate of the parameters; the predicted rate if they have m or k and no rate */
+	/* that of the parameters, or 0.01; the predicted rate if they have m and no rate */
 	double rate;
 	double predicted_rate;	/* at capacity */
 	double bits_per_key;	/* at capacity */
@@ -958,7 +961,7 @@ struct blm_build_options {
  * the same keys.
  * Processes: after fork() the child must not touch the builder.
  * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys; -EOPNOTSUPP without
- * capacity and cells for a hash that is computed for each probe, and for a kind that forgets keys.
+ * capacity and cells for a hash that is computed for each probe, and for window, stable and iblt.
  */
 BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name,
 			    const struct blm_params *params,

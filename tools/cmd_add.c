@@ -162,9 +162,9 @@ static int check_prefixes(const struct job *job)
 		return misuse("--prefixes: %s is a %s filter, and its keys are numbers, which have "
 			      "no prefixes", job->name, info.kind);
 	if (prefixes_end && info.can & BLM_CAN_REMOVE)
-		return misuse("--prefixes: %s is a %s filter, and keys that can be removed share "
-			      "their prefixes; use a kind that cannot remove, like classic, "
-			      "blocked, split-block or scalable", job->name, info.kind);
+		return misuse("--prefixes: %s is a %s filter, and a prefix that is removed is one "
+			      "of other keys, too; use a kind that cannot remove, like blocked",
+			      job->name, info.kind);
 	return DONE;
 }
 

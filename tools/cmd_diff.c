@@ -38,8 +38,8 @@ static void tell_stats(const struct blm_info *info, const char *name)
 		: info->rate_at_keys;
 
 	if (rate < 1)
-		say("%llu keys; %llu are not in %s, and about %.0f more that it seems to contain "
-		    "are not either",
+		say("%llu keys; %llu are not in %s; about %.0f others are not in it either, but it "
+		    "says yes to them",
 		    (unsigned long long)choice.read,
 		    (unsigned long long)choice.chosen, name,
 		    (double)choice.chosen * rate / (1 - rate));

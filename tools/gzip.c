@@ -69,7 +69,7 @@ static const char *unpack(void *state, struct bytes *in, struct bytes *out)
 	s->between = r == Z_STREAM_END;
 	if (r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR)
 		return NULL;
-	return s->z.msg ? s->z.msg : "damaged";
+	return s->z.msg ? s->z.msg : "the data are damaged";
 }
 
 static bool whole(void *state)

@@ -242,11 +242,11 @@ static ssize_t read_packed(struct source *s, void *buffer, size_t bytes)
 		const char *reason = s->packing->unpack(s->state, &s->in, &out);
 
 		if (!reason && out.count == bytes && left && s->in.count == left)
-			reason = "damaged";
+			reason = "the data are damaged";
 		if (!reason && out.count == bytes && s->ended && !s->packing->whole(s->state))
 			reason = "cut short";
 		if (reason) {
-			say("%s: damaged %s data: %s", s->name, s->packing->name, reason);
+			say("%s: cannot be unpacked as %s: %s", s->name, s->packing->name, reason);
 			return -1;
 		}
 		if (out.count < bytes || s->ended || stopping())

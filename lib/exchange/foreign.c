@@ -377,7 +377,7 @@ int blm_format_check_given(const struct blm_format *format, const struct blm_exc
 			   const char *display)
 {
 	if (how->seed_count && !format->seeded)
-		return blm_fail(-EINVAL, "%s: a file of %s has its own seeds; leave out "
+		return blm_fail(-EINVAL, "%s: a file of %s takes no seeds; leave out "
 				"blm_exchange.seeds",
 				display, format->name);
 	if ((how->column || how->row_group) && !format->columns)

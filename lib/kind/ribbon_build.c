@@ -276,7 +276,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 
 	if (count > UINT32_MAX / 2)
 		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike, too many for one "
-				"shard; build with another seed", (unsigned long long)count);
+				"shard; build with another seed or a keyed hash",
+				(unsigned long long)count);
 	divide(&b, buffer, &r, count, values != NULL);
 	for (uint64_t seed = 0; seed < TRIES; seed++) {
 		b.keys = hashes;
@@ -290,7 +291,7 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 		memset(shard->words, 0, shard->bytes);
 	}
 	return blm_fail(-EFBIG, "the hashes of %llu keys are too similar for a ribbon filter; "
-			"build with another seed", (unsigned long long)count);
+			"build with another seed or a keyed hash", (unsigned long long)count);
 }
 
 static const struct blm_shard_maker

@@ -175,13 +175,16 @@ static int take_format(struct blm_choice *ret, const struct blm_params *p)
 	if (!format || !format->families)
 		return 0;
 	if (!format->plan)
-		return blm_fail(-EOPNOTSUPP, "blm_params.format makes no filters for %s: use a "
-				"kind and a hash that it has (blm_format_list()), then "
-				"blm_export()",
+		return blm_fail(-EOPNOTSUPP, "no filters can be made for the format %s "
+				"(blm_params.format); use a kind and a hash that it has "
+				"(blm_format_list()), then blm_export()",
 				format->name);
-	if (p->hash || p->scheme || p->kind || (p->seed_count && format->no_seed))
-		return blm_fail(-EINVAL, "the format %s sets kind, hash, scheme and seeds of its "
-				"filters; leave them out", format->name);
+	if (p->hash || p->scheme || p->kind)
+		return blm_fail(-EINVAL, "the format %s sets kind, hash and scheme of its filters; "
+				"leave them out", format->name);
+	if (p->seed_count && format->no_seed)
+		return blm_fail(-EINVAL, "the hash of the format %s has no seed; leave it out",
+				format->name);
 	r = check_params(p);
 	if (r == 0 && !p->rate)
 		ret->params.rate = BLM_DEFAULT_RATE;

@@ -512,7 +512,7 @@ static int on_a_full_disk(int in_store)
 	find_what_it_cannot();
 	if (in_store)
 		MUST(blm_store_open(&store, "s", 0) == 0);
-	for (int but = 0; but < 128; but += is_share() ? 24 : 8)
+	for (int but = 0; but < 128; but += is_share() ? 40 : 8)
 		for (int how = 0; how < WAYS; how++) {
 			int r;
 

@@ -12,7 +12,7 @@ import sys
 
 MOST = 140
 
-CALL = re.compile(r"\b(?:blm_fail|blm_found|broken|say)\s*\((.*?)\);", re.S)
+CALL = re.compile(r"\b(?:blm_fail|blm_found|broken|misuse|say)\s*\((.*?)\);", re.S)
 STRINGS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
 
 

@@ -393,7 +393,7 @@ block_filters_of_bitcoin_come_and_go() {
 		bloomery copy ./out ./copied --format bip158 $key; bloomery test -s ./copied --hex <<< ab; rm copied
 	done
 	bloomery create ./c -n 10 --format bip37; bloomery export ./c --format bip37 -o wallet
-	exits 2 bloomery info ./wallet --format bip37 --hash-key 0a000000000000000000000000000000; says 'has its own seeds'
+	exits 2 bloomery info ./wallet --format bip37 --hash-key 0a000000000000000000000000000000; says 'takes no seeds'
 	exits 64 bloomery import out ./i --format bip158 --block-hash 12
 	exits 2 bloomery import filter ./i --block-hash 000000000000000000000000000000000000000000000000000000000000000a
 }

@@ -18,6 +18,7 @@ has_line()
 every_command_has_help() {
 	local v text list
 	list=$(bloomery help --all)
+	[ "$(verbs | wc -l)" -gt 40 ]
 	for v in $(verbs); do
 		text=$(bloomery help "$v"); same "$text" "$(bloomery "$v" --help)"
 		has_line "$text" "usage: bloomery $v "; has_line "$text"$'\n' $'Example\n'

@@ -86,7 +86,7 @@ START_TEST(any_number_of_threads_gives_the_same_bits_and_counts)
 	ck_assert_uint_eq(numbers_found(one.common, KEYS / 2, KEYS), KEYS / 2);
 	ck_assert_uint_le(numbers_found(one.common, 0, KEYS / 2), 10);
 	ck_assert(one.rate == one.rate_into);
-	for (size_t t = 1; t < ARRAY_LEN(threads); t++) {
+	for (size_t t = test_scale() < 1 ? 2 : 1; t < ARRAY_LEN(threads); t++) {
 		many = say(f, threads[t]);
 		ck_assert(same_data(one.all, many.all) && same_data(one.common, many.common));
 		ck_assert(same_data(one.copy, many.copy) && same_data(one.into, many.into));

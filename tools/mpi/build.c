@@ -360,8 +360,8 @@ static int refuse_kind(void)
 {
 	if (takes_values(params.kind))
 		return misuse("build: --kind %s: the ranks send hashes, which have no values; "
-			      "'bloomery build' makes it on one machine, and with --partition I/N "
-			      "a part of it", params.kind);
+			      "use 'bloomery build', with --partition I/N for a part of it",
+			      params.kind);
 	return misuse("build: --kind %s: the ranks build no such filter; they build %s; "
 		      "'bloomery build' makes all kinds on one machine", params.kind,
 		      ranks_kinds(WAYS));

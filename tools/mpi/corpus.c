@@ -50,9 +50,8 @@ static int set_by(const struct opt *opt, const char *text)
 	else if (!strcmp(text, "paragraph"))
 		corpus.by = BY_PARAGRAPH;
 	else if (!strcmp(text, "ngram"))
-		return misuse("--by ngram: a text is kept or removed by the answers for all its "
-			      "n-grams, which are of many ranks; take 'bloomery corpus dedup "
-			      "--partition I/N' and 'bloomery corpus merge'");
+		return misuse("--by ngram: no rank has all n-grams of a text; use 'bloomery corpus "
+			      "dedup --partition I/N' and 'bloomery corpus merge'");
 	else
 		return misuse("--by %s: must be document or paragraph", text);
 	return DONE;

@@ -467,7 +467,7 @@ bool cf_commands(struct redis_ctx *ctx)
 		{ "cf.del", del, "write fast", "key item",
 		  "Takes out an item, which must have been added: else another one may be lost." },
 		{ "cf.compact", compact, "readonly fast", "key",
-		  "Changes nothing: a key goes into an older table that has room." },
+		  "Changes nothing: keys fill older tables before a new table begins." },
 		{ "cf.scandump", cf_scandump, "readonly fast", "key iterator:int",
 		  "Gives the next piece of a filter, for CF.LOADCHUNK." },
 		{ "cf.loadchunk", cf_loadchunk, "write deny-oom", "key iterator:int data",

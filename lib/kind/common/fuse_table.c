@@ -252,7 +252,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	/* of forged hashes: otherwise a shard has at most 2^21 */
 	if (count >> (64 - COUNT_SHIFT))
 		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike, too many for one "
-				"shard; build with another seed", (unsigned long long)count);
+				"shard; build with another seed or a keyed hash",
+				(unsigned long long)count);
 	r = part->kind->check_values ? part->kind->check_values(part->shape.args, values, count)
 		: 0;
 	if (r < 0)
