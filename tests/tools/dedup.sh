@@ -121,7 +121,7 @@ for at in range(0, len(bytes), 64):
 
 whenever_it_is_killed_no_stored_block_is_called_new() {
 	killed=0 times='20 50 90 140 200 270 350 440 600 800' a_ms=750 blocks=600000
-	[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || times='20 50 110 200' blocks=150000
+	[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || times='20 90 200' blocks=150000
 	if [ -n "${SANITIZED:-}" ]; then	# they are for each path once, and slow
 		times='90 600' a_ms=150 blocks=120000
 	fi

@@ -159,7 +159,7 @@ prefixes_are_refused_where_keys_can_be_removed() {
 	exits 64 bloomery add --prefixes / ./bitmap <<< 5; says 'its keys are numbers'
 	for kind in cuckoo d-left counting removable iblt redis-cuckoo recent; do
 		bloomery create ./$kind --kind $kind -n 5000
-		exits 64 bloomery add --prefixes / ./$kind <<< http://e.org/a; says 'cannot remove, like classic'
+		exits 64 bloomery add --prefixes / ./$kind <<< http://e.org/a; says 'cannot remove, like blocked'
 		exits 1 bloomery test ./$kind <<< http://e.org/a
 	done
 }
