@@ -118,8 +118,8 @@ static int make_without_secret(const struct many *m)
 }
 
 /*
- * A keyed template's secret is in its place before any filter can be found. A signal that ends the
- * process waits until a secret that nobody needs is deleted again.
+ * The secret of a keyed template is stored before any filter can be found. If no filter is made,
+ * the secret is deleted. Signals that would end the process are blocked until then.
  */
 static int make_with_secret(const struct many *m)
 {

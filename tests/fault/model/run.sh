@@ -66,7 +66,7 @@ variant 'without the fence a key is lost' lost -DNO_FENCE
 variant 'with the state looked at before the bit is set a key is lost' lost -DLOOK_FIRST
 if [ "$all" ]; then
 	variant 'without the shared lock a claim is doubled, or lost' lost -DCLAIMERS -DNO_LOCK
-	variant 'with locks that the dead keep somebody waits for ever' blocked -DLOCKS_STAY
+	variant 'if dead processes kept their locks, others would wait for ever' blocked -DLOCKS_STAY
 	variant 'replacing loses no acknowledged key and blocks nobody, whoever dies or fails where' holds
 	variant 'of two adders, each of which may die, neither loses its key or blocks the other' holds -DADDERS
 	variant 'replacing doubles no claim, and one that was told stays, whoever dies or fails where' holds -DCLAIMERS
