@@ -579,7 +579,9 @@ BLM_API struct blm_join *blm_join_cancel(struct blm_join *j);
  *   -ESTALE   The filter was dropped, or its file is lost (see blm_status(), also for a child after
  *             fork()). The data were written before.
  *   -EIO      or another error of msync(2). Keys added since the last good sync may not survive a
- *             power cut.
+ *             power cut. The next call writes all of the file again. If the file system does not
+ *             keep that (ext4 may not, after a first write failed), each call fails so: make a copy
+ *             with blm_copy(), and put it in the place of the filter.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 

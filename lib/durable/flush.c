@@ -2,18 +2,15 @@
 #include "durable/flush.h"
 #include "base/phase.h"
 #include "durable/checkpoint.h"
+#include "durable/extents.h"
 #include "durable/locks.h"
 #include "view/scan.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-/*
- * The system calls a page clean that it failed to write, and would not write it again. A store of
- * its contents makes it dirty: by compare-and-swap, so that no writer's change is lost (compilers
- * turn an OR with 0 into a mere load).
- */
-static void touch(void *at)
+/* By compare-and-swap, because compilers turn an OR with 0 into a mere load. */
+void blm_touch(void *at)
 {
 	uint64_t *word = at, old = __atomic_load_n(word, __ATOMIC_RELAXED);
 
@@ -26,7 +23,7 @@ static void touch(void *at)
 static void touch_pages(uint8_t *from, const uint8_t *to)
 {
 	for (; from < to; from += BLM_PAGE - (uintptr_t)from % BLM_PAGE)
-		touch(from);
+		blm_touch(from);
 }
 
 void blm_make_dirty(struct blm_view *view)
@@ -95,6 +92,8 @@ int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 		blm_unlock_writing(view);
 		if (again)
 			r = blm_write_back(from, bytes);
+		if (again && r == 0 && blm_check_extents(view))
+			r = -EIO;
 	}
 	return r;
 }

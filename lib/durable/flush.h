@@ -25,6 +25,12 @@ int blm_write_back(void *from, uint64_t bytes);
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes);
 
 /*
+ * The system calls a page clean that it failed to write, and would not write it again. A store of
+ * the word that is there, aligned to 8, makes its page dirty; no writer's change is lost.
+ */
+void blm_touch(void *word);
+
+/*
  * Every page of the file that may hold data becomes dirty, so that the next write-back writes all
  * of them.
  */

@@ -7,6 +7,7 @@
 #include "base/phase.h"
 #include "view/scan.h"
 #include "durable/checkpoint.h"
+#include "durable/extents.h"
 #include "handle/exclusive.h"
 
 #include <stdio.h>
@@ -42,6 +43,9 @@ struct sync {
 	struct blm_sync_record record, last;
 	struct blm_seen seen;		/* of the blocks */
 	bool checkpoint;		/* the file has one, and is on a disk */
+	/* all pages are written, because some write-back failed before */
+	bool repeats;
+	bool unwritten;			/* then: the file system does not keep some */
 };
 
 /* Completes a sync that was killed. */
@@ -94,7 +98,9 @@ static int begin_epoch(struct sync *s)
 
 	if (r < 0)
 		return r;
-	if (blm_is_unwritten(s->live, le64toh(s->last.epoch)) || blm_is_unannounced(s->live))
+	s->repeats = blm_is_unwritten(s->live, le64toh(s->last.epoch))
+		|| blm_is_unannounced(s->live);
+	if (s->repeats)
 		blm_make_dirty(s->view);
 	if (kind->recover)
 		kind->recover(&s->view->root);
@@ -115,8 +121,11 @@ static int write_data(struct sync *s)
 	r = blm_write_among_others(s->view, s->view->image.map, s->view->image.bytes);
 	if (r == 0)
 		blm_phase_at(s->view->image.bytes);
+	if (r == 0 && s->repeats)
+		r = blm_check_extents(s->view);
+	s->unwritten = r > 0;
 	/* the guard of sigbus.h may have put a page of its own there, which was not written */
-	return r == 0 && blm_sigbus_hit(s->view->image.map) ? -EIO : r;
+	return r > 0 || (r == 0 && blm_sigbus_hit(s->view->image.map)) ? -EIO : r;
 }
 
 /*
@@ -162,7 +171,11 @@ static void fail_to_write(struct sync *s, int err)
 {
 	if (has_checkpoint(s->view))
 		blm_checkpoint_again(s->view, s->epoch);
-	if (blm_check_sigbus(s->view, s->f->place.display) == 0)
+	if (s->unwritten)
+		blm_fail(err, "%s: the file system does not keep pages that it once failed to "
+			 "write; copy the filter with blm_copy(), and put the copy in its place",
+			 s->f->place.display);
+	else if (blm_check_sigbus(s->view, s->f->place.display) == 0)
 		blm_fail(err, "%s: writing it back failed (%s): keys added since the last good "
 			 "sync may not survive a power cut; the next sync writes all of it again",
 			 s->f->place.display, strerror(-err));

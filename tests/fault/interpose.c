@@ -23,6 +23,8 @@
  *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the
  * function fails as a whole
  *   - dlopen, dlsym, dlerror: this program is linked with what the library else loads
+ *   - ioctl, mincore: only a sync after a failed one calls them; tests/durable/extents.c orders
+ * what they answer
  *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to
  * say so: the program then ends by the signal, as it would without the handler
  */

@@ -7,6 +7,10 @@
  * those, once; then, after a sync that returned 0, the power is cut. As a control the test does the
  * same with a plain msync() instead of that sync, which must lose keys.
  *
+ * A page that was never written before, and fails, is a case of its own (extents.c): ext4 may not
+ * keep it although a later sync writes it. That sync then returns an error, too, and a copy of the
+ * filter has all keys.
+ *
  * Unreadable data is no answer: a process that asked to survive it gets an error from every call
  * that returns an answer, and no key is denied.
  */
@@ -37,6 +41,8 @@ static const struct {
 	{ "one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7) },
 	{ "several blocks", BLM_PARAMS(.kind = "blocked", .capacity = 150000, .rate = 0.001) },
 	{ "sparse", BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true) },
+	{ "holes before",
+	  BLM_PARAMS(.kind = "classic", .cells = 40000000, .probes = 1, .sparse = true) },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -66,14 +72,15 @@ static uint64_t missing(const struct blm_filter *f, uint64_t from, uint64_t coun
 /* Where on the disk the file lies, from this byte of it on. */
 static void break_blocks_of(const char *path, uint64_t first, struct faults *faults)
 {
-	struct fiemap *map = calloc(1, sizeof(*map) + FAULTS_MAX * sizeof(map->fm_extents[0]));
+	enum { EXTENTS = 4096 };
+	struct fiemap *map = calloc(1, sizeof(*map) + EXTENTS * sizeof(map->fm_extents[0]));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned count = 0;
 
 	must(map && fd >= 0, path);
 	map->fm_length = FIEMAP_MAX_OFFSET;
 	map->fm_flags = FIEMAP_FLAG_SYNC;
-	map->fm_extent_count = FAULTS_MAX;
+	map->fm_extent_count = EXTENTS;
 	must(ioctl(fd, FS_IOC_FIEMAP, map) == 0 && map->fm_mapped_extents > 0,
 	     "where a file lies on the disk");
 	for (unsigned i = 0; i < map->fm_mapped_extents; i++) {
@@ -82,6 +89,12 @@ static void break_blocks_of(const char *path, uint64_t first, struct faults *fau
 
 		if (before >= e->fe_length)
 			continue;
+		/* written and unwritten pages beside each other */
+		if (count && faults->at[count - 1].to == e->fe_physical + before) {
+			faults->at[count - 1].to += e->fe_length - before;
+			continue;
+		}
+		must(count < FAULTS_MAX, "a file of few stretches");
 		faults->at[count].from = e->fe_physical + before;
 		faults->at[count++].to = e->fe_physical + e->fe_length;
 	}
@@ -104,9 +117,21 @@ static bool is_suspect(const struct blm_filter *f)
 }
 
 struct outcome {
-	unsigned runs, unnoticed, still_suspect;
+	unsigned runs, unnoticed, still_suspect, refused;
 	uint64_t hits, keys, lost, damage;
 };
+
+/* A sync that wrote all pages again fails once more; the path becomes that of a copy. */
+static void copy_refused(struct blm_filter *f, char path[500], struct outcome *o)
+{
+	struct blm_filter *copy;
+
+	o->refused++;
+	o->unnoticed += !strstr(blm_error_message(), "blm_copy()") || !is_suspect(f);
+	strcat(path, ".copy");
+	must(blm_copy(&copy, NULL, path, f, 0600) == 0, "copying");
+	blm_close(copy);
+}
 
 /* other: it is another handle that syncs after the failure, as another process would. */
 static void fail_once(struct logdisk *l, unsigned shape, bool control, bool other,
@@ -138,8 +163,11 @@ static void fail_once(struct logdisk *l, unsigned shape, bool control, bool othe
 		r = msync(view->image.map, view->image.bytes, MS_SYNC);
 	else
 		r = blm_sync(other ? g : f);
-	must(r == 0, "syncing on a disk that is well again");
-	o->still_suspect += !control && (is_suspect(f) || is_suspect(g));
+	if (r == -EIO && !control)
+		copy_refused(f, path, o);
+	else
+		must(r == 0, "syncing on a disk that is well again");
+	o->still_suspect += r == 0 && !control && (is_suspect(f) || is_suspect(g));
 	disk_cut(&l->disk);
 	blm_close(f);
 	blm_close(g);
@@ -250,14 +278,14 @@ static void run(const char *type, unsigned long rounds)
 
 		for (unsigned long i = 0; i < rounds; i++)
 			fail_once(&l, s, false, i % 2, &o);
-		tap(!o.lost && !o.unnoticed && !o.still_suspect && !o.damage && o.hits,
+		tap(!o.lost && !o.unnoticed && !o.still_suspect && !o.damage && o.hits
+		    && (!o.refused || !strcmp(type, "ext4")),
 		    "%s, %s: after a sync that failed the next one writes "
 		    "all pages again: %u cuts, %llu failed writes, %llu of %llu synced keys lost, "
-		    "%u failures unnoticed, %u times suspect "
-		    "afterwards",
-		    type, shapes[s].name, o.runs, (unsigned long long)o.hits,
+		    "%u failures unnoticed, %u times suspect afterwards, %u times refused and "
+		    "copied", type, shapes[s].name, o.runs, (unsigned long long)o.hits,
 		    (unsigned long long)o.lost, (unsigned long long)o.keys, o.unnoticed,
-		    o.still_suspect);
+		    o.still_suspect, o.refused);
 		fail_once(&l, s, true, false, &control);
 		tap(control.lost > 0, "%s, %s: a second msync() alone loses keys: %llu of %llu",
 		    type, shapes[s].name, (unsigned long long)control.lost,
