@@ -174,7 +174,7 @@ a_signal_ends_a_silent_stream_at_once() {
 		    p.stdin.flush()
 		    assert p.stdout.readline() == s.name.encode() + b"\n"
 		    p.send_signal(s)
-		    assert p.wait(30) == -s, p.returncode
+		    assert p.wait() == -s, p.returncode
 		    assert p.stdout.read() == b"" and p.stderr.read() == b""
 	P
 	echo 'half a line' | exits 1 bloomery test f

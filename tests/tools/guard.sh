@@ -75,7 +75,7 @@ learned_false_alarms_are_none_in_the_next_filter() {
 two_guards_append_whole_keys_to_one_file() {
 	make_lists; bloomery test ./f good > alarms
 	mkfifo in; exec 5<> in; bloomery guard ./f --exact keys --learn learned in -c > count 5>&- &
-	for _ in $(seq 3000); do [ ! -e learned ] || break; sleep 0.01; done
+	until [ -e learned ]; do sleep 0.01; done
 	printf 'half a key' > learned	# of another guard, while this one has the file open
 	cat alarms >&5; exec 5>&-; wait $! || same $? 1
 	cmp learned <(echo 'half a key'; cat alarms); rm learned

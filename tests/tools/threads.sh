@@ -208,14 +208,14 @@ a_signal_ends_threads_that_wait_for_input() {
 		            os._exit(0)
 		        assert p.stdout.read(len(text)) == text
 		        p.send_signal(s)
-		        assert p.wait(30) == -s, p.returncode
+		        assert p.wait() == -s, p.returncode
 		        assert p.stdout.read() == b"" and p.stderr.read() == b""
 		    # a FIFO that is never opened
 		    open("n", "wb").write(text)
 		    p = subprocess.Popen([sys.argv[1], "test", "-v", "-j", "4", "f", "n", "fifo"], stdout=pipe)
 		    assert p.stdout.read(len(text)) == text
 		    p.send_signal(s)
-		    assert p.wait(30) == -s, p.returncode
+		    assert p.wait() == -s, p.returncode
 	P
 }
 
@@ -237,7 +237,7 @@ lines_that_come_late_are_answered_as_they_come() {
 		        p.stdin.flush()
 		        assert p.stdout.readline() == line
 		    p.stdin.close()
-		    assert p.wait(30) == 0
+		    assert p.wait() == 0
 	P
 }
 
