@@ -3,6 +3,7 @@
  * itself until it ends
  */
 #include "make/partition_pool.h"
+#include "base/thread.h"
 
 /* for each thread, or twice the data, which is as good as more */
 #define DEFAULT_MEMORY ((uint64_t)256 << 20)
@@ -71,12 +72,26 @@ void blm_buffer_pool_give_back(struct blm_buffer_pool *pool, struct blm_buffers 
 	pthread_mutex_unlock(&pool->mutex);
 }
 
+static void *empty(void *buffers)
+{
+	blm_buffers_empty(buffers);
+	return NULL;
+}
+
+/* As many threads as have filled them; this one has the first set, and those without a thread. */
 uint64_t blm_buffer_pool_empty(struct blm_buffer_pool *pool)
 {
 	uint64_t counted = 0;
 
+	for (struct blm_buffers *buffers = pool->idle; buffers; buffers = buffers->next)
+		buffers->apart = buffers != pool->idle && pool->filling.pieces > 1
+			&& !blm_thread_start(&buffers->thread, empty, buffers);
+	for (struct blm_buffers *buffers = pool->idle; buffers; buffers = buffers->next)
+		if (!buffers->apart)
+			blm_buffers_empty(buffers);
 	for (struct blm_buffers *buffers = pool->idle; buffers; buffers = buffers->next) {
-		blm_buffers_empty(buffers);
+		if (buffers->apart)
+			pthread_join(buffers->thread, NULL);
 		counted += buffers->counted;
 	}
 	return counted;
