@@ -47,9 +47,12 @@ static inline bool blm_failed_to_announce(const struct blm_live *live)
  * that only reports asks whether another process has that lock. synced_epoch: of the last sync
  * record.
  */
-static inline bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
+static inline bool blm_is_unwritten(const struct blm_view *view, uint64_t synced_epoch)
 {
+	const struct blm_live *live = live_of(view);
+
 	return load_acquire(&live->failed.word) > synced_epoch
+		|| atomic_load(&view->failed) > synced_epoch
 		|| load_acquire(&live->flushing.word) == blm_boot_number();
 }
 

@@ -19,7 +19,8 @@
 
 enum {
 	EXTENTS = 64,			/* asked for at a time */
-	PAGES = 1024,			/* the same */
+	PAGES = 4096,			/* written at a time */
+	AGAIN = 2,
 };
 
 union extents {
@@ -27,29 +28,42 @@ union extents {
 	uint8_t bytes[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
 };
 
-/*
- * Of a stretch of the file, in bytes, which is a hole, or else an unwritten extent. Returns 0, 1 to
- * stop, or a negative errno, without words.
- */
-typedef int visit_fn(const struct blm_view *view, uint64_t from, uint64_t to, bool hole);
+/* Pages that follow each other; at: the offset of the first in the file. */
+struct stretch {
+	const struct blm_view *view;
+	uint64_t page_bytes, at;
+	/* what mincore() says; but the pages that were written once more: AGAIN */
+	unsigned char in[PAGES];
+};
 
-static bool ask(const struct blm_view *view, uint64_t from, uint64_t to, union extents *ret)
+/*
+ * Of what is a hole from one offset in the file to another, or else an unwritten extent. Returns 0,
+ * 1 to stop, or a negative errno, without words.
+ */
+typedef int visit_fn(struct stretch *s, uint64_t from, uint64_t to, bool hole);
+
+/* Where a file system does not know its extents, there is none to be found. */
+static int ask(const struct blm_view *view, uint64_t from, uint64_t to, union extents *ret)
 {
 	ret->map = (struct fiemap){ .fm_start = from, .fm_length = to - from,
 				    .fm_extent_count = EXTENTS };
-	return ioctl(view->image.fd, FS_IOC_FIEMAP, &ret->map) == 0;
+	if (ioctl(view->image.fd, FS_IOC_FIEMAP, &ret->map) == 0)
+		return 1;
+	return errno == EIO || errno == ENOMEM || errno == EINTR ? -errno : 0;
 }
 
 /* Visit what of [from, to) lies in no written extent. Space that is not allocated yet is a hole. */
-static int visit_unwritten(const struct blm_view *view, uint64_t from, uint64_t to, visit_fn *visit)
+static int visit_unwritten(struct stretch *s, uint64_t from, uint64_t to, visit_fn *visit)
 {
 	uint64_t count = EXTENTS, at = from;	/* from: of the hole that ends at `at` or later */
 	union extents found;
 	int r = 0;
 
 	while (r == 0 && count == EXTENTS && at < to) {
-		if (!ask(view, at, to, &found))
-			return 0;
+		r = ask(s->view, at, to, &found);
+		if (r <= 0)
+			return r;
+		r = 0;
 		count = found.map.fm_mapped_extents;
 		for (uint64_t i = 0; r == 0 && i < count; i++) {
 			const struct fiemap_extent *e = &found.map.fm_extents[i];
@@ -59,13 +73,13 @@ static int visit_unwritten(const struct blm_view *view, uint64_t from, uint64_t 
 			if (e->fe_flags & FIEMAP_EXTENT_DELALLOC)
 				continue;
 			if (from < begin)
-				r = visit(view, from, begin < to ? begin : to, true);
+				r = visit(s, from, begin < to ? begin : to, true);
 			if (r == 0 && e->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
-				r = visit(view, begin, at < to ? at : to, false);
+				r = visit(s, begin, at < to ? at : to, false);
 			from = at;
 		}
 	}
-	return r == 0 && from < to ? visit(view, from, to, true) : r;
+	return r == 0 && from < to ? visit(s, from, to, true) : r;
 }
 
 static bool has_data(const struct blm_view *view, uint64_t from, uint64_t to)
@@ -76,47 +90,58 @@ static bool has_data(const struct blm_view *view, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* Of a page that was just written. */
-static int refuse(const struct blm_view *view, uint64_t from, uint64_t to, bool hole)
+/* Of pages that were just written. */
+static int refuse(struct stretch *s, uint64_t from, uint64_t to, bool hole)
 {
-	return !hole || has_data(view, from, to);
-}
-
-/* Writers may have made it dirty since, so it is written once more before the file is asked. */
-static int write_page(const struct blm_view *view, uint64_t from, uint64_t to)
-{
-	blm_touch(view->image.map + from);
-	if (msync(view->image.map + from, to - from, MS_SYNC) < 0)
-		return -errno;
-	return visit_unwritten(view, from, to, refuse);
+	for (uint64_t next; from < to; from = next) {
+		next = (from / s->page_bytes + 1) * s->page_bytes;
+		if (s->in[(from - s->at) / s->page_bytes] == AGAIN
+		    && (!hole || has_data(s->view, from, next < to ? next : to)))
+			return 1;
+	}
+	return 0;
 }
 
 /*
+ * Writers may have made pages dirty since, so these are written once more before the file is asked.
  * What is not in memory is in the file. A page of zeros in an unwritten extent may have failed,
  * too, and the keys to come would be lost; where there is a hole it need not become data.
  */
-static int write_pages(const struct blm_view *view, uint64_t from, uint64_t to, bool hole)
+static int write_stretch(struct stretch *s, uint64_t to, bool hole)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	unsigned char in[PAGES];
+	uint8_t *map = s->view->image.map;
+	bool any = false;
+
+	if (mincore(map + s->at, to - s->at, s->in) < 0)
+		return -errno;
+	for (uint64_t p = s->at; p < to; p += s->page_bytes) {
+		uint64_t next = to - p < s->page_bytes ? to : p + s->page_bytes;
+		unsigned char *in = &s->in[(p - s->at) / s->page_bytes];
+
+		if (!(*in & 1) || (hole && !has_data(s->view, p, next)))
+			continue;
+		blm_touch(map + p);
+		*in = AGAIN;
+		any = true;
+	}
+	if (any && msync(map + s->at, to - s->at, MS_SYNC) < 0)
+		return -errno;
+	return any ? visit_unwritten(s, s->at, to, refuse) : 0;
+}
+
+static int write_pages(struct stretch *s, uint64_t from, uint64_t to, bool hole)
+{
+	uint64_t most = PAGES * s->page_bytes;
 	int r = 0;
 
-	for (uint64_t at = from / page * page; r == 0 && at < to; at += PAGES * page) {
-		uint64_t end = to - at < PAGES * page ? to : at + PAGES * page;
-
-		if (mincore(view->image.map + at, end - at, in) < 0)
-			return -errno;
-		for (uint64_t p = at; r == 0 && p < end; p += page) {
-			uint64_t next = end - p < page ? end : p + page;
-
-			if (in[(p - at) / page] & 1 && (!hole || has_data(view, p, next)))
-				r = write_page(view, p, next);
-		}
-	}
+	for (s->at = from / s->page_bytes * s->page_bytes; r == 0 && s->at < to; s->at += most)
+		r = write_stretch(s, to - s->at < most ? to : s->at + most, hole);
 	return r;
 }
 
 int blm_check_extents(const struct blm_view *view)
 {
-	return visit_unwritten(view, 0, view->image.bytes, write_pages);
+	struct stretch s = { .view = view, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+
+	return visit_unwritten(&s, 0, view->image.bytes, write_pages);
 }

@@ -101,10 +101,11 @@ int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_others)
 {
 	struct blm_live *live = live_of(view);
-	uint64_t before = load_acquire(&live->failed.word);
+	uint64_t before = load_acquire(&live->failed.word),
+		epoch = load_acquire(&live->epoch.word);
 	int r;
 
-	store_release(&live->failed.word, load_acquire(&live->epoch.word));
+	store_release(&live->failed.word, epoch);
 	if (!from)
 		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
 	else
@@ -112,6 +113,8 @@ static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_o
 			: blm_write_back(from, bytes);
 	if (r == 0)
 		store_release(&live->failed.word, before);
+	else
+		atomic_store(&view->failed, epoch);
 	return r;
 }
 

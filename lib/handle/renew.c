@@ -81,6 +81,8 @@ static void free_older(struct blm_view *view)
 static void replace_view(struct blm_filter *f, struct blm_view *old, struct blm_view *new)
 {
 	new->older = old;
+	if (!memcmp(new->constant.uuid, old->constant.uuid, sizeof(old->constant.uuid)))
+		atomic_store(&new->failed, atomic_load(&old->failed));
 	atomic_store(&f->view, new);
 	old->replaced = blm_advance_reclaim_epoch();
 	if (!f->lent)

@@ -98,7 +98,7 @@ static int begin_epoch(struct sync *s)
 
 	if (r < 0)
 		return r;
-	s->repeats = blm_is_unwritten(s->live, le64toh(s->last.epoch))
+	s->repeats = blm_is_unwritten(s->view, le64toh(s->last.epoch))
 		|| blm_is_unannounced(s->live);
 	if (s->repeats)
 		blm_make_dirty(s->view);
@@ -150,6 +150,8 @@ static int write_records(struct sync *s)
 	r = blm_write_among_others(view, s->live, BLM_PAGE);
 	if (r < 0)
 		blm_drop_sync(s->live, view->constant.uuid);
+	else
+		atomic_store(&view->failed, 0);
 	full_fence();
 	store_release(&s->live->flushing.word, 0);
 	return r;
@@ -169,15 +171,16 @@ static int end_checkpoint(struct sync *s)
 /* The disk has nothing that the last record does not say, so the next sync repeats all of it. */
 static void fail_to_write(struct sync *s, int err)
 {
+	atomic_store(&s->view->failed, s->epoch);
 	if (has_checkpoint(s->view))
 		blm_checkpoint_again(s->view, s->epoch);
 	if (s->unwritten)
-		blm_fail(err, "%s: the file system does not keep pages that it once failed to "
-			 "write; copy the filter with blm_copy(), and put the copy in its place",
+		blm_fail(err, "%s: its file system does not keep pages that it failed to write: "
+			 "use a copy (blm_copy()), and add the last keys again",
 			 s->f->place.display);
 	else if (blm_check_sigbus(s->view, s->f->place.display) == 0)
 		blm_fail(err, "%s: writing it back failed (%s): keys added since the last good "
-			 "sync may not survive a power cut; the next sync writes all of it again",
+			 "sync may be lost: add them again, then sync again",
 			 s->f->place.display, strerror(-err));
 }
 

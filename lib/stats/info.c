@@ -176,7 +176,7 @@ static bool is_suspect(const struct blm_filter *f, struct blm_view *view, uint64
 {
 	const struct blm_live *live = live_of(view);
 
-	return (blm_is_unwritten(live, synced_epoch) && !atomic_load(&view->syncs)
+	return (blm_is_unwritten(view, synced_epoch) && !atomic_load(&view->syncs)
 		&& !is_held(f, view, BLM_LOCK_SYNC))
 	    || blm_failed_to_announce(live)
 	    || (blm_is_unannounced(live) && !atomic_load(&view->writes)

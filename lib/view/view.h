@@ -80,6 +80,12 @@ struct blm_view {
 	_Atomic bool syncs, writes;
 	pthread_mutex_t growing;	/* the same for BLM_LOCK_GROW */
 	/*
+	 * The epoch in which a write-back of this handle failed; 0: none since the last sync. Also
+	 * in the file (struct blm_live, failed), but the system may drop that page, which it failed
+	 * to write, and read it from the disk again
+	 */
+	_Atomic uint64_t failed;
+	/*
 	 * its file description holds BLM_LOCK_EXCLUSIVE (exclusive.c). Written under
 	 * BLM_LOCK_REPLACE, or before any other thread has the view
 	 */

@@ -78,7 +78,7 @@ static uint64_t find_page(const struct blm_filter *f, bool with_data)
 static void is_refused(struct blm_filter *f)
 {
 	FAILS(blm_sync(f), -EIO);
-	ck_assert_msg(strstr(blm_error_message(), "a.blm: the file system does not keep pages"),
+	ck_assert_msg(strstr(blm_error_message(), "a.blm: its file system does not keep pages"),
 		      "%s", blm_error_message());
 	ck_assert(info_of(f).suspect && has_range(f, 0, 100));
 }
@@ -193,6 +193,43 @@ START_TEST(a_sync_fails_if_the_pages_in_memory_are_unknown)
 }
 END_TEST
 
+/* The system may drop the page of the header that says so, because that was not written either. */
+START_TEST(a_handle_remembers_its_failure_by_itself)
+{
+	struct blm_filter *f = make_suspect(false), *other;
+	struct blm_live *live = live_of(current_view(f));
+
+	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
+	live->failed.word = 0;
+	ck_assert(info_of(f).suspect && !info_of(other).suspect);
+	said_of[find_page(f, true)] = UNWRITTEN;
+	is_refused(f);
+	memset(said_of, WRITTEN, sizeof(said_of));
+	OK(blm_sync(f));
+	ck_assert(!info_of(f).suspect);
+	live->failed.word = 0;
+	asked = 0;
+	OK(blm_sync(f));
+	ck_assert(!asked && !info_of(f).suspect && !info_of(other).suspect);
+	blm_close(f), blm_close(other);
+}
+END_TEST
+
+START_TEST(many_late_pages_are_written_together)
+{
+	struct blm_filter *f = make_suspect(false);
+	uint64_t first = find_page(f, true), end = current_view(f)->image.bytes / 4096;
+	int before;
+
+	for (uint64_t page = first; page < end; page++)
+		said_of[page] = HOLE;
+	before = syncs;
+	is_refused(f);
+	ck_assert_int_eq(syncs - before, 2);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_file_system_that_cannot_say_is_believed)
 {
 	struct blm_filter *f = make_suspect(false);
@@ -260,6 +297,8 @@ int main(void)
 	tcase_add_test(tc, a_page_that_another_process_made_dirty_is_written);
 	tcase_add_test(tc, a_page_that_cannot_be_written_is_an_error);
 	tcase_add_test(tc, a_sync_fails_if_the_pages_in_memory_are_unknown);
+	tcase_add_test(tc, a_handle_remembers_its_failure_by_itself);
+	tcase_add_test(tc, many_late_pages_are_written_together);
 	tcase_add_test(tc, a_file_system_that_cannot_say_is_believed);
 	tcase_add_test(tc, extents_are_asked_for_only_after_a_failure);
 	tcase_add_test(tc, a_failure_told_to_another_writer_is_followed_up);
