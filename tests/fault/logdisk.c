@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse3/fuse.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +105,21 @@ static int flush_file(const char *path, int data_only, struct fuse_file_info *fi
 	return is_mark(path) || remember(LOG_FLUSH, "", 0, 0) ? 0 : -EIO;
 }
 
+/*
+ * The server must not have the disk in its own mount namespace. If owner and server are killed, the
+ * last of them unmounts the disk, and a server would wait for itself, as would every sync(2) of the
+ * machine.
+ */
+static void *begin(struct fuse_conn_info *connection, struct fuse_config *config)
+{
+	(void)connection, (void)config;
+	if (unshare(CLONE_NEWNS) < 0)
+		_exit(EXIT_FAILURE);
+	return NULL;
+}
+
 static const struct fuse_operations operations = {
+	.init = begin,
 	.getattr = get_attributes,
 	.open = open_file,
 	.read = read_file,
@@ -119,6 +134,10 @@ static void __attribute__((noreturn)) serve(struct logdisk *l)
 	int null = open("/dev/null", O_RDWR);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* one for all of the test: the owner still has to unmount the disk */
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	dup2(null, 2);
 	served = l;
 	_exit(fstat(l->image, &st) == 0 && (served_bytes = st.st_size) > 0
@@ -193,7 +212,7 @@ void logdisk_end(struct logdisk *l)
 	/* the loop device lets go of it in its own time */
 	for (int tries = 0; umount2(l->folder, 0) < 0 && errno == EBUSY && tries < 1000; tries++)
 		usleep(5000);
-	kill(l->server, SIGTERM);
+	kill(l->server, SIGKILL);
 	while (waitpid(l->server, NULL, 0) < 0 && errno == EINTR)
 		;
 }
