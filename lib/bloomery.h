@@ -578,10 +578,10 @@ BLM_API struct blm_join *blm_join_cancel(struct blm_join *j);
  *             lost_blocks is 0, the store's catalog is damaged.
  *   -ESTALE   The filter was dropped, or its file is lost (see blm_status(), also for a child after
  *             fork()). The data were written before.
- *   -EIO      or another error of msync(2). Keys added since the last good sync may be lost, even
- *             in memory, if the system dropped pages that it could not write. Add them again: the
- *             next sync writes all of the file. If the file system does not keep that (ext4 may
- *             not, after a first write failed), it fails, too: put a blm_copy() in its place.
+ *   -EIO      or another error of msync(2). Keys added since the last good sync may be lost, also
+ *             from memory, because the system may drop pages that it could not write. Add them
+ *             again and sync again: that sync writes all of the file. On ext4 it can fail again,
+ *             because the file system does not keep some pages. Then use a copy (blm_copy()).
  */
 BLM_API int blm_sync(struct blm_filter *f);
 

@@ -42,10 +42,10 @@ static inline bool blm_failed_to_announce(const struct blm_live *live)
 
 /*
  * May the system call a page clean that it did not write? The first function reads the words of
- * flushes under BLM_LOCK_SYNC, including those of syncs; the second one the word of flushes that
- * announce an epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: a caller
- * that only reports asks whether another process has that lock. synced_epoch: of the last sync
- * record.
+ * flushes under BLM_LOCK_SYNC, including those of syncs, and what this handle remembers of them;
+ * the second one the word of flushes that announce an epoch, under BLM_LOCK_WRITE. Both are true
+ * during each such flush as well: a caller that only reports asks whether another process has that
+ * lock. synced_epoch: of the last sync record.
  */
 static inline bool blm_is_unwritten(const struct blm_view *view, uint64_t synced_epoch)
 {

@@ -1,12 +1,12 @@
 /*
  * extents.c - after a failed write-back: has the file what the memory has?
  *
- * A page that was never written lies in no extent of the file, or in an unwritten one, which reads
- * as zeros. The first write of the page makes the extent a written one. If that write fails, ext4
- * (seen with Linux 6.18) writes the page again when it is dirty again, but leaves the extent
- * unwritten: msync() and fsync() return 0, and after a power cut the page is all zeros. So the file
- * system is asked for the extents of the file. Those that cannot say (tmpfs, network file systems)
- * are believed.
+ * A page that was never written is in a hole of the file or in an unwritten extent. Both read as
+ * zeros. The first write of the page turns its extent into a written one. If that write fails, ext4
+ * (seen with Linux 6.18) does write the page again when it is dirty again, but the extent stays
+ * unwritten. Then msync() and fsync() return 0, and after a power cut the page is all zeros. So the
+ * code here asks the file system for the file's extents. Some file systems do not know them (tmpfs,
+ * network file systems); there the return value of msync() decides.
  */
 #include "durable/extents.h"
 #include "durable/flush.h"
@@ -37,12 +37,12 @@ struct stretch {
 };
 
 /*
- * Of what is a hole from one offset in the file to another, or else an unwritten extent. Returns 0,
- * 1 to stop, or a negative errno, without words.
+ * from, to: offsets in the file, of a hole or else of an unwritten extent. Returns 0, 1 to stop, or
+ * a negative errno, without a message.
  */
 typedef int visit_fn(struct stretch *s, uint64_t from, uint64_t to, bool hole);
 
-/* Where a file system does not know its extents, there is none to be found. */
+/* 1; 0: the file system does not know the extents of its files; or a negative errno. */
 static int ask(const struct blm_view *view, uint64_t from, uint64_t to, union extents *ret)
 {
 	ret->map = (struct fiemap){ .fm_start = from, .fm_length = to - from,
@@ -52,7 +52,7 @@ static int ask(const struct blm_view *view, uint64_t from, uint64_t to, union ex
 	return errno == EIO || errno == ENOMEM || errno == EINTR ? -errno : 0;
 }
 
-/* Visit what of [from, to) lies in no written extent. Space that is not allocated yet is a hole. */
+/* Visits the holes and unwritten extents in [from, to). Space not yet allocated is a hole. */
 static int visit_unwritten(struct stretch *s, uint64_t from, uint64_t to, visit_fn *visit)
 {
 	uint64_t count = EXTENTS, at = from;	/* from: of the hole that ends at `at` or later */
@@ -90,7 +90,7 @@ static bool has_data(const struct blm_view *view, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* Of pages that were just written. */
+/* Stops at a page that was written once more, and still is not in a written extent. */
 static int refuse(struct stretch *s, uint64_t from, uint64_t to, bool hole)
 {
 	for (uint64_t next; from < to; from = next) {
@@ -103,9 +103,10 @@ static int refuse(struct stretch *s, uint64_t from, uint64_t to, bool hole)
 }
 
 /*
- * Writers may have made pages dirty since, so these are written once more before the file is asked.
- * What is not in memory is in the file. A page of zeros in an unwritten extent may have failed,
- * too, and the keys to come would be lost; where there is a hole it need not become data.
+ * Other writers may have changed pages since the write-back, so the pages that are in memory are
+ * written once more, and then the file system is asked again. A page that is not in memory has no
+ * key that the file lacks. A page of zeros in an unwritten extent may be one that failed, so it is
+ * written, too: otherwise later keys in it would be lost. In a hole it stays a hole.
  */
 static int write_stretch(struct stretch *s, uint64_t to, bool hole)
 {

@@ -5,9 +5,10 @@
 #include "view/view.h"
 
 /*
- * The caller has made all pages dirty (flush.h), and has written them back without an error. 1: the
- * file system does not keep some of them: after a power cut they are zeros. 0, or a negative errno
- * if a page could not be written, without words. Other processes may add at the same time.
+ * The caller has made all pages dirty (flush.h), and has written them back without an error.
+ * Returns 0; 1 if the file system does not keep some of them, so that they are zeros after a power
+ * cut; or a negative errno if a page could not be written, without a message. Other processes may
+ * add at the same time.
  */
 int blm_check_extents(const struct blm_view *view);
 

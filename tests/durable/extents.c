@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <sys/ioctl.h>
 
-/* What the file system says of the pages; page n of the file is of extent n. */
+/* What the file system says about each page of the file. Each page is an extent. */
 enum { WRITTEN = 'w', UNWRITTEN = 'u', DELAYED = 'd', HOLE = ' ', NOTHING = 0 };
 static char said_of[4096];
 static int asked;
@@ -49,7 +49,7 @@ int mincore(void *at, size_t bytes, unsigned char *ret)
 	return (int)syscall(SYS_mincore, at, bytes, ret);
 }
 
-/* A filter whose last sync failed; its pages are written, as the file system will say. */
+/* A filter whose last sync failed. From now on the file system says that all pages are written. */
 static struct blm_filter *make_suspect(bool sparse)
 {
 	struct blm_filter *f;
@@ -64,7 +64,7 @@ static struct blm_filter *make_suspect(bool sparse)
 	return f;
 }
 
-/* Of the file: the first page that has, or has no data, behind the header. */
+/* The number of the first page behind the header that has data, or that has none. */
 static uint64_t find_page(const struct blm_filter *f, bool with_data)
 {
 	const struct blm_view *view = current_view(f);
@@ -101,7 +101,7 @@ START_TEST(a_sync_is_refused_while_a_page_stays_unwritten)
 }
 END_TEST
 
-/* Its first and its last, and one behind the 64 extents that are asked for at a time. */
+/* The first page, the last one, and some behind the 64 extents that are asked for at a time. */
 START_TEST(every_page_of_the_data_is_asked_for)
 {
 	struct blm_filter *f = make_suspect(false);
@@ -130,7 +130,7 @@ START_TEST(a_hole_without_data_stays_a_hole)
 }
 END_TEST
 
-/* Its keys are to come. */
+/* Later keys may be in it. */
 START_TEST(an_unwritten_page_without_data_is_refused)
 {
 	struct blm_filter *f = make_suspect(true);
@@ -141,7 +141,7 @@ START_TEST(an_unwritten_page_without_data_is_refused)
 }
 END_TEST
 
-/* The file system says it before the page is written once more, and not afterwards. */
+/* The file system says that this page is unwritten, until it is written once more. */
 static uint64_t late;
 
 static void write_late(void)

@@ -134,7 +134,7 @@ static void __attribute__((noreturn)) serve(struct logdisk *l)
 	int null = open("/dev/null", O_RDWR);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* one for all of the test: the owner still has to unmount the disk */
+	/* a signal to all processes of the test: the owner still has to unmount the disk */
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);

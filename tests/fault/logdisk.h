@@ -20,7 +20,7 @@ struct log_record {
 	uint64_t what, offset, bytes;	/* then this many bytes, of writes and marks */
 };
 
-enum { FAULTS_MAX = 256 };
+enum { FAULTS_MAX = 1024 };
 
 /* Writes, or reads instead, that touch one of these bytes of the disk fail with EIO. */
 struct faults {

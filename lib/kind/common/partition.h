@@ -67,9 +67,9 @@ struct blm_buffers {
 	/* the piece to begin with, so that threads do not wait for each other */
 	uint64_t first;
 	uint64_t counted;		/* keys that changed the part, of those added so far */
-	/* the owner's: a thread that empties it */
+	/* the owner's: is it emptied by this thread, which was started for it? */
+	bool apart;
 	pthread_t thread;
-	bool apart;			/* then: it was started */
 };
 
 /*
