@@ -10,7 +10,7 @@ static int64_t check(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++)
-		yes += bloom_check(s->it, s->piece.key[i].bytes, (int)s->piece.key[i].len) == 1;
+		yes += bloom_check(s->it, s->piece.bytes[i], KEY_BYTES) == 1;
 	return yes;
 }
 
@@ -20,7 +20,7 @@ static int64_t add(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++)
-		yes += bloom_add(s->it, s->piece.key[i].bytes, (int)s->piece.key[i].len) == 0;
+		yes += bloom_add(s->it, s->piece.bytes[i], KEY_BYTES) == 0;
 	return yes;
 }
 

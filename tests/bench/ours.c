@@ -19,7 +19,7 @@ static int64_t contains(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++)
-		yes += blm_contains(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+		yes += blm_contains(s->it, s->piece.bytes[i], KEY_BYTES);
 	return yes;
 }
 
@@ -50,7 +50,7 @@ static int64_t add(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int r = blm_add(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+		int r = blm_add(s->it, s->piece.bytes[i], KEY_BYTES);
 
 		if (r < 0)
 			return r;
@@ -96,7 +96,7 @@ static int64_t claim(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int r = blm_claim(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+		int r = blm_claim(s->it, s->piece.bytes[i], KEY_BYTES);
 
 		if (r < 0)
 			return r;
@@ -125,7 +125,7 @@ static int64_t remove_one(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int r = blm_remove(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+		int r = blm_remove(s->it, s->piece.bytes[i], KEY_BYTES);
 
 		if (r < 0)
 			return r;
@@ -151,9 +151,9 @@ static struct blm_params params_of(const struct site *s, uint64_t capacity)
 static struct blm_filter *owned;
 static char owned_path[4200];
 
-static int64_t owned_begin(struct site *s, size_t count)
+static int owned_make(struct site *s)
 {
-	struct blm_params params = params_of(s, count);
+	struct blm_params params = params_of(s, s->keys);
 	int r;
 
 	snprintf(owned_path, sizeof(owned_path), "%s-owned", s->path);
@@ -169,7 +169,7 @@ static int64_t owned_add(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int r = blm_add(owned, s->piece.key[i].bytes, s->piece.key[i].len);
+		int r = blm_add(owned, s->piece.bytes[i], KEY_BYTES);
 
 		if (r < 0)
 			return r;
@@ -178,7 +178,7 @@ static int64_t owned_add(struct site *s, size_t count)
 	return yes;
 }
 
-static int64_t owned_finish(struct site *s, size_t count)
+static int64_t owned_is_ready(struct site *s, size_t count)
 {
 	return 0;
 }
@@ -410,8 +410,9 @@ static const struct work works[] = {
 	  .can = BLM_CAN_REMOVE },
 	{ .name = "add by the only handle",
 	  .run = owned_add,
-	  .begin = owned_begin,
-	  .finish = owned_finish,
+	  .before = owned_make,
+	  .begin = owned_is_ready,
+	  .finish = owned_is_ready,
 	  .check = check_owned,
 	  .kind = "blocked" },
 	{ .name = "add_many",

@@ -12,7 +12,7 @@ static int64_t contains(struct site *s, size_t count)
 	int64_t yes = 0;
 
 	for (size_t i = 0; i < count; i++)
-		yes += qb_contains(s->it, s->piece.key[i].bytes, s->piece.key[i].len) != 0;
+		yes += qb_contains(s->it, s->piece.bytes[i], KEY_BYTES) != 0;
 	return yes;
 }
 
@@ -25,7 +25,7 @@ static int64_t contains_bulk(struct site *s, size_t count)
 static int64_t insert(struct site *s, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		qb_insert(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+		qb_insert(s->it, s->piece.bytes[i], KEY_BYTES);
 	return (int64_t)count;
 }
 

@@ -70,16 +70,41 @@ static int open_here(struct site *s)
 	return r;
 }
 
+static const struct work *question(const struct engine *engine)
+{
+	const struct work *ret = NULL;
+
+	for (size_t i = 0; i < engine->work_count; i++)
+		if (engine->works[i].which == ABSENT && engine->works[i].limit
+		    && !engine->works[i].hashed)
+			ret = &engine->works[i];
+	return ret;
+}
+
+/* For a peer that does not say where its lines are: as many questions as meet nearly all of them. */
+static void ask_until_warm(struct site *s)
+{
+	const struct work *ask = question(s->engine);
+
+	for (uint64_t asked = 0; ask && asked < 4 * s->data_bytes / LINE_BYTES; asked += PIECE) {
+		keys_drawn(&s->piece, PIECE, s->keys, &s->seed);
+		sink = (uint64_t)ask->run(s, PIECE);
+	}
+}
+
 /* What other sites left in the caches goes; what fits in comes. */
 static void warm_up(struct site *s)
 {
 	uint64_t sum = 0;
+	bool fits = s->data_bytes < 64 << 20;
 
-	for (uint64_t i = 0; s->line_count < (64 << 20) / LINE_BYTES && i < s->line_count; i++)
+	for (uint64_t i = 0; fits && i < s->line_count; i++)
 		sum += s->lines[i].word[0];
 	sink = sum;
 	if (s->line_count)
 		read_lines(s, PIECE);
+	else if (fits)
+		ask_until_warm(s);
 }
 
 static int prepare(struct site *s, const struct work *work, const struct job *job, size_t done)
@@ -222,17 +247,6 @@ static int64_t run(struct site *s, const struct job *job, struct result *ret)
 	if (yes >= 0 && check(s, work, job->count, yes) < 0)
 		return -EUCLEAN;
 	return yes;
-}
-
-static const struct work *question(const struct engine *engine)
-{
-	const struct work *ret = NULL;
-
-	for (size_t i = 0; i < engine->work_count; i++)
-		if (engine->works[i].which == ABSENT && engine->works[i].limit
-		    && !engine->works[i].hashed)
-			ret = &engine->works[i];
-	return ret;
 }
 
 /* Full now: the false-positive rate, and that no key is denied, if it has any. */
