@@ -86,7 +86,7 @@ static bool claim_probes(const struct blm_bits *bits, bool *lacks, size_t count,
 	unsigned probes = 0;
 
 	(void)lacks, (void)alone;
-	for (unsigned bit = 0; bit < 64; bit++)
+	for (unsigned bit = 0; bits[0].mask >> bit; bit++)	/* each word has the same mask */
 		for (size_t i = count; i-- > 0;)
 			if (bits[i].mask >> bit & 1)
 				word |= (i * 64 + bit) << probes++ * PROBE_BITS;
@@ -129,12 +129,12 @@ static size_t count, capacity, slot_count;
 
 static uint64_t hash_of(const struct state *s)
 {
-	const uint8_t *bytes = (const uint8_t *)s;
-	uint64_t h = 0;
+	uint64_t words[(sizeof(*s) + 7) / 8] = { 0 }, h = 0;
 
-	for (size_t i = 0; i < sizeof(*s); i++)
-		h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-	return mixed(h);
+	memcpy(words, s, sizeof(*s));
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		h = mixed(h ^ words[i]);
+	return h;
 }
 
 static void insert(size_t index)
@@ -327,9 +327,10 @@ START_TEST(deaths_at_any_step_allow_at_most_one_winner)
 }
 END_TEST
 
+/* With a share of the work only in the small size: the next test reaches the states of the others. */
 START_TEST(other_keys_bits_at_any_step_allow_one_winner)
 {
-	if (!is_left_out_here(_i / PROTOCOLS))
+	if (!is_left_out_here(_i / PROTOCOLS) && (test_scale() == 1 || _i / PROTOCOLS == 1))
 		ck_assert_uint_eq(explored(_i, false, true).most_new, 1);
 }
 END_TEST
