@@ -61,7 +61,7 @@ START_TEST(a_million_keys_take_1_14_times_the_least_space)
 					    (double)keys * (probes == 3 ? 1.125 : 1.075) * 0.9999);
 		}
 	for (unsigned probes = 3; probes <= (SANITIZED ? 3 : 4); probes++)
-		for (uint64_t keys = 1000000; keys < (SANITIZED ? 2000000 : 4000000);
+		for (uint64_t keys = 1000000; keys < (SANITIZED || test_scale() < 1 ? 2000000 : 4000000);
 		     keys += 1150001) {
 			struct built b;
 
@@ -181,7 +181,15 @@ END_TEST
 
 /* ---- Shards ---- */
 
-enum { SHARDS = SANITIZED ? 2 : 3, MANY = SHARDS << 20 };
+static unsigned shards(void)
+{
+	return SANITIZED || test_scale() < 1 ? 2 : 3;
+}
+
+static uint64_t many(void)
+{
+	return (uint64_t)shards() << 20;
+}
 
 START_TEST(shards_have_all_keys_whatever_the_threads_and_memory)
 {
@@ -189,15 +197,15 @@ START_TEST(shards_have_all_keys_whatever_the_threads_and_memory)
 	const struct blm_shard_entry *e;
 	uint64_t end;
 
-	built_begin(&b, MANY, false);
+	built_begin(&b, many(), false);
 	built_fill(&b, 0);
 	build(&b, "fuse", 3, bits(7));
-	ck_assert_uint_eq(shards_of(&b.part.shape), SHARDS);
-	ck_assert_uint_eq(count_yes(&b, b.hashes, MANY), MANY);
-	ck_assert_uint_eq(b.done, MANY);
+	ck_assert_uint_eq(shards_of(&b.part.shape), shards());
+	ck_assert_uint_eq(count_yes(&b, b.hashes, many()), many());
+	ck_assert_uint_eq(b.done, many());
 	e = (const struct blm_shard_entry *)b.part.bytes;
 	end = shard_index_bytes(&b.part.shape);
-	for (unsigned i = 0; i < SHARDS; i++) {
+	for (unsigned i = 0; i < shards(); i++) {
 		ck_assert_uint_eq(le64toh(e[i].offset), end);
 		end += le64toh(e[i].bytes);
 	}
@@ -266,12 +274,12 @@ START_TEST(a_shard_with_all_keys_has_the_same_size_anywhere)
 	struct built b;
 	uint64_t bytes[2];
 
-	built_begin(&b, MANY, false);
+	built_begin(&b, many(), false);
 	for (int last = 0; last < 2; last++) {
-		for (uint64_t i = 0; i < MANY; i++)
+		for (uint64_t i = 0; i < many(); i++)
 			b.hashes[i] = (struct blm_hash){ .lo = i, .hi = last ? UINT64_MAX : 0 };
 		built_plan(&b, "fuse", 3, bits(7));
-		ck_assert_uint_eq(shards_of(&b.part.shape), SHARDS);
+		ck_assert_uint_eq(shards_of(&b.part.shape), shards());
 		bytes[last] = b.part.shape.bytes;
 		if (!last)
 			built_drop(&b);
@@ -285,17 +293,17 @@ START_TEST(keys_that_cannot_be_read_fail_it_with_their_words)
 {
 	struct built b;
 
-	built_begin(&b, MANY, false);
+	built_begin(&b, many(), false);
 	built_fill(&b, 0);
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		b.fails = 0;
 		b.sorted.threads = threads;
 		built_plan(&b, "fuse", 3, bits(7));
 		b.fails = -EIO;
-		b.from = MANY - 1;
+		b.from = many() - 1;
 		FAILS(b.part.kind->build(&b.part, &b.sorted), -EIO);
 		ck_assert_str_eq(blm_error_message(),
-				 SHARDS == 3 ? "no key number 3145727" : "no key number 2097151");
+				 shards() == 3 ? "no key number 3145727" : "no key number 2097151");
 		FAILS(b.part.kind->fit(&b.part.shape, (b.from = 0, &b.sorted)), -EIO);
 		built_drop(&b);
 	}
@@ -333,14 +341,14 @@ static void ask_all_ways(const struct built *b)
 
 START_TEST(a_damaged_index_causes_no_read_outside_the_data)
 {
-	static const struct {
+	const struct {
 		const char *kind;
 		unsigned probes;
 		uint64_t keys, args[2];
 	} some[] = {
 		{ "fuse", 3, 1000, { 8 } },	    { "fuse", 4, 1, { 32 } },
 		{ "bloomier", 3, 700, { 64, 64 } }, { "bloomier", 4, 300, { 3, 9 } },
-		{ "fuse", 3, MANY, { 5 } },
+		{ "fuse", 3, many(), { 5 } },
 	};
 
 	for (size_t k = 0; k < ARRAY_LEN(some); k++) {

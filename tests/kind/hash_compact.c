@@ -52,6 +52,10 @@ START_TEST(a_signature_of_any_width_keeps_its_rate_in_practice)
 		struct blm_filter *f;
 		double wrong, expected;
 
+		/* not the least nor the most of the widths with as many cells a word */
+		if (test_scale() < 1 && 64 / bits == 64 / (bits - 1) && 64 / bits == 64 / (bits + 1)
+		    && bits % 24)
+			continue;
 		snprintf(options, sizeof(options), "signature-bits=%u,load=%g", bits,
 			 bits % 2 ? 0.9 : 0.7);
 		f = make(BLM_PARAMS(.capacity = keys, .options = options));

@@ -53,7 +53,7 @@ static const double rates[] = { 0.9,  0.5,	0.34, 0.3,   0.24, 0.2,	 0.15, 0.1,  
 
 START_TEST(all_keys_are_found_however_few_there_are)
 {
-	for (uint64_t n = 0; n <= 2000; n++) {
+	for (uint64_t n = 0; n <= 2000; n += test_scale() < 1 ? 1 + n / 40 : 1) {
 		struct built b = ribbon_of(n << 20, n, rates[n % ARRAY_LEN(rates)]);
 
 		ck_assert_uint_eq(members(&b), n);
@@ -109,11 +109,16 @@ static const struct { uint64_t keys; double rate;
 START_TEST(its_measured_rate_is_the_stated_one_or_less)
 {
 	const uint64_t strangers = (uint64_t)(8e6 * test_scale());
-	struct built b = ribbon_of(0, asked[_i].keys, asked[_i].rate);
-	double says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
-	double expected = (double)strangers * says, wrong = (double)count_strangers(&b, strangers),
-	       error = sqrt(expected * (1 - says));
+	struct built b;
+	double says, expected, wrong, error;
 
+	if (test_scale() < 1 && _i % 2)
+		return;
+	b = ribbon_of(0, asked[_i].keys, asked[_i].rate);
+	says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
+	expected = (double)strangers * says;
+	wrong = (double)count_strangers(&b, strangers);
+	error = sqrt(expected * (1 - says));
 	ck_assert_msg(fabs(wrong - expected) <= 4 * error, "%g: %g, not %g +- %g", asked[_i].rate,
 		      wrong, expected, error);
 	ck_assert_double_le(says, asked[_i].rate * (1 + 1e-9));
@@ -183,7 +188,7 @@ static double rate_by_data(const struct built *b)
 START_TEST(the_rate_of_its_data_is_the_requested_one)
 {
 	static const uint64_t counts[] = { 100, 3500, 16000, 17000, 33000, 100000 };
-	double step = SANITIZED ? 0.5 : test_scale() < 1 ? 0.6 : 0.83;
+	double step = SANITIZED ? 0.5 : test_scale() < 1 ? 0.45 : 0.83;
 
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		struct built b = ribbon_of(i, counts[i], 0.5);
@@ -240,12 +245,13 @@ START_TEST(it_has_the_planned_size)
 {
 	struct built b = ribbon_of(0, 1000000, 0.01);
 
-	for (unsigned i = 0; i < (SANITIZED ? 1 : 2); i++) {
+	for (unsigned i = 0; i < (SANITIZED || test_scale() < 1 ? 1 : 2); i++) {
+		if (i)
+			again(&b, 1 / 256.0);
 		ck_assert_uint_eq(b.part.shape.bytes, planned(b.sorted.count, b.rate).bytes);
 		ck_assert_double_le(bits_a_key(&b.part.shape), -log2(b.rate) * 1.01);
 		ck_assert_uint_eq(le64toh(entry(&b)->own[0]), b.sorted.count);	/* the seed is 0 */
 		ck_assert_uint_eq(members(&b), b.sorted.count);
-		again(&b, 1 / 256.0);
 	}
 	built_end(&b);
 }

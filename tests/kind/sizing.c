@@ -129,7 +129,7 @@ END_TEST
  */
 static double rate_of_large(const char *kind, uint64_t keys, double promised, uint64_t questions)
 {
-	const uint64_t enough = SANITIZED ? 1600000 : 6400000;
+	const uint64_t enough = SANITIZED || test_scale() < 1 ? 1600000 : 6400000;
 	uint64_t random = keys, filters = keys < enough ? enough / keys : 1,
 		 each = questions / filters / BLM_BATCH * BLM_BATCH, yes = 0;
 
@@ -146,7 +146,7 @@ static double rate_of_large(const char *kind, uint64_t keys, double promised, ui
 START_TEST(the_rate_of_a_large_full_filter_is_kept)
 {
 	static const double promised[] = { 0.1, 0.001 };
-	uint64_t questions = BLM_BATCH * (SANITIZED ? 20000 : 100000);
+	uint64_t questions = BLM_BATCH * (SANITIZED || test_scale() < 1 ? 20000 : 100000);
 
 	if (is_left_out(_i))
 		return;
@@ -330,9 +330,14 @@ static double simulated(unsigned blocks, unsigned probes, unsigned keys, uint64_
 	for (unsigned i = 0; i < keys; i++) {
 		uint64_t *words = block[scale(next_random(random), blocks)];
 
-		for (unsigned j = 0; j < probes; j++) {
-			unsigned bit = (unsigned)(next_random(random) >> 55);
+		uint64_t bits = 0;
 
+		for (unsigned j = 0; j < probes; j++, bits >>= 9) {
+			unsigned bit;
+
+			if (j % 7 == 0)		/* seven numbers of 9 bits */
+				bits = next_random(random);
+			bit = (unsigned)(bits & 511);
 			words[bit / 64] |= UINT64_C(1) << bit % 64;
 		}
 	}
@@ -431,11 +436,13 @@ END_TEST
 
 START_TEST(the_rate_of_blocks_rises_with_load_to_1)
 {
+	const uint64_t steps = test_scale() < 1 ? 1 : 4;
+
 	for (unsigned probes = 1; probes < 64; probes = probes * 3 + 2)
 		for (uint64_t blocks = 2; blocks < 10000; blocks = blocks * 7 + 1) {
 			double before = 0;
 
-			for (uint64_t keys = 1; keys < UINT64_C(1) << 62; keys += keys / 4 + 1) {
+			for (uint64_t keys = 1; keys < UINT64_C(1) << 62; keys += keys / steps + 1) {
 				double rate = blm_blocked_rate(blocks, probes, keys);
 
 				ck_assert(rate >= before * (1 - 1e-9) && rate <= 1);
@@ -672,7 +679,7 @@ START_TEST(a_plan_takes_less_than_half_a_second)
 	double step = test_scale() < 1 ? 1e-3 : 0.1;
 
 	for (double rate = 0.99; rate >= 1e-300;
-	     rate *= rate > 1e-12 ? step : SANITIZED ? 1e-72 : 1e-36)
+	     rate *= rate > 1e-12 ? step : test_scale() < 1 || SANITIZED ? 1e-72 : 1e-36)
 		for (uint64_t keys = 1; keys && keys <= BLM_CAPACITY_MAX; keys <<= 23)
 			for (int blocked = 0; blocked < 2; blocked++) {
 				struct blm_params params = BLM_PARAMS(.kind = kinds[blocked],
