@@ -315,6 +315,21 @@ static int count_bytes(void *context, const void *bytes, size_t count)
 	return 0;
 }
 
+/* A filter of 128 MB that has one key, as text. */
+static void write_text_of_128_mb(const char *path)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, a_path(),
+		      &BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = UINT64_C(1) << 30,
+				  .probes = 5, .sparse = true)));
+	OK(blm_add(f, "key", 3));
+	OK(blm_export_file(f, &BLM_EXCHANGE(.format = "pybloomfiltermmap", .base64 = true), path));
+	blm_close(f);
+}
+
+static const char *large_text = RECIPES "p3-big-sparse.b64";
+
 static int there_and_back(void *path)
 {
 	struct blm_filter *f = NULL;
@@ -323,18 +338,26 @@ static int there_and_back(void *path)
 
 	MUST(pthread_create(&thread, NULL, measure, NULL) == 0);
 	MUST(blm_import_file(&f, NULL, path, &BLM_EXCHANGE(.base64 = true, .hash = "mm3_64"),
-			     RECIPES "p3-big-sparse.b64")
+			     large_text)
 	     == 0);
 	MUST(blm_export(f, &in_base64, count_bytes, &chars) == 0);
 	atomic_store(&measured, true);
 	pthread_join(thread, NULL);
-	MUST(before > 0 && chars > 4000 && chars < 9000);
+	MUST(before > 0 && chars > 800 && chars < 9000);
 	MUST(most_resident > before && most_resident - before < 16 << 20);
 	return 0;
 }
 
+/* With a share of the work it is 128 MB, eight times the memory. */
 static void pass_text_of_600_mb(void)
 {
+	char made[600];
+
+	if (test_scale() < 1) {
+		snprintf(made, sizeof(made), "%s", a_path());
+		write_text_of_128_mb(made);
+		large_text = made;
+	}
 	ck_assert_int_eq(join(spawn(there_and_back, (void *)(uintptr_t)a_path())), 0);
 }
 

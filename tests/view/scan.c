@@ -10,14 +10,20 @@
 
 #include <sys/stat.h>
 
-enum { BITS = 300 << 20, KEYS = 20000, FILTERS = 3 };	/* 37.5 MB: five ranges */
+enum { KEYS = 20000, FILTERS = 3 };
 
 static const unsigned threads[] = { 1, 2, 3, 9 };	/* the last: more than there ever are */
+
+/* 37.5 MB: five ranges; with a share of the work 20 MB: three. */
+static uint64_t cells_of_all(void)
+{
+	return test_scale() < 1 ? 160 << 20 : 300 << 20;
+}
 
 static struct blm_filter *make(const char *kind, const char *path, bool sparse, uint32_t from)
 {
 	const uint64_t seed = 7;
-	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = BITS, .probes = 7, .seed_count = 1,
+	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = cells_of_all(), .probes = 7, .seed_count = 1,
 					 .seeds = &seed, .sparse = sparse);
 	struct blm_filter *f = NULL;
 
@@ -86,7 +92,10 @@ START_TEST(any_number_of_threads_gives_the_same_bits_and_counts)
 	ck_assert_uint_eq(numbers_found(one.common, KEYS / 2, KEYS), KEYS / 2);
 	ck_assert_uint_le(numbers_found(one.common, 0, KEYS / 2), 10);
 	ck_assert(one.rate == one.rate_into);
-	for (size_t t = test_scale() < 1 ? 2 : 1; t < ARRAY_LEN(threads); t++) {
+	for (size_t t = 1; t < ARRAY_LEN(threads); t++) {
+		/* three and nine in turn, so that each kind and both sorts of files see both */
+		if (test_scale() < 1 && t != 2 + (size_t)(_i + _i / 2) % 2)
+			continue;
 		many = say(f, threads[t]);
 		ck_assert(same_data(one.all, many.all) && same_data(one.common, many.common));
 		ck_assert(same_data(one.copy, many.copy) && same_data(one.into, many.into));
