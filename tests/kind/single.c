@@ -883,7 +883,7 @@ START_TEST(repeated_replacements_of_the_file_lose_no_key)
 	ck_assert_int_eq(pthread_create(&giver, NULL, give_on, &race), 0);
 	ck_assert_int_eq(pthread_create(&asker, NULL, ask_on, &race), 0);
 	/* an intersection with a filter of ones is a new file with all that the old one had */
-	for (int i = 0; i < (SANITIZED ? 20 : 100); i++) {
+	for (int i = 0; i < (SANITIZED || test_scale() < 1 ? 20 : 100); i++) {
 		struct blm_filter *g;
 		uint64_t before = race.given;
 		double begun = seconds();

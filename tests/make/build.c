@@ -134,10 +134,13 @@ START_TEST(a_built_filter_equals_one_filled_key_by_key)
 			n[i] = n[i / 2];	/* duplicates */
 		expected = one_by_one(&p, n, count);
 		for (size_t m = 0; m < ARRAY_LEN(memories); m++) {
-			struct blm_build *b = begin(NULL, &p, 0, memories[m]);
+			struct blm_build *b;
 			struct blm_filter *f;
 			char what[200];
 
+			if (test_scale() < 1 && (m + s + (size_t)_i) % 2)
+				continue;
+			b = begin(NULL, &p, 0, memories[m]);
 			snprintf(what, sizeof(what),
 				 "%s, %s, %u probes, %llu bits, %llu bytes of memory", p.kind,
 				 p.hash, p.probes, (unsigned long long)p.cells,

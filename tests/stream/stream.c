@@ -224,8 +224,12 @@ START_TEST(the_output_does_not_depend_on_the_pieces)
 	for (int level = 0; level <= 9; level += 3) {
 		whole = encoded(&stacks[_i], level, bytes, 200000, MI);
 		for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
-			struct blm_buffer again = encoded(&stacks[_i], level, bytes, 200000,
-							  chunks[i]);
+			struct blm_buffer again;
+
+			/* every size with two of the four levels */
+			if (test_scale() < 1 && (i + (size_t)level / 3) % 2)
+				continue;
+			again = encoded(&stacks[_i], level, bytes, 200000, chunks[i]);
 
 			ck_assert(same(again, whole.bytes, whole.count));
 			free(again.bytes);
