@@ -346,7 +346,7 @@ static void import_every_way(const struct vector *v)
 
 			terms_are(f, v);
 			answers_are(f, integers, v, 0);
-			/* with a share of the work: what came as bytes from memory, text from a file */
+			/* with a share of the work: bytes in memory, text in a file */
 			if (i < 2 && (test_scale() < 1 ? to == (int)i : to != 2)) {
 				exports_as(f, v->file, v->bytes, v->name);
 			} else {

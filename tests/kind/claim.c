@@ -327,7 +327,10 @@ START_TEST(deaths_at_any_step_allow_at_most_one_winner)
 }
 END_TEST
 
-/* With a share of the work only in the small size: the next test reaches the states of the others. */
+/*
+ * With a share of the work only in the small size: the next test reaches the states of the
+ * others.
+ */
 START_TEST(other_keys_bits_at_any_step_allow_one_winner)
 {
 	if (!is_left_out_here(_i / PROTOCOLS) && (test_scale() == 1 || _i / PROTOCOLS == 1))

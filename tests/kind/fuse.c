@@ -61,7 +61,8 @@ START_TEST(a_million_keys_take_1_14_times_the_least_space)
 					    (double)keys * (probes == 3 ? 1.125 : 1.075) * 0.9999);
 		}
 	for (unsigned probes = 3; probes <= (SANITIZED ? 3 : 4); probes++)
-		for (uint64_t keys = 1000000; keys < (SANITIZED || test_scale() < 1 ? 2000000 : 4000000);
+		for (uint64_t keys = 1000000;
+		     keys < (SANITIZED || test_scale() < 1 ? 2000000 : 4000000);
 		     keys += 1150001) {
 			struct built b;
 

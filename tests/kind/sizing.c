@@ -442,7 +442,8 @@ START_TEST(the_rate_of_blocks_rises_with_load_to_1)
 		for (uint64_t blocks = 2; blocks < 10000; blocks = blocks * 7 + 1) {
 			double before = 0;
 
-			for (uint64_t keys = 1; keys < UINT64_C(1) << 62; keys += keys / steps + 1) {
+			for (uint64_t keys = 1; keys < UINT64_C(1) << 62;
+			     keys += keys / steps + 1) {
 				double rate = blm_blocked_rate(blocks, probes, keys);
 
 				ck_assert(rate >= before * (1 - 1e-9) && rate <= 1);

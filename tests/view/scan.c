@@ -23,8 +23,8 @@ static uint64_t cells_of_all(void)
 static struct blm_filter *make(const char *kind, const char *path, bool sparse, uint32_t from)
 {
 	const uint64_t seed = 7;
-	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = cells_of_all(), .probes = 7, .seed_count = 1,
-					 .seeds = &seed, .sparse = sparse);
+	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = cells_of_all(), .probes = 7,
+					 .seed_count = 1, .seeds = &seed, .sparse = sparse);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
