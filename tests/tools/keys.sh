@@ -228,8 +228,10 @@ a_missing_or_unreadable_input_is_named() {
 }
 
 any_input_gets_an_answer_or_one_error() {
+	local i rounds=60
+	[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || rounds=16
 	make
-	for i in $(seq 60); do
+	for ((i = 1; i <= rounds; i++)); do
 		magic=('' '\037\213\010' '\050\265\057\375' '\122\052\115\030')
 		{ printf "${magic[i % 4]}"; head -c $((RANDOM * 10)) /dev/urandom; } > noise
 		for options in '' -0 --hex '--field 2 --delimiter ,' '--crlf --field 1'; do

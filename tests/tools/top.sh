@@ -204,14 +204,14 @@ a_signal_ends_it_and_restores_the_terminal() {
 	same "$(tail -n 1 seen)" '0 restored'
 }
 
-# As long as keys come, each look finds some.
+# As long as keys come, each look finds some. Some hundred keys a second are enough; without the waits the loop takes a processor.
 the_pace_of_writers_is_shown() {
 	no_terminal && return
 	maps_hidden && return
 	three
-	mkfifo lines
+	mkfifo lines silent
 	bloomery create busy -n 100m -p 0.1
-	(while echo $RANDOM.$RANDOM.$RANDOM; do :; done > lines 2> gone) & writer=$!
+	(exec 4<> silent; while echo $RANDOM.$RANDOM.$RANDOM; do read -r -t 0.005 -u 4 || :; done > lines 2> gone) & writer=$!
 	bloomery add busy lines 2> warning & adder=$!
 	trap 'kill $writer $adder 2> /dev/null || :' EXIT	# also where a check fails
 	on_screen 80 24 '....q' "$BLOOMERY" top --every 1s > seen
