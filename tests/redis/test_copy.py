@@ -5,7 +5,9 @@ import unittest
 
 from server import Cluster, Error, Server, until
 
-CAPACITY, KEYS = 8_000_000, 100    # 14 MB: a thread copies them
+LARGE = 8_000_000    # 14 MB
+CAPACITY = LARGE if os.environ.get('BLOOMERY_TEST_SCALE', 'full') == 'full' else 1_000_000    # 1.8 MB: a thread copies 1 MB or more
+KEYS = 100
 KEY = [f'key {i}' for i in range(KEYS)]
 
 
@@ -15,14 +17,14 @@ def state(pid):
 
 
 class Copy(unittest.TestCase):
-    def setting(self, *options, more=(), fixed=False):
+    def setting(self, *options, more=(), fixed=False, capacity=CAPACITY):
         """A server with a large filter s, a client, and another one."""
         server = Server(*options, more=more)
         self.addCleanup(server.close)
         ask, other = server.client(), server.client()
         self.addCleanup(ask.close)
         self.addCleanup(other.close)
-        self.assertEqual(ask('BF.RESERVE', 's', '0.001', CAPACITY, *(['NONSCALING'] if fixed else [])), 'OK')
+        self.assertEqual(ask('BF.RESERVE', 's', '0.001', capacity, *(['NONSCALING'] if fixed else [])), 'OK')
         ask('BF.MADD', 's', *KEY)
         return server, ask, other
 
@@ -168,7 +170,7 @@ class Copy(unittest.TestCase):
 
     def test_a_kill_during_a_copy_leaves_the_source(self):
         for more in ([], ['persist', 'files']):
-            server, ask, other = self.setting(more=more)
+            server, ask, other = self.setting(more=more, capacity=LARGE)    # the kill comes while it is copied
             self.assertEqual(ask('SAVE'), 'OK')
             ask.send('BLM.COPY', 's', 'd')
             until(lambda: b'cmd=blm.copy' in other('CLIENT', 'LIST'), 'the command was read')

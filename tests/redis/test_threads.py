@@ -1,9 +1,11 @@
 """What threads do while the server goes on: BLM.DUMP, BLM.UNION beside saves, reloads and rewrites, and drops of large filters."""
+import os
 import unittest
 
 from server import Error, Server, until
 
-CAPACITY, SOURCES, KEYS = 8_000_000, 3, 1000
+FULL = os.environ.get('BLOOMERY_TEST_SCALE', 'full') == 'full'
+CAPACITY, SOURCES, KEYS = 8_000_000 if FULL else 1_000_000, 3, 1000
 
 
 def keys_of(i):
@@ -12,7 +14,7 @@ def keys_of(i):
 
 class Threads(unittest.TestCase):
     def fill(self, ask, capacity=CAPACITY):
-        """Sources of 14 MB, so that a union of them runs in a thread."""
+        """Sources of 14 or 1.8 MB, so that a union, a dump and a copy of them run in a thread, which takes 1 MB or more."""
         for i in range(SOURCES):
             self.assertEqual(ask('BLM.CREATE', f's{i}', 'CAPACITY', capacity, 'RATE', '0.001', 'SEEDS', 7), 'OK')
             ask('BF.MADD', f's{i}', *keys_of(i))
@@ -23,7 +25,7 @@ class Threads(unittest.TestCase):
 
     def union(self):
         """The first source comes many times, so that the union takes a while and the keys of the others come late."""
-        return ['BLM.UNION', 'u', *['s0'] * 30, *(f's{i}' for i in range(SOURCES))]
+        return ['BLM.UNION', 'u', *['s0'] * (30 if FULL else 240), *(f's{i}' for i in range(SOURCES))]
 
     def test_a_reload_has_the_whole_union_that_runs(self):
         for more in ([], ['persist', 'files']):
