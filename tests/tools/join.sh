@@ -109,14 +109,14 @@ diff_prints_nearly_all_keys_the_peer_lacks() {
 objects_of_one_batch_are_not_all_kept() {
 	command -v python3 > /dev/null || { echo '# SKIP python3 is not installed'; return 0; }
 	[ -z "${SANITIZED:-}" ] || { echo '# SKIP sanitizers take memory of their own'; return 0; }
-	for i in {1..600}; do printf 'k\t%0250d\n' $i; done > small; for i in {1..1000}; do printf 'k\t%0250d\n' $i; done > big
+	for i in {1..300}; do printf 'k\t%0250d\n' $i; done > small; for i in {1..1000}; do printf 'k\t%0250d\n' $i; done > big
 	python3 -c '
 import resource, subprocess, sys
 out = subprocess.Popen([*sys.argv[1:], "join", "--json", "-j", "1", "small", "big"], stdout=subprocess.PIPE)
 lines = sum(piece.count(b"\n") for piece in iter(lambda: out.stdout.read(1 << 20), b""))
-assert (out.wait(), lines) == (0, 600000), lines
+assert (out.wait(), lines) == (0, 300000), lines
 most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-assert most < 200 << 10, most' "$BLOOMERY" 2> wrong || cat wrong
+assert most < 100 << 10, most' "$BLOOMERY" 2> wrong || cat wrong
 	same "$(< wrong)" ''
 }
 
