@@ -78,8 +78,8 @@ void *work_shared(size_t bytes)
 
 struct slot {
 	bool there, sealed;
-	/* a cut came between the catalog and the file's own record of its name */
-	bool misnamed;
+	/* a cut came between the catalog and the file's own record of its name and labels */
+	bool record_lags;
 	uint32_t generation, keys, label;
 	/*
 	 * How many keys its file may have counted. The count of an add that was cut can be on the
@@ -117,7 +117,7 @@ static void apply(struct model *m, const struct report *r)
 		break;
 	case OP_RENAME:
 		m->slot[r->to] = *s;
-		m->slot[r->to].misnamed = r->label;
+		m->slot[r->to].record_lags = r->settled;
 		*s = (struct slot){ .there = false };
 		break;
 	case OP_DROP:
@@ -125,11 +125,11 @@ static void apply(struct model *m, const struct report *r)
 		break;
 	case OP_SEAL:
 		s->sealed = true;
-		s->misnamed = false;
+		s->record_lags = false;
 		break;
 	case OP_LABEL:
 		s->label = r->label;
-		s->misnamed = false;
+		s->record_lags = r->settled;
 		break;
 	case OP_SYNCED: case OP_UNDONE: case OP_FAILED:
 		break;
@@ -693,12 +693,14 @@ static void judge(void *context, const struct blm_finding *found)
 			      : NAMES;
 	bool renames = strstr(found->what, "a rename from ")
 		    && strstr(found->what, " was interrupted");
+	bool lags = name < NAMES && l->model->slot[name].record_lags;
 	bool misnamed =
-		(renames || strstr(found->what, "does not have its name")) && name < NAMES
-		&& (l->model->slot[name].misnamed
-		    || (l->under_way && l->under_way->op == OP_RENAME && l->under_way->to == name));
-	bool labels = strstr(found->what, "a change of its labels was interrupted") && name < NAMES
-		   && l->under_way && l->under_way->op == OP_LABEL && l->under_way->name == name;
+		(renames || strstr(found->what, "does not have its name"))
+		&& (lags || (l->under_way && l->under_way->op == OP_RENAME
+			     && l->under_way->to == name));
+	bool labels = strstr(found->what, "a change of its labels was interrupted")
+		   && (lags || (l->under_way && l->under_way->op == OP_LABEL
+				&& l->under_way->name == name));
 
 	l->findings++;
 	if ((strstr(found->what, "left behind by a process that died") || misnamed || labels)
@@ -896,8 +898,7 @@ static void settle(struct blm_store *store, struct state *s, int fd)
 
 	if (!s->is_under_way || r.op == OP_STORE)
 		return;
-	r.done = 1;
-	r.label = r.op == OP_RENAME ? 1 : r.label;
+	r.done = r.settled = 1;
 	apply(&after, &r);
 	/* an add that is done in part is not done; a seal of it can be seen, as can all else */
 	if (r.op != OP_ADD && are_so(&l, store, &after))

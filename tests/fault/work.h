@@ -49,6 +49,7 @@ struct report {
 	uint32_t generation;
 	uint32_t keys;		/* how many of them */
 	uint32_t label;
+	uint32_t settled;	/* the step that a cut came into, as the filters show it */
 };
 
 struct tally {
