@@ -19,7 +19,7 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 	xxh3_key(xxh3_64_bytes, blm_xxh3_64_any, key->bytes, key->len, by->seeds[0], ret);
 }
 
-static __attribute__((noinline)) void hash_each(const struct blm_key *keys, size_t count,
+static __attribute__((noinline, flatten)) void hash_each(const struct blm_key *keys, size_t count,
 						uint64_t seed, struct blm_hash *ret)
 {
 	xxh3_each(xxh3_64_bytes, blm_xxh3_64_any, keys, count, seed, ret);

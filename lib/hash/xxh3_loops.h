@@ -19,9 +19,99 @@ BLM_HASHES_MANY xxh3_key(xxh3_of *of, xxh3_of *any, const void *bytes, size_t le
 	*ret = len && len <= 16 ? of(bytes, len, seed) : any(bytes, len, seed);
 }
 
+/* ---- Keys of many lengths ---- */
+
+enum { XXH3_DEALT = 128, XXH3_DEALT_LEAST = 32 };
+
+enum xxh3_class { XXH3_TO_3, XXH3_TO_8, XXH3_TO_16, XXH3_TO_32, XXH3_TO_64, XXH3_TO_96,
+		  XXH3_TO_128, XXH3_OTHERS, XXH3_CLASSES };
+
+/* The numbers of keys, by the code that their lengths take. */
+struct xxh3_dealt {
+	uint8_t numbers[XXH3_CLASSES][XXH3_DEALT];
+	uint32_t count[XXH3_CLASSES];
+};
+
+static inline enum xxh3_class xxh3_class_of(size_t len)
+{
+#define FOUR(class) class, class, class, class
+#define SIXTEEN(class) FOUR(class), FOUR(class), FOUR(class), FOUR(class)
+	/* by the length - 1, so that no key of 0 bytes is in a class */
+	static const uint8_t classes[129] = {
+		XXH3_TO_3, XXH3_TO_3, XXH3_TO_3, FOUR(XXH3_TO_8), XXH3_TO_8, FOUR(XXH3_TO_16),
+		FOUR(XXH3_TO_16), SIXTEEN(XXH3_TO_32), SIXTEEN(XXH3_TO_64), SIXTEEN(XXH3_TO_64),
+		SIXTEEN(XXH3_TO_96), SIXTEEN(XXH3_TO_96), SIXTEEN(XXH3_TO_128),
+		SIXTEEN(XXH3_TO_128), XXH3_OTHERS,
+	};
+#undef SIXTEEN
+#undef FOUR
+
+	return classes[len - 1 < 128 ? len - 1 : 128];
+}
+
+static inline void xxh3_deal(const struct blm_key *keys, size_t count, struct xxh3_dealt *ret)
+{
+	memset(ret->count, 0, sizeof(ret->count));
+	for (size_t i = 0; i < count; i++) {
+		enum xxh3_class class = xxh3_class_of(keys[i].len);
+
+		ret->numbers[class][ret->count[class]++] = (uint8_t)i;
+	}
+}
+
+/* Those of a class, whose lengths are from `least` to `most`: with these known, `of` is short. */
+BLM_HASHES_MANY xxh3_class(xxh3_of *of, const struct blm_key *keys, const uint8_t *numbers,
+			   size_t count, size_t least, size_t most, uint64_t seed,
+			   struct blm_hash *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct blm_key *key = &keys[numbers[i]];
+
+		if (key->len < least || key->len > most)
+			__builtin_unreachable();
+		ret[numbers[i]] = of(key->bytes, key->len, seed);
+	}
+}
+
+/*
+ * Where lengths follow no pattern, no processor predicts the branches on them. So the keys are
+ * dealt to classes without a branch, and each class has a loop of its own. The caller has all
+ * functions inlined (flatten), since those of xxHash are not where it is long.
+ */
+BLM_HASHES_MANY xxh3_by_class(xxh3_of *of, xxh3_of *any, const struct blm_key *keys, size_t count,
+			      uint64_t seed, struct blm_hash *ret)
+{
+	struct xxh3_dealt d;
+
+	xxh3_deal(keys, count, &d);
+#define CLASS(class, least, most) \
+	xxh3_class(of, keys, d.numbers[class], d.count[class], least, most, seed, ret)
+	CLASS(XXH3_TO_3, 1, 3);
+	CLASS(XXH3_TO_8, 4, 8);
+	CLASS(XXH3_TO_16, 9, 16);
+	CLASS(XXH3_TO_32, 17, 32);
+	CLASS(XXH3_TO_64, 33, 64);
+	CLASS(XXH3_TO_96, 65, 96);
+	CLASS(XXH3_TO_128, 97, 128);
+#undef CLASS
+	for (size_t i = 0; i < d.count[XXH3_OTHERS]; i++) {
+		unsigned n = d.numbers[XXH3_OTHERS][i];
+
+		ret[n] = any(keys[n].bytes, keys[n].len, seed);
+	}
+}
+
 BLM_HASHES_MANY xxh3_each(xxh3_of *of, xxh3_of *any, const struct blm_key *keys, size_t count,
 			  uint64_t seed, struct blm_hash *ret)
 {
+	while (count >= XXH3_DEALT_LEAST) {
+		size_t many = count < XXH3_DEALT ? count : XXH3_DEALT;
+
+		xxh3_by_class(of, any, keys, many, seed, ret);
+		keys += many;
+		ret += many;
+		count -= many;
+	}
 	for (size_t i = 0; i < count; i++)
 		xxh3_key(of, any, keys[i].bytes, keys[i].len, seed, &ret[i]);
 }

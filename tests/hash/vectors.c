@@ -142,6 +142,40 @@ START_TEST(many_keys_hash_as_each_of_them_does)
 }
 END_TEST
 
+/* Keys of each class of xxh3_loops.h, in no order, and of lengths on both sides of its bounds. */
+START_TEST(keys_of_mixed_lengths_hash_as_each_of_them_does)
+{
+	enum { KEYS = 600, LONGEST = 260 };
+	const uint64_t seed = SEED;
+	struct blm_hasher by = { .family = blm_family_by_name(of_many[_i]),
+				 .seeds = &seed,
+				 .seed_count = 1 };
+	uint8_t *bytes = pattern(KEYS + LONGEST);
+	struct blm_hash all[KEYS], each;
+	struct blm_key keys[KEYS];
+
+	for (size_t i = 0; i < KEYS; i++)
+		keys[i] = (struct blm_key){ bytes + i, i * i % (LONGEST + 1) };
+	for (size_t count = 0; count <= KEYS; count += 1 + count / 8) {
+		blm_hash_all(&by, keys, count, all);
+		for (size_t i = 0; i < count; i++) {
+			by.family->hash(&by, &keys[i], &each);
+			ck_assert(all[i].lo == each.lo && all[i].hi == each.hi);
+		}
+	}
+	for (size_t len = 0; len <= LONGEST; len++) {
+		for (size_t i = 0; i < KEYS; i++)
+			keys[i].len = len + (i % 3 == 0);
+		blm_hash_all(&by, keys, KEYS, all);
+		for (size_t i = 0; i < KEYS; i++) {
+			by.family->hash(&by, &keys[i], &each);
+			ck_assert(all[i].lo == each.lo && all[i].hi == each.hi);
+		}
+	}
+	free(bytes);
+}
+END_TEST
+
 /* Of pattern(bytes) with seed 0, by libxxhash 0.8.1; and, published, of "abc". */
 static const struct { size_t bytes; uint64_t hash; } xxh64[] = {
 	{ 0, 0xef46db3751d8e999 },
@@ -762,6 +796,8 @@ int main(void)
 	tcase_add_test(tc, xxh3_of_128_bits_gives_the_known_answers);
 	tcase_add_test(tc, xxh3_64_equals_xxhash_in_both_halves);
 	tcase_add_loop_test(tc, many_keys_hash_as_each_of_them_does, 0, (int)ARRAY_LEN(of_many));
+	tcase_add_loop_test(tc, keys_of_mixed_lengths_hash_as_each_of_them_does, 0,
+			    (int)ARRAY_LEN(of_many));
 	tcase_add_test(tc, xxh64_gives_the_known_answers_in_both_halves);
 	tcase_add_test(tc, siphash_of_128_bits_gives_its_authors_vectors);
 	tcase_add_test(tc, siphash_wipes_the_stack_that_it_used);
