@@ -89,7 +89,7 @@ static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 	if (probes <= PROBES_A_WORD && !part->unshared) {
 		uint64_t word = unfold(hash->lo, hash->hi, 0);
 
-		lacks = block_lacks_probes(block, probes, word);
+		lacks = block_lacks_last(block, probes, word);
 		won = block_claim_few(block, probes, word, lacks);
 	} else {
 		lacks = part->simd->block_lacks(block, probes, hash, mask);

@@ -76,26 +76,44 @@ static bool claim_words(const struct blm_bits *bits, bool *lacks, size_t count, 
 	return bits_claim_words(bits[0].word, masks, lacking, alone);
 }
 
-/*
- * For a blocked filter, each probe for itself, in an order other than that of the words. The last
- * probe is also the first one, which a key can have.
- */
-static bool claim_probes(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
+/* The probes of a blocked filter, in an order other than that of the words. Return: how many */
+static unsigned put_probes(const struct blm_bits *bits, size_t count, uint64_t *ret_word)
 {
-	uint64_t word = 0;
 	unsigned probes = 0;
 
-	(void)lacks, (void)alone;
+	*ret_word = 0;
 	for (unsigned bit = 0; bits[0].mask >> bit; bit++)	/* each word has the same mask */
 		for (size_t i = count; i-- > 0;)
 			if (bits[i].mask >> bit & 1)
-				word |= (i * 64 + bit) << probes++ * PROBE_BITS;
+				*ret_word |= (i * 64 + bit) << probes++ * PROBE_BITS;
+	return probes;
+}
+
+/* Each probe for itself. The last probe is also the first one, which a key can have. */
+static bool claim_probes(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
+{
+	uint64_t word;
+	unsigned probes = put_probes(bits, count, &word);
+
+	(void)lacks, (void)alone;
 	word |= word % BLOCK_BITS << probes++ * PROBE_BITS;
 	return block_claim_few(bits[0].word, probes, word,
 			       block_lacks_probes(bits[0].word, probes, word));
 }
 
-static claim_function *const protocols[] = { bits_claim, claim_words, claim_probes };
+/* All probes differ, and most often the last one decides. */
+static bool claim_by_last(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
+{
+	uint64_t word;
+	unsigned probes = put_probes(bits, count, &word);
+
+	(void)lacks, (void)alone;
+	return block_claim_few(bits[0].word, probes, word,
+			       block_lacks_last(bits[0].word, probes, word));
+}
+
+static claim_function *const protocols[] = { bits_claim, claim_words, claim_probes,
+					    claim_by_last };
 enum { PROTOCOLS = ARRAY_LEN(protocols) };
 
 /* ---- Every state that can be ---- */
