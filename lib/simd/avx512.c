@@ -116,9 +116,9 @@ static inline void look_up(const struct blm_block_keys *k, size_t at, bool next,
 /*
  * Bit i: are all probes of key `at` + i, of 64, set? Results are stored eight keys before they are
  * read: the instructions that read a block take its address from memory, and broadcast a word from
- * memory without another instruction. Lines are prefetched into the first cache, unlike in
- * block_prefetch(): keys follow each other so fast that a line in the second cache would cause a
- * wait. (In tests/bench: "contains_many" of 1m and of 100m keys.)
+ * memory without another instruction. Lines are prefetched into the second cache, as by
+ * block_prefetch(): keys follow each other so fast that the first one would have to wait for more
+ * lines at once than it can. (In tests/bench: "contains_many" of 1m and of 100m keys.)
  */
 static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, __mmask8 wanted)
 {
@@ -132,7 +132,7 @@ static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, _
 			look_up(k, at, next, from + EIGHT, &keys);
 		for (size_t i = from; i < from + EIGHT; i++) {
 			if (next)
-				__builtin_prefetch(k->data + keys.next_place[i], 0, 3);
+				__builtin_prefetch(k->data + keys.next_place[i], 0, 2);
 			lacks[i] = avx512_word_lacks(_mm512_load_si512(k->data + keys.place[i]),
 					      _mm512_set1_epi64((long long)keys.word[i]), wanted);
 		}
