@@ -287,7 +287,7 @@ static bool all_judged(const struct decision *w)
 {
 	uint64_t asked = 0;
 
-	for (size_t i = 0; i < w->batch->unit_count; i++)
+	for (size_t i = 0; i < w->batch->unit_count && w->journal; i++)
 		asked += w->batch->units[i].asked > 0;
 	return w->journal && w->next + asked <= w->journal->units;
 }
