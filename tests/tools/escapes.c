@@ -1,35 +1,88 @@
-/* escapes.c - escapes that are counted in steps of 16 and of 64 bytes: tools/corpus/escapes.c */
+/* escapes.c - texts that are shortened by pieces of their string of JSON: tools/corpus/escapes.c */
 #include "corpus/result.h"
 
 #include "suite.h"
 
-static size_t counted_one_by_one(const char *text, size_t length)
+enum { MOST = 300 };
+
+static bool is_escaped(char c)
 {
-	size_t count = 0;
+	return (unsigned char)c < ' ' || c == '"' || c == '\\';
+}
 
+/* As a string in which each escape takes two bytes. Return: its end */
+static char *put_escaped(char *to, const char *text, size_t length)
+{
 	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		count += c < ' ' || c == '"' || c == '\\';
+		if (is_escaped(text[i]))
+			*to++ = '\\';
+		*to++ = is_escaped(text[i]) ? 'n' : text[i];
 	}
-	return count;
+	return to;
 }
 
 /* Escapes stand in the text, at both of its ends, and right behind it. */
-START_TEST(escapes_of_texts_of_all_lengths_are_counted)
+static void put_text(char *text, size_t count)
 {
 	static const char some[] = "a\"\\\n\x1f !#[]\x7f\x80\xff";
-	char text[400];
 
-	for (size_t i = 0; i < sizeof(text); i++)
+	for (size_t i = 0; i < count; i++)
 		text[i] = some[i * i % (sizeof(some) - 1)];
-	for (size_t begin = 0; begin < 20; begin++)
-		for (size_t length = 0; length < 300; length++)
-			ck_assert_uint_eq(count_escapes(text + begin, length),
-					  counted_one_by_one(text + begin, length));
+}
+
+/* Pieces of `width` bytes, with as many between; the first one begins at `from`. */
+static size_t put_pieces(struct kept *pieces, size_t from, size_t width, size_t length)
+{
+	size_t count = 0;
+
+	for (size_t at = from; at < length; at += 2 * width)
+		pieces[count++] = (struct kept){ (uint32_t)at, (uint32_t)(at + width < length
+									   ? at + width : length) };
+	return count;
+}
+
+static void check(const char *text, size_t length, size_t from, size_t width)
+{
+	char written[2 * MOST + COPY_BEHIND], want[2 * MOST], to[2 * MOST + COPY_BEHIND],
+		*end = want;
+	struct kept pieces[MOST];
+	struct escapes map[MOST / 64 + 1];
+	struct shortened s = { .text = text, .length = length, .written = written,
+			       .pieces = pieces, .map = map };
+
+	memset(written, '"', sizeof(written));
+	s.written_length = (size_t)(put_escaped(written, text, length) - written);
+	s.count = put_pieces(pieces, from, width, length);
+	for (size_t i = 0; i < s.count; i++)
+		end = put_escaped(end, text + pieces[i].begin, pieces[i].end - pieces[i].begin);
+	ck_assert_uint_eq(copy_pieces(to, &s), (size_t)(end - want));
+	ck_assert_mem_eq(to, want, (size_t)(end - want));
+	/* one byte more: another escape was longer */
+	s.written_length++;
+	ck_assert(copy_pieces(to, &s) == SIZE_MAX);
+}
+
+START_TEST(pieces_of_texts_of_all_lengths_are_copied_as_written)
+{
+	char text[MOST + COPY_BEHIND];
+
+	put_text(text, sizeof(text));
+	for (size_t length = 1; length < MOST; length++)
+		for (size_t width = 1; width < 80; width += 13)
+			check(text, length, length % 3, width);
+}
+END_TEST
+
+START_TEST(pieces_of_texts_without_and_full_of_escapes_are_copied)
+{
+	char text[MOST + COPY_BEHIND];
+
 	memset(text, '"', sizeof(text));
-	for (size_t length = 0; length < 300; length++)
-		ck_assert_uint_eq(count_escapes(text, length), length);
+	for (size_t length = 1; length < MOST; length++)
+		check(text, length, 0, 64);
+	memset(text, 'a', sizeof(text));
+	for (size_t length = 1; length < MOST; length++)
+		check(text, length, 1, 65);
 }
 END_TEST
 
@@ -38,7 +91,8 @@ int main(void)
 	Suite *s = begin_suite("escapes");
 	TCase *t = tcase_create("escapes");
 
-	tcase_add_test(t, escapes_of_texts_of_all_lengths_are_counted);
+	tcase_add_test(t, pieces_of_texts_of_all_lengths_are_copied_as_written);
+	tcase_add_test(t, pieces_of_texts_without_and_full_of_escapes_are_copied);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -6,6 +6,7 @@
  */
 #include "../source.h"
 #include "corpus.h"
+#include "result.h"
 
 #include <inttypes.h>
 
@@ -13,7 +14,8 @@ enum { FIRST = 32 << 10, BLOCK = 512 << 10 };
 
 static bool make_space(struct block *b, size_t capacity)
 {
-	char *text = realloc(b->text, capacity + 1);	/* the last line may lack its end */
+	/* the last line may lack its end */
+	char *text = realloc(b->text, capacity + 1 + COPY_BEHIND);
 
 	if (text) {
 		b->text = text;

@@ -6,6 +6,32 @@
 
 #include <sys/types.h>
 
+enum { COPY_BEHIND = 64 };
+
+/* The escapes of 64 bytes of a text (escapes.c). */
+struct escapes {
+	uint64_t bits;		/* the lowest one for the first byte */
+	size_t before;		/* in the text */
+};
+
+/* A piece of a text, in bytes. */
+struct kept {
+	uint32_t begin, end;
+};
+
+/*
+ * A text that loses some pieces. `written` is that text in a string of JSON, without the quotes.
+ * There are COPY_BEHIND more bytes behind the string.
+ */
+struct shortened {
+	const char *text, *written;
+	size_t length, written_length;
+	struct kept *pieces;	/* in their order, with something between */
+	size_t count, capacity;
+	struct escapes *map;	/* room for one for each 64 bytes, and for one more */
+	size_t map_capacity;
+};
+
 struct result {
 	const char *name;	/* of the finished file; NULL: standard output */
 	char *part;		/* its name until then, in the same folder */
@@ -16,6 +42,7 @@ struct result {
 	const struct packer *packer;
 	void *state;
 	uint8_t *packed;
+	struct shortened shortened;	/* the space for it */
 };
 
 /* Return: an exit code, with a message where it is not DONE; for all of these. */
@@ -29,13 +56,20 @@ int result_space(struct result *result, size_t count, char **ret_at);
 void result_wrote(struct result *result, size_t count);
 /* as the inside of a string of JSON */
 int result_string(struct result *result, const char *text, size_t length);
-/*
- * escapes.c: how many characters of it result_string() escapes. 16 bytes behind the text can be
- * read.
- */
-size_t count_escapes(const char *text, size_t length);
 int result_finish(struct result *result);	/* on the disk, under its name */
 void result_drop(struct result *result);	/* after the others or instead of finishing */
+
+/*
+ * copy_pieces() - the pieces of a text as they are written in the string that it was read from
+ *
+ * Only if each escape there takes one byte more than its character, and no other character has an
+ * escape. Then a byte of the text is as far behind the begin of the string as it has escapes before
+ * it. Each character takes at least as many bytes as that, so where the lengths fit, all fit.
+ * @to: has room for `written_length` and COPY_BEHIND bytes
+ *
+ * Return: how many bytes; SIZE_MAX: there are other escapes. In escapes.c.
+ */
+size_t copy_pieces(char *to, const struct shortened *shortened);
 
 /* DIR/.NAME.SUFFIX for DIR/NAME. Return: NULL: out of memory */
 char *beside(const char *name, const char *suffix);

@@ -10,66 +10,59 @@
 
 /* ---- The text without what was removed ---- */
 
-/* The next units that are kept, from *unit on. Return: false: there are none */
-static bool next_kept(const struct batch_of_documents *b, const struct document *d, size_t *unit,
-		      size_t *ret_begin, size_t *ret_end)
-{
-	size_t i = *unit, end = d->first + d->count;
-
-	while (i < end && b->units[i].removed)
-		i++;
-	if (i == end)
-		return false;
-	*ret_begin = b->units[i].begin;
-	while (i < end && !b->units[i].removed)
-		i++;
-	*ret_end = b->units[i - 1].end;
-	*unit = i;
-	return true;
-}
-
 /*
- * The kept units as they are written in the line, if each escape there takes one byte more than its
- * character, and no other character has an escape. Then a piece of the text is as far behind the
- * begin of the string as it has escapes before it. Each character takes at least as many bytes as
- * that, so all bytes are those of the string, whatever is found out at its end.
- * Return: how many bytes; SIZE_MAX: there are other escapes
+ * The kept units of a document, as pieces of its text. Where they begin and end follows no pattern,
+ * so there is no branch. Return: false: out of memory
  */
-static size_t copy_kept(char *to, const struct batch_of_documents *b, const struct document *d)
+static bool find_pieces(const struct batch_of_documents *b, const struct document *d,
+			struct shortened *ret)
 {
-	const char *text = b->arena + d->text, *written = d->line + d->text_begin + 1;
-	size_t at = 0, escapes = 0, unit = d->first, count = 0, begin, end;
+	uint32_t begin = 0;
+	bool before = true;	/* is the unit before removed? */
 
-	while (next_kept(b, d, &unit, &begin, &end)) {
-		size_t own;
+	ret->text = b->arena + d->text;
+	ret->length = d->text_length;
+	ret->written = d->line + d->text_begin + 1;
+	ret->written_length = d->text_end - d->text_begin - 2;
+	ret->count = 0;
+	if (!more_space(&ret->pieces, &ret->capacity, d->count + 1, sizeof(*ret->pieces))
+	    || !more_space(&ret->map, &ret->map_capacity, d->text_length / 64 + 1,
+			   sizeof(*ret->map)))
+		return false;
+	for (size_t i = d->first; i < d->first + d->count; i++) {
+		const struct unit *unit = &b->units[i];
+		bool removed = unit->removed;
 
-		escapes += count_escapes(text + at, begin - at);
-		own = count_escapes(text + begin, end - begin);
-		memcpy(to + count, written + begin + escapes, end - begin + own);
-		count += end - begin + own;
-		escapes += own;
-		at = end;
+		ret->pieces[ret->count] = (struct kept){ begin, unit->begin };
+		ret->count += removed & !before;
+		begin = before ? unit->begin : begin;
+		before = removed;
 	}
-	escapes += count_escapes(text + at, d->text_length - at);
-	return d->text_length + escapes == d->text_end - d->text_begin - 2 ? count : SIZE_MAX;
+	ret->pieces[ret->count] = (struct kept){ begin, (uint32_t)d->text_length };
+	ret->count += !before;
+	return true;
 }
 
 static int write_kept(struct result *r, const struct batch_of_documents *b,
 		      const struct document *d)
 {
-	size_t unit = d->first, begin, end, count;
+	struct shortened *s = &r->shortened;
+	size_t count;
 	char *to;
-	int code = result_space(r, d->length, &to);
+	int code = result_space(r, d->length + COPY_BEHIND, &to);
 
 	if (code != DONE)
 		return code;
-	count = copy_kept(to, b, d);
+	if (!find_pieces(b, d, s))
+		return broken("out of memory");
+	count = copy_pieces(to, s);
 	if (count != SIZE_MAX) {
 		result_wrote(r, count);
 		return DONE;
 	}
-	while (code == DONE && next_kept(b, d, &unit, &begin, &end))
-		code = result_string(r, b->arena + d->text + begin, end - begin);
+	for (size_t i = 0; i < s->count && code == DONE; i++)
+		code = result_string(r, s->text + s->pieces[i].begin,
+				     s->pieces[i].end - s->pieces[i].begin);
 	return code;
 }
 
