@@ -73,23 +73,16 @@ struct document {
 	bool removed;
 };
 
-/* A place in the arena. */
-struct span {
-	size_t at, length;
-};
-
 struct decision;
-
-enum { ARENA_BEHIND = 16 };
 
 /* The documents of one block of lines, with their units, keys and hashes. */
 struct batch_of_documents {
 	struct document *documents;
 	struct unit *units;
-	struct span *keys;
+	struct blm_key *keys;	/* in the arena */
 	struct blm_hash *hashes;	/* of the keys, for one filter */
 	struct decision *decision;	/* of decide.c, for the next batch too */
-	char *arena;		/* there are ARENA_BEHIND more bytes behind what is used */
+	char *arena;		/* the decoded texts, and joined tokens */
 	size_t document_count, unit_count, key_count, used;
 	size_t document_capacity, unit_capacity, key_capacity, hash_capacity, arena_capacity;
 	uint64_t bad;		/* lines that were left out */

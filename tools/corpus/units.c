@@ -34,12 +34,26 @@ bool more_space(void *array, size_t *capacity, size_t want, size_t bytes)
 	more_space(&(b)->what##s, &(b)->what##_capacity, (b)->what##_count + (more), \
 		   sizeof(*(b)->what##s))
 
+/* Space for more bytes in the arena, with which the keys move. */
+static bool arena_space(struct batch_of_documents *b, size_t more)
+{
+	uintptr_t old = (uintptr_t)b->arena;
+
+	if (b->arena && b->used + more <= b->arena_capacity)
+		return true;
+	if (!more_space(&b->arena, &b->arena_capacity, b->used + more + 1, 1))
+		return false;
+	for (size_t i = 0; i < b->key_count; i++)
+		b->keys[i].bytes = b->arena + ((uintptr_t)b->keys[i].bytes - old);
+	return true;
+}
+
 /* Return: its place in the arena; SIZE_MAX: out of memory. */
 static size_t keep(struct batch_of_documents *b, const char *bytes, size_t count)
 {
 	size_t at = b->used;
 
-	if (!more_space(&b->arena, &b->arena_capacity, at + count + ARENA_BEHIND, 1))
+	if (!arena_space(b, count))
 		return SIZE_MAX;
 	if (count)
 		memcpy(b->arena + at, bytes, count);
@@ -51,7 +65,7 @@ static bool add_key(struct batch_of_documents *b, size_t at, size_t length)
 {
 	if (!SPACE_FOR(b, key, 1))
 		return false;
-	b->keys[b->key_count++] = (struct span){ at, length };
+	b->keys[b->key_count++] = (struct blm_key){ b->arena + at, length };
 	return true;
 }
 
@@ -97,7 +111,7 @@ static size_t join_tokens(struct batch_of_documents *b, struct tokens *t, size_t
 
 	for (size_t i = 0; i < t->count; i++)
 		bytes += t->end[i] - t->begin[i] + 1;
-	if (!more_space(&b->arena, &b->arena_capacity, first + bytes + ARENA_BEHIND, 1))
+	if (!arena_space(b, bytes))
 		return SIZE_MAX;
 	for (size_t i = 0; i < t->count; i++) {
 		size_t length = t->end[i] - t->begin[i];
@@ -131,7 +145,7 @@ static bool add_short(struct batch_of_documents *b, const struct tokens *t, size
 {
 	size_t at = b->used;
 
-	if (!more_space(&b->arena, &b->arena_capacity, at + length + 1 + ARENA_BEHIND, 1))
+	if (!arena_space(b, length + 1))
 		return false;
 	b->arena[at] = 0;	/* no n-gram begins so */
 	memcpy(b->arena + at + 1, b->arena + text, length);
@@ -381,21 +395,10 @@ void batch_of_documents_free(struct batch_of_documents *b)
 
 int hash_keys(struct batch_of_documents *b, const struct blm_filter *f)
 {
-	enum { MANY = 512 };
-	struct blm_key keys[MANY];
+	int r;
 
 	if (!more_space(&b->hashes, &b->hash_capacity, b->key_count, sizeof(*b->hashes)))
 		return broken("out of memory");
-	for (size_t at = 0; at < b->key_count; at += MANY) {
-		size_t many = b->key_count - at < MANY ? b->key_count - at : MANY;
-		int r;
-
-		for (size_t i = 0; i < many; i++)
-			keys[i] = (struct blm_key){ b->arena + b->keys[at + i].at,
-						    b->keys[at + i].length };
-		r = blm_hash_many(f, keys, many, b->hashes + at);
-		if (r < 0)
-			return fail(r);
-	}
-	return DONE;
+	r = blm_hash_many(f, b->keys, b->key_count, b->hashes);
+	return r < 0 ? fail(r) : DONE;
 }
