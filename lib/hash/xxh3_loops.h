@@ -49,15 +49,25 @@ static inline enum xxh3_class xxh3_class_of(size_t len)
 	return classes[len - 1 < 128 ? len - 1 : 128];
 }
 
+/*
+ * The counts are bytes of one number, in a register: in memory each would have to be stored before
+ * the next key of its class could read it.
+ */
 static inline void xxh3_deal(const struct blm_key *keys, size_t count, struct xxh3_dealt *ret)
 {
-	memset(ret->count, 0, sizeof(ret->count));
+	uint64_t counts = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		enum xxh3_class class = xxh3_class_of(keys[i].len);
 
-		ret->numbers[class][ret->count[class]++] = (uint8_t)i;
+		ret->numbers[class][counts >> 8 * class & 255] = (uint8_t)i;
+		counts += UINT64_C(1) << 8 * class;
 	}
+	for (unsigned class = 0; class < XXH3_CLASSES; class++)
+		ret->count[class] = counts >> 8 * class & 255;
 }
+
+static_assert((int)XXH3_CLASSES <= 8 && (int)XXH3_DEALT < 256, "a byte of 64 bits for each count");
 
 /* Those of a class, whose lengths are from `least` to `most`: with these known, `of` is short. */
 BLM_HASHES_MANY xxh3_class(xxh3_of *of, const struct blm_key *keys, const uint8_t *numbers,
