@@ -23,6 +23,8 @@
  * copies.c the rules for a file that was copied meanwhile.
  */
 #include "durable/checkpoint_blocks.h"
+#include "durable/dirty.h"
+#include "durable/extents.h"
 #include "durable/flush.h"
 #include "file/two_slots.h"
 
@@ -139,10 +141,26 @@ static int flush_image(struct blm_view *view, const struct blm_checkpoint *s, co
 				"does it again", display, strerror(-r)) : 0;
 }
 
+/*
+ * The image that a failed flush left may be one that the file system does not keep (extents.c). The
+ * journal then has the only copy of these blocks on the disk.
+ */
+static int keep_image(const struct blm_view *view, const char *display)
+{
+	int r = blm_check_extents(view);
+
+	if (r > 0)
+		return blm_fail(-EIO, "%s: its file system does not keep pages that it failed to "
+				"write: use a copy (blm_copy()), and add the last keys again",
+				display);
+	return r < 0 ? blm_fail(r, "%s: writing its checkpoint image failed (%s): the next sync "
+				"does it again", display, strerror(-r)) : 0;
+}
+
 int blm_checkpoint_finish(struct blm_view *view, const char *display)
 {
 	struct blm_checkpoint s = blm_checkpoint_of(view);
-	bool any = false;
+	bool any = false, suspect = atomic_load(&view->failed) || blm_is_unwritten(view, s.epoch);
 	int r = 0;
 
 	blm_look_at_epochs(view, &s);
@@ -153,6 +171,8 @@ int blm_checkpoint_finish(struct blm_view *view, const char *display)
 		}
 	if (r == 0 && any)
 		r = flush_image(view, &s, display);
+	if (r == 0 && any && suspect)
+		r = keep_image(view, display);
 	if (r == 0)
 		r = blm_check_sigbus(view, display);
 	if (r == 0)

@@ -1,5 +1,6 @@
 /* extents.c - after a failed write-back a sync asks the file system for the file's extents */
 #include "damage.h"
+#include "durable/checkpoint.h"
 #include "sync_faults.h"
 
 #include <linux/fiemap.h>
@@ -215,6 +216,43 @@ START_TEST(a_handle_remembers_its_failure_by_itself)
 }
 END_TEST
 
+static struct blm_filter *make_with_image(uint64_t *ret_first)
+{
+	const struct blm_view *view;
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.01)));
+	view = current_view(f);
+	*ret_first = view->checkpoint.blocks[BLM_IMAGE] / 4096;
+	add_range(f, 0, 100);
+	return f;
+}
+
+/* After a power cut the image would be zeros, and no key of any sync would be left. */
+START_TEST(the_journal_stays_while_its_image_stays_unwritten)
+{
+	uint64_t page, from, to;
+	struct blm_filter *f = make_with_image(&page);
+	const struct blm_view *view = current_view(f);
+
+	failing = 3;
+	FAILS(blm_sync(f), -EIO);
+	ck_assert(blm_checkpoint_next_noted(view, 0, &from, &to));
+	memset(said_of, WRITTEN, sizeof(said_of));
+	said_of[page] = UNWRITTEN;
+	for (int i = 0; i < 2; i++) {
+		is_refused(f);
+		ck_assert(blm_checkpoint_next_noted(view, 0, &from, &to));
+	}
+	said_of[page] = WRITTEN;
+	OK(blm_sync(f));
+	ck_assert(!blm_checkpoint_next_noted(view, 0, &from, &to) && !info_of(f).suspect);
+	blm_close(f);
+	finds_nothing("a.blm");
+}
+END_TEST
+
 START_TEST(many_late_pages_are_written_together)
 {
 	struct blm_filter *f = make_suspect(false);
@@ -298,6 +336,7 @@ int main(void)
 	tcase_add_test(tc, a_page_that_cannot_be_written_is_an_error);
 	tcase_add_test(tc, a_sync_fails_if_the_pages_in_memory_are_unknown);
 	tcase_add_test(tc, a_handle_remembers_its_failure_by_itself);
+	tcase_add_test(tc, the_journal_stays_while_its_image_stays_unwritten);
 	tcase_add_test(tc, many_late_pages_are_written_together);
 	tcase_add_test(tc, a_file_system_that_cannot_say_is_believed);
 	tcase_add_test(tc, extents_are_asked_for_only_after_a_failure);
