@@ -49,7 +49,8 @@ static int ask(const struct blm_view *view, uint64_t from, uint64_t to, union ex
 				    .fm_extent_count = EXTENTS };
 	if (ioctl(view->image.fd, FS_IOC_FIEMAP, &ret->map) == 0)
 		return 1;
-	return errno == EIO || errno == ENOMEM || errno == EINTR ? -errno : 0;
+	return errno == EOPNOTSUPP || errno == ENOTTY || errno == EINVAL || errno == ENOSYS
+		|| errno == EPERM ? 0 : -errno;		/* the last two: in a sandbox */
 }
 
 /* Visits the holes and unwritten extents in [from, to). Space not yet allocated is a hole. */

@@ -286,6 +286,12 @@ static int tell_catalog(const struct sync *s)
 	});
 }
 
+/* Errors of the file system that have another meaning as an answer of blm_sync(), or of a step. */
+static int as_own_error(int r)
+{
+	return r == -EUCLEAN || r == -ESTALE || r == -EAGAIN ? -EIO : r;
+}
+
 /*
  * Parts are appended under BLM_LOCK_SYNC only. The record must not claim a part that this view does
  * not have: -EAGAIN.
@@ -298,7 +304,7 @@ static int sync_view(struct sync *s)
 		return r;
 	r = blm_ask_admission(s->f, s->view);
 	if (r == 0)
-		r = has_all_parts(s->view) ? sync_file(s) : -EAGAIN;
+		r = has_all_parts(s->view) ? as_own_error(sync_file(s)) : -EAGAIN;
 	blm_unlock_syncing(s->view);
 	return r;
 }

@@ -11,7 +11,7 @@
 /* What the file system says about each page of the file. Each page is an extent. */
 enum { WRITTEN = 'w', UNWRITTEN = 'u', DELAYED = 'd', HOLE = ' ', NOTHING = 0 };
 static char said_of[4096];
-static int asked;
+static int asked, refusal = EOPNOTSUPP;
 
 int ioctl(int fd, unsigned long request, ...)
 {
@@ -25,7 +25,7 @@ int ioctl(int fd, unsigned long request, ...)
 		return (int)syscall(SYS_ioctl, fd, request, map);
 	asked++;
 	if (said_of[0] == NOTHING) {
-		errno = EOPNOTSUPP;
+		errno = refusal;
 		return -1;
 	}
 	map->fm_mapped_extents = 0;
@@ -293,6 +293,18 @@ START_TEST(extents_are_asked_for_only_after_a_failure)
 }
 END_TEST
 
+START_TEST(a_file_system_that_fails_to_say_is_not_believed)
+{
+	struct blm_filter *f = make_suspect(false);
+
+	said_of[0] = NOTHING;
+	refusal = EUCLEAN;
+	FAILS(blm_sync(f), -EIO);	/* -EUCLEAN would say that the keys are on the disk */
+	ck_assert(asked && info_of(f).suspect);
+	blm_close(f);
+}
+END_TEST
+
 static struct blm_filter *others;
 
 static void add_in_vain(void)
@@ -339,6 +351,7 @@ int main(void)
 	tcase_add_test(tc, the_journal_stays_while_its_image_stays_unwritten);
 	tcase_add_test(tc, many_late_pages_are_written_together);
 	tcase_add_test(tc, a_file_system_that_cannot_say_is_believed);
+	tcase_add_test(tc, a_file_system_that_fails_to_say_is_not_believed);
 	tcase_add_test(tc, extents_are_asked_for_only_after_a_failure);
 	tcase_add_test(tc, a_failure_told_to_another_writer_is_followed_up);
 	suite_add_tcase(s, tc);

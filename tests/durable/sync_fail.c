@@ -162,6 +162,27 @@ START_TEST(an_unwritable_checkpoint_image_makes_the_filter_suspect)
 }
 END_TEST
 
+static const int meanings[] = { EUCLEAN, ESTALE, EAGAIN, ENOSPC };
+
+/* -EUCLEAN and -ESTALE of blm_sync() say that the keys are on the disk. */
+START_TEST(an_error_of_the_disk_has_no_second_meaning)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.01)));
+	failing_with = meanings[_i];
+	for (int call = 1; call <= 3; call++) {
+		add_range(f, (uint64_t)call * 100, (uint64_t)call * 100 + 100);
+		failing = call;
+		FAILS(blm_sync(f), meanings[_i] == ENOSPC ? -ENOSPC : -EIO);
+		ck_assert(strstr(blm_error_message(), strerror(meanings[_i])));
+		OK(blm_sync(f));
+	}
+	blm_close(f);
+}
+END_TEST
+
 static struct blm_filter *others;
 
 static void add_in_vain(void)
@@ -543,6 +564,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_sync_flushes_the_name_that_a_killed_process_gave, 0, 2);
 	tcase_add_test(tc, a_replaced_filter_says_so_after_its_replacer_failed);
 	tcase_add_test(tc, an_unwritable_checkpoint_image_makes_the_filter_suspect);
+	tcase_add_loop_test(tc, an_error_of_the_disk_has_no_second_meaning, 0,
+			    ARRAY_LEN(meanings));
 	tcase_add_loop_test(
 		tc, a_sync_after_a_failed_one_writes_all_pages_again, 0, 3);
 	tcase_add_loop_test(

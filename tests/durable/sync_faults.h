@@ -21,6 +21,7 @@ int getpagesize(void)
 
 /* calls of msync(); which call from now on fails, 0: none; below 0: which of them kills */
 static int syncs, failing;
+static int failing_with = EIO;
 /* what others do while the next call of this thread runs; NULL: nothing */
 static _Thread_local void (*meanwhile)(void);
 
@@ -39,7 +40,7 @@ int msync(void *at, size_t bytes, int flags)
 	if (failing < 0 && ++failing == 0)
 		raise(SIGKILL);
 	if (failing > 0 && --failing == 0) {
-		errno = EIO;
+		errno = failing_with;
 		return -1;
 	}
 	return (int)syscall(SYS_msync, at, bytes, flags);
