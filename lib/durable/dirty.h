@@ -45,7 +45,9 @@ static inline bool blm_failed_to_announce(const struct blm_live *live)
  * flushes under BLM_LOCK_SYNC, including those of syncs, and what this handle remembers of them;
  * the second one the word of flushes that announce an epoch, under BLM_LOCK_WRITE. Both are true
  * during each such flush as well: a caller that only reports asks whether another process has that
- * lock. synced_epoch: of the last sync record.
+ * lock. synced_epoch: of the last sync record. A sync also repeats whatever the epochs say if this
+ * handle remembers a failure: the system may have read an older header from the disk, and another
+ * handle may have synced with it.
  */
 static inline bool blm_is_unwritten(const struct blm_view *view, uint64_t synced_epoch)
 {

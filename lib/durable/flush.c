@@ -4,6 +4,7 @@
 #include "durable/checkpoint.h"
 #include "durable/extents.h"
 #include "durable/locks.h"
+#include "file/os.h"
 #include "view/scan.h"
 
 #include <sys/mman.h>
@@ -98,6 +99,16 @@ int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 	return r;
 }
 
+/* By a call, because a store fails with SIGBUS where the file system takes no more changes. */
+void blm_note_failure(struct blm_view *view, uint64_t epoch)
+{
+	uint64_t word = htole64(epoch);
+
+	atomic_store(&view->failed, epoch);
+	blm_write_at(view->image.fd, &word, sizeof(word),
+		     offsetof(struct blm_header, live.failed.word));
+}
+
 static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_others)
 {
 	struct blm_live *live = live_of(view);
@@ -114,7 +125,7 @@ static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_o
 	if (r == 0)
 		store_release(&live->failed.word, before);
 	else
-		atomic_store(&view->failed, epoch);
+		blm_note_failure(view, epoch);
 	return r;
 }
 

@@ -25,6 +25,13 @@ int blm_write_back(void *from, uint64_t bytes);
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes);
 
 /*
+ * Records a failed write-back of this epoch: in the view, and in the file, whose page of live words
+ * is dirty afterwards. The system drops a dirty page only after another try to write it. If that
+ * fails too, the system reports that to the next sync, even of a process that opens the file later.
+ */
+void blm_note_failure(struct blm_view *view, uint64_t epoch);
+
+/*
  * The system calls a page clean that it failed to write, and would not write it again. A store of
  * the word that is there, aligned to 8, makes its page dirty; no writer's change is lost.
  */

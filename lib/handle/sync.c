@@ -98,7 +98,8 @@ static int begin_epoch(struct sync *s)
 
 	if (r < 0)
 		return r;
-	s->repeats = blm_is_unwritten(s->view, le64toh(s->last.epoch))
+	s->repeats = atomic_load(&s->view->failed)
+		|| blm_is_unwritten(s->view, le64toh(s->last.epoch))
 		|| blm_is_unannounced(s->live);
 	if (s->repeats)
 		blm_make_dirty(s->view);
@@ -171,7 +172,7 @@ static int end_checkpoint(struct sync *s)
 /* The disk has nothing that the last record does not say, so the next sync repeats all of it. */
 static void fail_to_write(struct sync *s, int err)
 {
-	atomic_store(&s->view->failed, s->epoch);
+	blm_note_failure(s->view, s->epoch);
 	if (has_checkpoint(s->view))
 		blm_checkpoint_again(s->view, s->epoch);
 	if (s->unwritten)

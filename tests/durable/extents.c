@@ -216,6 +216,28 @@ START_TEST(a_handle_remembers_its_failure_by_itself)
 }
 END_TEST
 
+/* The system read an older header from the disk, and the other handle believed it. */
+START_TEST(a_sync_of_another_handle_repairs_no_forgotten_failure)
+{
+	struct blm_filter *f = make_suspect(false), *other;
+	struct blm_live *live = live_of(current_view(f));
+
+	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
+	for (int syncs_of_other = 0; syncs_of_other < 3; syncs_of_other++) {
+		live->failed.word = 0;
+		if (!syncs_of_other)
+			live->epoch.word = htole64(le64toh(live->epoch.word) - 1);
+		OK(blm_sync(other));
+	}
+	ck_assert(!asked);
+	said_of[find_page(f, true)] = UNWRITTEN;
+	is_refused(f);
+	memset(said_of, WRITTEN, sizeof(said_of));
+	OK(blm_sync(f));
+	blm_close(f), blm_close(other);
+}
+END_TEST
+
 static struct blm_filter *make_with_image(uint64_t *ret_first)
 {
 	const struct blm_view *view;
@@ -348,6 +370,7 @@ int main(void)
 	tcase_add_test(tc, a_page_that_cannot_be_written_is_an_error);
 	tcase_add_test(tc, a_sync_fails_if_the_pages_in_memory_are_unknown);
 	tcase_add_test(tc, a_handle_remembers_its_failure_by_itself);
+	tcase_add_test(tc, a_sync_of_another_handle_repairs_no_forgotten_failure);
 	tcase_add_test(tc, the_journal_stays_while_its_image_stays_unwritten);
 	tcase_add_test(tc, many_late_pages_are_written_together);
 	tcase_add_test(tc, a_file_system_that_cannot_say_is_believed);

@@ -22,7 +22,11 @@ struct log_record {
 
 enum { FAULTS_MAX = 1024 };
 
-/* Writes, or reads instead, that touch one of these bytes of the disk fail with EIO. */
+/*
+ * Writes, or reads instead, that touch one of these bytes of the disk fail with EIO. If a write
+ * begins before them, FUSE may split it; then the loop device reports the part that succeeded as a
+ * success. So break whole files, or what no write reaches from below.
+ */
 struct faults {
 	_Atomic uint64_t count, hits;
 	_Atomic bool of_reads;
