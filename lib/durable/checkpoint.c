@@ -150,9 +150,7 @@ static int keep_image(const struct blm_view *view, const char *display)
 	int r = blm_check_extents(view);
 
 	if (r > 0)
-		return blm_fail(-EIO, "%s: its file system does not keep pages that it failed to "
-				"write: use a copy (blm_copy()), and add the last keys again",
-				display);
+		return blm_fail_unkept(display);
 	return r < 0 ? blm_fail(r, "%s: writing its checkpoint image failed (%s): the next sync "
 				"does it again", display, strerror(-r)) : 0;
 }

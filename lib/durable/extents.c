@@ -147,3 +147,9 @@ int blm_check_extents(const struct blm_view *view)
 
 	return visit_unwritten(&s, 0, view->image.bytes, write_pages);
 }
+
+int blm_fail_unkept(const char *display)
+{
+	return blm_fail(-EIO, "%s: its file system does not keep pages that it failed to write: "
+			"use a copy (blm_copy()), and add the last keys again", display);
+}

@@ -12,4 +12,7 @@
  */
 int blm_check_extents(const struct blm_view *view);
 
+/* What a caller says where it returns 1. Return: -EIO */
+int blm_fail_unkept(const char *display);
+
 #endif

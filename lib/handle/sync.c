@@ -176,9 +176,7 @@ static void fail_to_write(struct sync *s, int err)
 	if (has_checkpoint(s->view))
 		blm_checkpoint_again(s->view, s->epoch);
 	if (s->unwritten)
-		blm_fail(err, "%s: its file system does not keep pages that it failed to write: "
-			 "use a copy (blm_copy()), and add the last keys again",
-			 s->f->place.display);
+		blm_fail_unkept(s->f->place.display);
 	else if (blm_check_sigbus(s->view, s->f->place.display) == 0)
 		blm_fail(err, "%s: writing it back failed (%s): keys added since the last good "
 			 "sync may be lost: add them again, then sync again",
