@@ -90,7 +90,7 @@ static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 		uint64_t word = unfold(hash->lo, hash->hi, 0);
 
 		lacks = block_lacks_last(block, probes, word);
-		won = block_claim_few(block, probes, word, lacks);
+		won = block_claim_by_last(block, probes, word, lacks);
 	} else {
 		lacks = part->simd->block_lacks(block, probes, hash, mask);
 		won = bits_claim_words(block, mask, lacks, part->unshared);

@@ -108,8 +108,8 @@ static bool claim_by_last(const struct blm_bits *bits, bool *lacks, size_t count
 	unsigned probes = put_probes(bits, count, &word);
 
 	(void)lacks, (void)alone;
-	return block_claim_few(bits[0].word, probes, word,
-			       block_lacks_last(bits[0].word, probes, word));
+	return block_claim_by_last(bits[0].word, probes, word,
+				   block_lacks_last(bits[0].word, probes, word));
 }
 
 static claim_function *const protocols[] = { bits_claim, claim_words, claim_probes,

@@ -69,6 +69,34 @@ BLM_INLINED bool is_repeated(uint64_t word, unsigned probe)
 	return false;
 }
 
+/*
+ * bits_claim() for such a key, each bit for itself, in the order of the probes. Bit i of `lacks`
+ * says that probe i was seen to lack its bit. No OR depends on that, so none waits for it.
+ *
+ * A caller that wins has completed the key: it changed the last bit that was missing. So it is the
+ * only winner, even if others claim by bits_claim_words(). But then, because the orders differ,
+ * there may be no winner.
+ */
+BLM_INLINED bool block_claim_few(uint64_t *block, unsigned probes, uint64_t word, unsigned lacks)
+{
+	unsigned changed = 0;
+	uint64_t left = word;
+
+	if (!lacks)
+		return false;
+	for (unsigned i = 0; i < probes; i++, left >>= PROBE_BITS)
+		changed |= (unsigned)bits_set_one(&block[left / 64 % 8], left % 64, false) << i;
+	for (; lacks; lacks ^= UINT32_C(1) << (31 - __builtin_clz(lacks))) {
+		unsigned decider = 31 - (unsigned)__builtin_clz(lacks);
+
+		if (__builtin_expect(changed >> decider & 1, true))
+			return true;
+		if (!is_repeated(word, decider))
+			return false;
+	}
+	return false;
+}
+
 /* ... the last one? All probes are compared at once. */
 BLM_INLINED bool is_last_repeated(uint64_t word, unsigned probes)
 {
@@ -82,8 +110,8 @@ BLM_INLINED bool is_last_repeated(uint64_t word, unsigned probes)
 }
 
 /*
- * Which probes lack their bits, as far as block_claim_few() has to know: if the last one does, the
- * others make no difference, unless one of them has the same bit.
+ * Which probes lack their bits, as far as block_claim_by_last() has to know: if the last one does,
+ * the others make no difference, unless one of them has the same bit.
  */
 BLM_INLINED unsigned block_lacks_last(const uint64_t *block, unsigned probes, uint64_t word)
 {
@@ -95,40 +123,21 @@ BLM_INLINED unsigned block_lacks_last(const uint64_t *block, unsigned probes, ui
 }
 
 /*
- * bits_claim() for such a key, each bit for itself, in the order of the probes. Bit i of `lacks`
- * says that probe i was seen to lack its bit. No OR depends on the others of `lacks`, so none waits
- * for them.
- *
- * The decider is the last probe that is seen to lack its bit. In a filter that is not full, that is
- * most often the last of all. Then no other OR has to say what it changed, which takes less time.
- *
- * A caller that wins has completed the key: it changed the last bit that was missing. So it is the
- * only winner, even if others claim by bits_claim_words(). But then, because the orders differ,
- * there may be no winner.
+ * block_claim_few() in a batch. The decider is the last probe that is seen to lack its bit. In a
+ * filter that is not full, that is most often the last of all. Then no other OR has to say what it
+ * changed, which takes less time. In a full one, no processor predicts it, so a call with one key
+ * does without (in tests/bench: "claim new").
  */
-BLM_INLINED bool block_claim_few(uint64_t *block, unsigned probes, uint64_t word, unsigned lacks)
+BLM_INLINED bool block_claim_by_last(uint64_t *block, unsigned probes, uint64_t word,
+				     unsigned lacks)
 {
-	unsigned changed = 0;
 	uint64_t left = word;
 
-	if (!lacks)
-		return false;
-	if (lacks >> (probes - 1) && !is_last_repeated(word, probes)) {
-		for (unsigned i = 0; i < probes - 1; i++, left >>= PROBE_BITS)
-			bits_set_unseen(&block[left / 64 % 8], UINT64_C(1) << left % 64, false);
-		return bits_set_one(&block[left / 64 % 8], left % 64, false);
-	}
-	for (unsigned i = 0; i < probes; i++, left >>= PROBE_BITS)
-		changed |= (unsigned)bits_set_one(&block[left / 64 % 8], left % 64, false) << i;
-	for (; lacks; lacks ^= UINT32_C(1) << (31 - __builtin_clz(lacks))) {
-		unsigned decider = 31 - (unsigned)__builtin_clz(lacks);
-
-		if (__builtin_expect(changed >> decider & 1, true))
-			return true;
-		if (!is_repeated(word, decider))
-			return false;
-	}
-	return false;
+	if (!(lacks >> (probes - 1)) || is_last_repeated(word, probes))
+		return block_claim_few(block, probes, word, lacks);
+	for (unsigned i = 0; i < probes - 1; i++, left >>= PROBE_BITS)
+		bits_set_unseen(&block[left / 64 % 8], UINT64_C(1) << left % 64, false);
+	return bits_set_one(&block[left / 64 % 8], left % 64, false);
 }
 
 /* ---- split-block ---- */
