@@ -7,6 +7,7 @@
 #include "file/os.h"
 #include "view/scan.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -107,6 +108,15 @@ void blm_note_failure(struct blm_view *view, uint64_t epoch)
 	atomic_store(&view->failed, epoch);
 	blm_write_at(view->image.fd, &word, sizeof(word),
 		     offsetof(struct blm_header, live.failed.word));
+}
+
+/* Of a range without pages, so that no page is waited for. */
+int blm_take_report(const struct blm_view *view)
+{
+	int r = sync_file_range(view->image.fd, INT64_MAX - BLM_PAGE, 1,
+				SYNC_FILE_RANGE_WAIT_BEFORE) < 0 ? -errno : 0;
+
+	return r == -EBADF || r == -EINVAL || r == -ENOSYS || r == -EPERM || r == -ESPIPE ? 0 : r;
 }
 
 static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_others)

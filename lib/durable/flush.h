@@ -32,6 +32,13 @@ int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes);
 void blm_note_failure(struct blm_view *view, uint64_t epoch);
 
 /*
+ * Does the system have a report of a failure for the view's descriptor? It gives each report once.
+ * Nothing is written. 0 or a negative errno; 0 also if the system cannot say, or without a
+ * descriptor.
+ */
+int blm_take_report(const struct blm_view *view);
+
+/*
  * The system calls a page clean that it failed to write, and would not write it again. A store of
  * the word that is there, aligned to 8, makes its page dirty; no writer's change is lost.
  */

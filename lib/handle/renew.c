@@ -3,6 +3,7 @@
  * has grown
  */
 #include "durable/checkpoint.h"
+#include "durable/flush.h"
 #include "handle/exclusive.h"
 
 #include <unistd.h>
@@ -78,12 +79,29 @@ static void free_older(struct blm_view *view)
 	}
 }
 
+/*
+ * The system reports nothing to the new view's descriptions that it has told another process before
+ * they were opened. A sync that fails in the old view from now on stores that in the new one, too
+ * (fail_to_write()).
+ */
+static void carry_failures(struct blm_view *new, struct blm_view *old)
+{
+	if (atomic_load(&old->untold) || blm_take_report(old) < 0)
+		atomic_store(&new->untold, true);
+	atomic_store(&new->failed, atomic_load(&old->failed));
+}
+
 static void replace_view(struct blm_filter *f, struct blm_view *old, struct blm_view *new)
 {
+	bool same = !memcmp(new->constant.uuid, old->constant.uuid, sizeof(old->constant.uuid));
+
 	new->older = old;
-	if (!memcmp(new->constant.uuid, old->constant.uuid, sizeof(old->constant.uuid)))
-		atomic_store(&new->failed, atomic_load(&old->failed));
+	if (same)
+		carry_failures(new, old);
 	atomic_store(&f->view, new);
+	/* of a sync that did not see the new view */
+	if (same && atomic_load(&old->failed))
+		atomic_store(&new->failed, atomic_load(&old->failed));
 	old->replaced = blm_advance_reclaim_epoch();
 	if (!f->lent)
 		free_older(old);

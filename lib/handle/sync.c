@@ -125,6 +125,8 @@ static int write_data(struct sync *s)
 	if (r == 0 && s->repeats)
 		r = blm_check_extents(s->view);
 	s->unwritten = r > 0;
+	if (r == 0 && atomic_load(&s->view->untold))
+		r = -EIO;
 	/* the guard of sigbus.h may have put a page of its own there, which was not written */
 	return r > 0 || (r == 0 && blm_sigbus_hit(s->view->image.map)) ? -EIO : r;
 }
@@ -172,7 +174,14 @@ static int end_checkpoint(struct sync *s)
 /* The disk has nothing that the last record does not say, so the next sync repeats all of it. */
 static void fail_to_write(struct sync *s, int err)
 {
+	struct blm_view *now = atomic_load(&s->f->view);
+
 	blm_note_failure(s->view, s->epoch);
+	if (!memcmp(now->constant.uuid, s->view->constant.uuid, sizeof(now->constant.uuid)))
+		atomic_store(&now->failed, s->epoch);
+	/* it is told now */
+	blm_take_report(s->view);
+	atomic_store(&s->view->untold, false);
 	if (has_checkpoint(s->view))
 		blm_checkpoint_again(s->view, s->epoch);
 	if (s->unwritten)

@@ -86,6 +86,11 @@ struct blm_view {
 	 */
 	_Atomic uint64_t failed;
 	/*
+	 * An older view of the file got a report of a failure when it was replaced: keys may be
+	 * gone, and no caller knows. The next sync returns the error
+	 */
+	_Atomic bool untold;
+	/*
 	 * its file description holds BLM_LOCK_EXCLUSIVE (exclusive.c). Written under
 	 * BLM_LOCK_REPLACE, or before any other thread has the view
 	 */

@@ -183,6 +183,30 @@ START_TEST(an_error_of_the_disk_has_no_second_meaning)
 }
 END_TEST
 
+/*
+ * The other handle's sync got a report, too, and has written all pages again; but the system may
+ * have dropped some.
+ */
+START_TEST(a_report_to_a_replaced_view_fails_the_next_sync)
+{
+	struct blm_filter *f, *other;
+
+	OK(blm_create(&f, NULL, "a.blm",
+		      &BLM_PARAMS(.kind = "scalable", .capacity = 1000, .rate = 0.01)));
+	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
+	add_range(f, 0, 10);
+	add_range(other, 0, 5000);
+	has_report = true;
+	add_range(f, 0, 10);
+	ck_assert(!has_report);
+	FAILS(blm_sync(f), -EIO);
+	ck_assert(info_of(f).suspect);
+	OK(blm_sync(f));
+	ck_assert(!info_of(f).suspect);
+	blm_close(f), blm_close(other);
+}
+END_TEST
+
 static struct blm_filter *others;
 
 static void add_in_vain(void)
@@ -566,6 +590,7 @@ int main(void)
 	tcase_add_test(tc, an_unwritable_checkpoint_image_makes_the_filter_suspect);
 	tcase_add_loop_test(tc, an_error_of_the_disk_has_no_second_meaning, 0,
 			    ARRAY_LEN(meanings));
+	tcase_add_test(tc, a_report_to_a_replaced_view_fails_the_next_sync);
 	tcase_add_loop_test(
 		tc, a_sync_after_a_failed_one_writes_all_pages_again, 0, 3);
 	tcase_add_loop_test(

@@ -46,6 +46,19 @@ int msync(void *at, size_t bytes, int flags)
 	return (int)syscall(SYS_msync, at, bytes, flags);
 }
 
+/* the system has a report of a failure for the next descriptor that is asked about */
+static bool has_report;
+
+int sync_file_range(int fd, off64_t at, off64_t bytes, unsigned how)
+{
+	if (has_report) {
+		has_report = false;
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_sync_file_range, fd, at, bytes, how);
+}
+
 /* calls of fsync() for a folder; which of them fails, 0: none; -1: the next kills */
 static int folder_syncs, folder_failing;
 
