@@ -100,6 +100,15 @@ int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 	return r;
 }
 
+/* Of a range without pages, so that no page is waited for. */
+int blm_take_report(const struct blm_view *view)
+{
+	int r = sync_file_range(view->image.fd, INT64_MAX - BLM_PAGE, 1,
+				SYNC_FILE_RANGE_WAIT_BEFORE) < 0 ? -errno : 0;
+
+	return r == -EBADF || r == -EINVAL || r == -ENOSYS || r == -EPERM || r == -ESPIPE ? 0 : r;
+}
+
 /* By a call, because a store fails with SIGBUS where the file system takes no more changes. */
 void blm_note_failure(struct blm_view *view, uint64_t epoch)
 {
@@ -108,15 +117,7 @@ void blm_note_failure(struct blm_view *view, uint64_t epoch)
 	atomic_store(&view->failed, epoch);
 	blm_write_at(view->image.fd, &word, sizeof(word),
 		     offsetof(struct blm_header, live.failed.word));
-}
-
-/* Of a range without pages, so that no page is waited for. */
-int blm_take_report(const struct blm_view *view)
-{
-	int r = sync_file_range(view->image.fd, INT64_MAX - BLM_PAGE, 1,
-				SYNC_FILE_RANGE_WAIT_BEFORE) < 0 ? -errno : 0;
-
-	return r == -EBADF || r == -EINVAL || r == -ENOSYS || r == -EPERM || r == -ESPIPE ? 0 : r;
+	blm_take_report(view);		/* of the same failure, which the caller tells */
 }
 
 static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_others)

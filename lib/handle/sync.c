@@ -125,8 +125,9 @@ static int write_data(struct sync *s)
 	if (r == 0 && s->repeats)
 		r = blm_check_extents(s->view);
 	s->unwritten = r > 0;
-	if (r == 0 && atomic_load(&s->view->untold))
-		r = -EIO;
+	/* a forked process shares the map's description, and may have got its report */
+	if (r == 0)
+		r = atomic_load(&s->view->untold) ? -EIO : blm_take_report(s->view);
 	/* the guard of sigbus.h may have put a page of its own there, which was not written */
 	return r > 0 || (r == 0 && blm_sigbus_hit(s->view->image.map)) ? -EIO : r;
 }
@@ -179,8 +180,6 @@ static void fail_to_write(struct sync *s, int err)
 	blm_note_failure(s->view, s->epoch);
 	if (!memcmp(now->constant.uuid, s->view->constant.uuid, sizeof(now->constant.uuid)))
 		atomic_store(&now->failed, s->epoch);
-	/* it is told now */
-	blm_take_report(s->view);
 	atomic_store(&s->view->untold, false);
 	if (has_checkpoint(s->view))
 		blm_checkpoint_again(s->view, s->epoch);

@@ -207,6 +207,25 @@ START_TEST(a_report_to_a_replaced_view_fails_the_next_sync)
 }
 END_TEST
 
+START_TEST(a_report_to_a_forked_process_fails_a_sync_once)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 1000, .rate = 0.01)));
+	add_range(f, 0, 10);
+	has_report = true;
+	FAILS(blm_sync(f), -EIO);
+	ck_assert(!has_report && info_of(f).suspect);
+	OK(blm_sync(f));
+	failing = 1;
+	has_report = true;
+	FAILS(blm_sync(f), -EIO);
+	OK(blm_sync(f));
+	ck_assert(!has_report && !info_of(f).suspect);
+	blm_close(f);
+}
+END_TEST
+
 static struct blm_filter *others;
 
 static void add_in_vain(void)
@@ -591,6 +610,7 @@ int main(void)
 	tcase_add_loop_test(tc, an_error_of_the_disk_has_no_second_meaning, 0,
 			    ARRAY_LEN(meanings));
 	tcase_add_test(tc, a_report_to_a_replaced_view_fails_the_next_sync);
+	tcase_add_test(tc, a_report_to_a_forked_process_fails_a_sync_once);
 	tcase_add_loop_test(
 		tc, a_sync_after_a_failed_one_writes_all_pages_again, 0, 3);
 	tcase_add_loop_test(
