@@ -191,6 +191,82 @@ START_TEST(an_existing_filter_keeps_its_parameters_and_reports_differences)
 }
 END_TEST
 
+static int reopen(struct blm_params made, struct blm_params asked)
+{
+	struct blm_filter *f;
+	int r;
+
+	OK(blm_create(&f, NULL, "as.blm", &made));
+	blm_close(f);
+	r = blm_open_or_create(&f, NULL, "as.blm", &asked);
+	blm_close(r < 0 ? NULL : f);
+	ck_assert_int_eq(unlink("as.blm"), 0);
+	return r;
+}
+
+START_TEST(a_filter_opens_with_the_parameters_it_was_made_with)
+{
+	static const uint64_t seeds[] = { 1, 2, 3 };
+	const struct blm_params as[] = {
+		BLM_PARAMS(.cells = 1024, .probes = 4, .kind = "blocked"),
+		BLM_PARAMS(.capacity = 1000, .rate = 0.03, .kind = "redis-cuckoo"),
+		BLM_PARAMS(.cells = 1000, .kind = "bitmap"),
+		BLM_PARAMS(.capacity = 1000, .kind = "split-block"),
+		BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+		BLM_PARAMS(.capacity = 1000, .seeds = seeds, .seed_count = 1),
+		BLM_PARAMS(.capacity = 1000, .kind = "blocked", .seeds = seeds, .seed_count = 1,
+			   .split_parts = 4, .split_part = 1),
+		BLM_PARAMS(.cells = 480, .probes = 3, .kind = "classic", .hash = "mm3_64",
+			   .seeds = seeds, .seed_count = 3),
+	};
+
+	ck_assert_int_eq(chdir(test_dir), 0);
+	for (size_t i = 0; i < ARRAY_LEN(as); i++)
+		ck_assert_msg(reopen(as[i], as[i]) == BLM_OPENED, "%zu: %s", i,
+			      blm_error_message());
+	ck_assert_int_eq(reopen(BLM_PARAMS(.cells = 1000, .kind = "bitmap"),
+				BLM_PARAMS(.rate = 0.5)),
+			 BLM_OPENED);
+	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 10, .hash = "mm3_64"),
+				BLM_PARAMS(.hash = "mm3-64")),
+			 BLM_OPENED);
+}
+END_TEST
+
+START_TEST(each_parameter_that_a_filter_does_not_have_is_named)
+{
+	static const uint64_t seeds[] = { 1, 2, 3 };
+	const struct blm_params part = BLM_PARAMS(.capacity = 1000, .kind = "blocked",
+						  .seeds = seeds, .seed_count = 1,
+						  .split_parts = 4);
+	const struct { struct blm_params made, asked; const char *said;
+	} all[] = {
+		{ small, BLM_PARAMS(.kind = "-locked"), "kind blocked" },
+		{ small, BLM_PARAMS(.kind = "blocked2"), "kind blocked" },
+		{ small, BLM_PARAMS(.seeds = seeds, .seed_count = 1), "seed " },
+		{ BLM_PARAMS(.capacity = 1000, .hash = "mm3_64", .seeds = seeds, .seed_count = 3),
+		  BLM_PARAMS(.hash = "mm3_64", .seeds = seeds, .seed_count = 2),
+		  "other seeds, the first 1" },
+		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+		  BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=16"),
+		  "slots 4" },
+		{ small, BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+		  "slots none" },
+		{ small, BLM_PARAMS(.split_parts = 4), "part none" },
+		{ part, BLM_PARAMS(.split_parts = 4, .split_part = 3), "part 1 of 4" },
+		{ part, BLM_PARAMS(.split_parts = 2), "part 1 of 4" },
+	};
+
+	ck_assert_int_eq(chdir(test_dir), 0);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		ck_assert_msg(reopen(all[i].made, all[i].asked) == BLM_DIFFERS, "%zu: %s", i,
+			      blm_error_message());
+		ck_assert_msg(strstr(blm_error_message(), all[i].said), "%zu: %s", i,
+			      blm_error_message());
+	}
+}
+END_TEST
+
 START_TEST(a_dangling_links_target_is_not_created)
 {
 	struct blm_filter *f = NULL;
@@ -505,6 +581,8 @@ int main(void)
 			    2);
 	tcase_add_test(names, a_name_in_use_keeps_its_filter);
 	tcase_add_test(names, an_existing_filter_keeps_its_parameters_and_reports_differences);
+	tcase_add_test(names, a_filter_opens_with_the_parameters_it_was_made_with);
+	tcase_add_test(names, each_parameter_that_a_filter_does_not_have_is_named);
 	tcase_add_test(names, a_dangling_links_target_is_not_created);
 	tcase_add_test(names, one_of_twenty_racing_creators_makes_the_file);
 	tcase_add_test(names, a_special_file_is_refused_at_once);
