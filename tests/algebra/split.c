@@ -496,6 +496,7 @@ START_TEST(parts_that_do_not_belong_together_are_refused)
 {
 	static const uint64_t others[] = { 12 };
 	struct blm_params p = params_of("blocked");
+	struct blm_info info = BLM_INFO;
 	struct blm_filter *f, *g;
 	struct blm_join *j;
 	char **names = names_of(4);
@@ -521,10 +522,13 @@ START_TEST(parts_that_do_not_belong_together_are_refused)
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "seed: 11 and 12"));
 	p.seeds = seed;
 	p.cells = 512 * (bytes_of(f) / 64);
+	OK(blm_info(f, &info));
+	p.probes = info.probes;
 	p.capacity = 9;
 	OK(blm_create(&g, NULL, names[3], &p));
 	blm_close(g);
 	FAILS(join_part(j, names[3]), -EMEDIUMTYPE);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "capacity or rate"));
 	OK(join_part(j, names[0]));
 	FAILS(blm_join_finish(j, NULL), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "part 3"));
@@ -693,6 +697,60 @@ START_TEST(copies_and_clears_of_a_part_are_that_part)
 	blm_close(part);
 	blm_close(twin);
 	blm_close(copy);
+}
+END_TEST
+
+START_TEST(a_number_of_parts_that_no_filter_has_is_refused)
+{
+	const char *names[2] = { a_path(), NULL };
+	struct blm_params p = params_of("blocked");
+	struct blm_filter *f = build(a_path(), &p);
+
+	FAILS(blm_split(f, 0, NULL, names, 0), -EINVAL);
+	FAILS(blm_split(f, BLM_SPLIT_MAX + 1, NULL, names, 0), -EINVAL);
+	FAILS(blm_split(f, 2, NULL, names, 0), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "name"));
+	blm_close(f);
+}
+END_TEST
+
+/* One key in the last part, and holes before it. */
+START_TEST(a_part_takes_only_its_own_range_of_raw_data)
+{
+	struct blm_params p = params_of("classic");
+	const char *names[] = { a_path(), a_path(), a_path(), a_path() };
+	struct blm_filter *f, *part;
+	struct blm_build *b;
+	uint64_t bytes;
+	uint8_t *data;
+
+	p.cells = 1 << 26;
+	p.probes = 1;
+	p.capacity = 0;
+	p.rate = 0;
+	p.sparse = true;
+	OK(blm_create(&f, NULL, a_path(), &p));
+	bytes = bytes_of(f);
+	data = calloc(1, bytes);
+	data[bytes - 1] = 1;
+	OK(blm_data_unite(f, bytes - 1, data + bytes - 1, 1));
+	OK(blm_split(f, 4, NULL, names, 0));
+	OK(blm_open(&part, NULL, names[3], BLM_OPEN_WRITE));
+	ck_same_data(f, part);
+	FAILS(blm_data_unite(part, 0, data, 1), -EREMOTE);
+	OK(blm_data_unite(part, 0, data, 0));
+	OK(blm_data_unite(part, bytes - 1, data + bytes - 1, 1));
+	blm_close(part);
+	OK(blm_open(&part, NULL, names[0], BLM_OPEN_WRITE));
+	FAILS(blm_data_unite(part, bytes / 4 - 1, data, 2), -EREMOTE);
+	blm_close(part);
+	p.split_parts = 4;
+	OK(blm_build_begin(&b, NULL, a_path(), &p, NULL));
+	OK(blm_build_unite(b, 0, data, 0, 0));
+	FAILS(blm_build_unite(b, bytes / 4 - 1, data, 2, 0), -EREMOTE);
+	blm_build_cancel(b);
+	free(data);
+	blm_close(f);
 }
 END_TEST
 
@@ -902,6 +960,8 @@ int main(void)
 	tcase_add_test(parts, copies_and_clears_of_a_part_are_that_part);
 	tcase_add_loop_test(parts, parts_that_were_built_from_other_keys_are_refused, 0,
 			    only_built_count);
+	tcase_add_test(parts, a_number_of_parts_that_no_filter_has_is_refused);
+	tcase_add_test(parts, a_part_takes_only_its_own_range_of_raw_data);
 	tcase_add_test(parts, parameters_of_parts_are_checked);
 	tcase_add_test(parts, a_feature_bit_keeps_older_readers_from_a_part);
 	tcase_add_test(parts, a_kill_leaves_complete_files_only);

@@ -495,6 +495,10 @@ START_TEST(an_invalid_range_is_refused)
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "from \"8\" to \"7\""));
 	FAILS(blm_contains_range(f, "7", 1, "18446744073709551616", 20), -EINVAL);
 	FAILS(blm_contains_range(f, "x", 1, "7", 1), -EINVAL);
+	FAILS(blm_contains_range(f, "a key of more than forty characters that is no number", 53,
+				 "7", 1),
+	      -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "characters that\" is no whole"));
 	FAILS(blm_contains_range(f, "", 0, "7", 1), -EINVAL);
 	ck_assert(!blm_contains(f, "x", 1));
 	OK(blm_create(&other, NULL, NULL, &BLM_PARAMS(.capacity = 10)));
@@ -528,11 +532,11 @@ END_TEST
 enum { NONE = -1 };
 
 /* The place of a text in the order of a family; its level is given in text. */
-static void place_is(const char *family, const char *text, int level, uint64_t place)
+static void bytes_are(const char *family, const char *text, size_t bytes, int level, uint64_t place)
 {
 	const struct blm_family *of = blm_family_by_name(family);
 	const struct blm_hasher by = { .family = of, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
-	const struct blm_key key = { text, strlen(text) };
+	const struct blm_key key = { text, bytes };
 	struct blm_hash hash;
 
 	of->hash(&by, &key, &hash);
@@ -548,6 +552,11 @@ static void place_is(const char *family, const char *text, int level, uint64_t p
 			      (unsigned long long)place);
 }
 
+static void place_is(const char *family, const char *text, int level, uint64_t place)
+{
+	bytes_are(family, text, strlen(text), level, place);
+}
+
 #define AT(number) (UINT64_C(1) << 63 ^ (uint64_t)INT64_C(number))
 
 START_TEST(numbers_are_in_their_order)
@@ -555,6 +564,7 @@ START_TEST(numbers_are_in_their_order)
 	place_is("ordered-uint", "0", 0, 0);
 	place_is("ordered-uint", "18446744073709551615", 0, UINT64_MAX);
 	place_is("ordered-uint", "18446744073709551616", NONE, 0);
+	place_is("ordered-uint", "99999999999999999999999", NONE, 0);
 	place_is("ordered-uint", "-1", NONE, 0);
 	place_is("ordered-uint", "", NONE, 0);
 	place_is("ordered-uint", "1.5", NONE, 0);
@@ -566,6 +576,7 @@ START_TEST(numbers_are_in_their_order)
 	place_is("ordered-int", "-9223372036854775808", 0, 0);
 	place_is("ordered-int", "-9223372036854775809", NONE, 0);
 	place_is("ordered-int", "-", NONE, 0);
+	place_is("ordered-int", "", NONE, 0);
 	place_is("ordered-int", "+1", NONE, 0);
 	place_is("ordered-string", "", 0, 0);
 	place_is("ordered-string", "ab", 0, UINT64_C(0x6162000000000000));
@@ -595,6 +606,13 @@ START_TEST(times_are_in_their_order)
 	place_is("ordered-time", "2024-13-01", NONE, 0);
 	place_is("ordered-time", "2024-05-01T24:00:00Z", NONE, 0);
 	place_is("ordered-time", "2024-05-01T12:00:00X", NONE, 0);
+	place_is("ordered-time", "2024-05-01T12:60:00Z", NONE, 0);
+	place_is("ordered-time", "2024-05-01T12:00:61Z", NONE, 0);
+	place_is("ordered-time", "2024-05-01T12:00:00+24:00", NONE, 0);
+	place_is("ordered-time", "2024-05-01T12:00:00+02:60", NONE, 0);
+	place_is("ordered-time", "2024-05-01X12:00", NONE, 0);
+	place_is("ordered-time", "2024-00-01", NONE, 0);
+	place_is("ordered-time", "2024-05-00", NONE, 0);
 	place_is("ordered-time", "2024-05-01T12:00:00.Z", NONE, 0);
 	place_is("ordered-time", "2024-05-01T12", NONE, 0);
 	place_is("ordered-time", "2024-5-1", NONE, 0);
@@ -634,6 +652,9 @@ START_TEST(addresses_and_networks_are_in_their_order)
 	place_is("ordered-ip", "10.1.2.3/", NONE, 0);
 	place_is("ordered-ip", "10.1.2.3/+8", NONE, 0);
 	place_is("ordered-ip", "10.1.2.3/8/8", NONE, 0);
+	place_is("ordered-ip", "10.1.2.3/99999999999999999999999", NONE, 0);
+	place_is("ordered-ip", "010.1.2.3", NONE, 0);
+	bytes_are("ordered-ip", "10.1.2.3\0", 9, NONE, 0);
 	place_is("ordered-ip", "10.1.2", NONE, 0);
 	place_is("ordered-ip", "2001:db8::/129", NONE, 0);
 	place_is("ordered-ip", "fe80::1%eth0", NONE, 0);
@@ -667,6 +688,7 @@ START_TEST(urls_are_in_the_order_of_their_hosts_reversed)
 	surt_is("a..b", "b,,a)");
 	surt_is("", "");
 	surt_is("/x", ")/x");
+	bytes_are("ordered-surt", "a.de\0/", 6, 0, UINT64_C(0x6465002c61292f00));
 }
 END_TEST
 
