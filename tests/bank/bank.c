@@ -110,10 +110,10 @@ START_TEST(a_bank_answers_each_key_as_each_of_its_filters)
 END_TEST
 
 /* Range filters of one template, of different sizes; the first one is empty. */
-static struct blm_filter *range_filter(unsigned who)
+static struct blm_filter *range_filter_for(uint64_t capacity, unsigned who)
 {
 	struct blm_params params = BLM_PARAMS(.kind = "range", .hash = "ordered-uint",
-					      .capacity = 1000, .rate = 0.01, .seeds =
+					      .capacity = capacity, .rate = 0.01, .seeds =
 					      &(uint64_t){ 5 }, .seed_count = 1,
 					      .options = "width=16");
 	struct blm_filter *f;
@@ -129,6 +129,11 @@ static struct blm_filter *range_filter(unsigned who)
 	}
 	OK(blm_build_finish(b, &f));
 	return f;
+}
+
+static struct blm_filter *range_filter(unsigned who)
+{
+	return range_filter_for(1000, who);
 }
 
 START_TEST(a_bank_answers_each_range_as_each_of_its_filters)
@@ -213,30 +218,61 @@ START_TEST(an_operation_impossible_for_range_banks_is_refused)
 }
 END_TEST
 
+START_TEST(a_much_shorter_row_of_a_bank_answers_right)
+{
+	struct blm_filter *f[2] = { range_filter_for(100000, 12000),
+				    range_filter_for(100000, 3) };
+	struct blm_bank *bank = bank_of(a_path(), f, 2), *small;
+	uint8_t *data = malloc(bank->row_bytes);
+	uint64_t bits, lines = 1;
+
+	ck_assert_uint_gt(bank->row_bytes, BLM_ZEROS + 4096);
+	ck_assert_int_eq(blm_bank_verify(bank, NULL, NULL), 0);
+	ck_assert_int_eq(blm_bank_ask(bank, &(struct blm_key){ "100001", 6 }, &bits, &lines), 0);
+	ck_assert_uint_eq(lines, 0);
+	OK(blm_bank_read_filter(bank, f[1], data));
+	small = bank_of(a_path(), &f[1], 1);
+	FAILS(blm_bank_read_filter(small, f[0], data), -EMEDIUMTYPE);
+	free(data);
+	blm_bank_close(small);
+	blm_bank_close(bank);
+	blm_close(f[0]);
+	blm_close(f[1]);
+}
+END_TEST
+
 /* A row whose length is damaged denies no key, and nothing outside of the file is read. */
 START_TEST(damage_to_a_bank_of_ranges_is_found_without_harm)
 {
 	struct blm_filter *f[3] = { range_filter(1), range_filter(50), range_filter(100) };
 	const char *path = a_path();
 	struct blm_bank *bank = bank_of(path, f, 3);
-	uint64_t at[] = { bank->at.ones, bank->at.ones + 17, bank->at.rows + 3,
-			  bank->at.slices - 1, bank->at.rows + 2 * bank->row_bytes + 20 };
+	const struct { uint64_t at; uint8_t flipped;
+	} bad[] = {
+		{ bank->at.ones, 0x80 },
+		{ bank->at.ones + 17, 0x80 },
+		{ bank->at.ones, 1 },
+		{ bank->at.ones, (uint8_t)bank_ones(bank, 0) },
+		{ bank->at.rows + 3, 0x80 },
+		{ bank->at.slices - 1, 0x80 },
+		{ bank->at.rows + 2 * bank->row_bytes + 20, 0x80 },
+	};
 
 	ck_assert_uint_eq(bank->at.slices, bank->at.checks);
 	bank = blm_bank_close(bank);
-	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		int fd = open(path, O_RDWR);
 		uint8_t was, flipped;
 
-		ck_assert(fd >= 0 && pread(fd, &was, 1, (off_t)at[i]) == 1);
-		flipped = was ^ 0x80;
-		ck_assert_int_eq(pwrite(fd, &flipped, 1, (off_t)at[i]), 1);
+		ck_assert(fd >= 0 && pread(fd, &was, 1, (off_t)bad[i].at) == 1);
+		flipped = was ^ bad[i].flipped;
+		ck_assert_int_eq(pwrite(fd, &flipped, 1, (off_t)bad[i].at), 1);
 		OK(blm_bank_open(&bank, path));
 		ck_assert_int_ge(blm_bank_which_range(bank, "0", 1, "99999", 5, NULL),
 				 i < 2 ? 3 : 1);
 		ck_assert_int_gt(blm_bank_verify(bank, NULL, NULL), 0);
 		bank = blm_bank_close(bank);
-		ck_assert_int_eq(pwrite(fd, &was, 1, (off_t)at[i]), 1);
+		ck_assert_int_eq(pwrite(fd, &was, 1, (off_t)bad[i].at), 1);
 		close(fd);
 	}
 	OK(blm_bank_open(&bank, path));
@@ -969,6 +1005,7 @@ START_TEST(an_invalid_set_of_fingerprints_adds_nothing_to_the_bank)
 
 	OK(blm_bank_begin(&build, path, false, 0));
 	ck_assert_int_eq(blm_bank_add_fps(build, "0123\tx\n", 7, "first.fps"), 1);
+	FAILS(blm_bank_add_fps(build, NULL, 0, "set.fps"), -ENODATA);
 	for (size_t i = 0; i < ARRAY_LEN(no_set); i++) {
 		FAILS(blm_bank_add_fps(build, no_set[i].text, strlen(no_set[i].text), "set.fps"),
 		      no_set[i].err);
@@ -1093,6 +1130,7 @@ int main(void)
 	tcase_add_test(tc, a_bank_answers_each_range_as_each_of_its_filters);
 	tcase_add_test(tc, an_operation_impossible_for_range_banks_is_refused);
 	tcase_add_test(tc, damage_to_a_bank_of_ranges_is_found_without_harm);
+	tcase_add_test(tc, a_much_shorter_row_of_a_bank_answers_right);
 	tcase_add_loop_test(tc, which_of_10000_filters_reads_a_fiftieth_of_the_lines, 0, 2);
 	tcase_add_loop_test(tc, ranking_equals_a_full_scan_and_looks_at_fewer_fingerprints, 0, 5);
 	tcase_add_test(tc, every_query_of_the_vectors_has_its_ten_best_matches);
