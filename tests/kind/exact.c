@@ -7,6 +7,7 @@
 #include "kind/exact_sieve.h"
 #include "suite.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sys/mman.h>
 
@@ -489,6 +490,113 @@ START_TEST(updates_and_deltas_need_layers_that_end_with_the_data)
 }
 END_TEST
 
+/* Puts a number into the head of a delta, and the checksum that goes with it. */
+static void set_in(uint8_t *delta, size_t at, uint64_t value, size_t bytes)
+{
+	uint64_t word = htole64(value);
+
+	memcpy(delta + at, &word, bytes);
+	word = htole64(blm_xxh3_any(delta, 104, 0).lo);
+	memcpy(delta + 104, &word, 8);
+}
+
+START_TEST(deltas_with_impossible_numbers_are_refused)
+{
+	static const struct { size_t at, bytes; uint64_t value; int err;
+	} all[] = {
+		{ 8, 4, 2, -EPROTONOSUPPORT },			/* version */
+		{ 12, 4, 1, -EOPNOTSUPP },			/* kind */
+		{ 64, 8, 0, -EBADMSG },				/* rate: 0, 1 */
+		{ 64, 8, UINT64_C(0x3ff0000000000000), -EBADMSG },
+		{ 56, 8, 0, -EBADMSG },				/* capacity */
+		{ 56, 8, UINT64_MAX, -EBADMSG },
+		{ 80, 8, UINT64_MAX, -EBADMSG },		/* args */
+	};
+	struct blm_filter *f = build((struct lists){ .keys = 500, .others = 3000 }),
+			  *old = build((struct lists){ .keys = 500, .others = 3000 });
+	uint8_t *delta;
+	void *made;
+	size_t len;
+
+	update(f, 50, 500, 3000, 1);
+	OK(blm_delta_make(f, old, &made, &len));
+	delta = malloc(len);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		memcpy(delta, made, len);
+		set_in(delta, all[i].at, all[i].value, all[i].bytes);
+		ck_assert_msg(blm_delta_apply(NULL, old->place.name, NULL, delta, len)
+				      == all[i].err,
+			      "%zu: %s", i, blm_error_message());
+	}
+	ck_assert_int_eq(blm_delta_apply(NULL, old->place.name, NULL, made, len), 1);
+	free(delta), blm_free(made);
+	blm_close(f), blm_close(old);
+}
+END_TEST
+
+START_TEST(a_delta_without_new_data_changes_the_numbers)
+{
+	static const struct { size_t at; uint64_t value;
+	} all[] = {
+		{ 64, UINT64_C(0x3f90000000000000) },		/* rate */
+		{ 80, 3001 },					/* how many others */
+		{ 72, 499 },					/* keys */
+	};
+	struct lists l = { .keys = 500, .others = 3000 };
+	struct blm_filter *f = build(l), *same = build(l);
+	struct blm_info info = BLM_INFO;
+	uint8_t *delta;
+	size_t len;
+
+	OK(blm_delta_make(f, same, (void **)&delta, &len));
+	ck_assert_int_eq(blm_delta_apply(NULL, same->place.name, NULL, delta, len), 0);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		set_in(delta, all[i].at, all[i].value, 8);
+		ck_assert_int_eq(blm_delta_apply(NULL, same->place.name, NULL, delta, len), 1);
+		ck_assert_int_eq(blm_delta_apply(NULL, same->place.name, NULL, delta, len), 0);
+	}
+	OK(blm_info(same, &info));
+	ck_assert_uint_eq(info.keys, 499);
+	ck_assert(info.rate == 0x1p-6);
+	blm_free(delta);
+	blm_close(f), blm_close(same);
+}
+END_TEST
+
+static void write_over(const struct blm_filter *f, uint8_t byte)
+{
+	const struct blm_view *view = current_view(f);
+	int fd = open(f->place.name, O_WRONLY);
+
+	ck_assert_int_eq(pwrite(fd, &byte, 1, view->part[0].bytes + 7 - view->image.map), 1);
+	close(fd);
+}
+
+START_TEST(filters_that_are_no_updates_have_no_delta)
+{
+	struct lists l = { .keys = 500, .others = 3000, .seed = 1 };
+	struct blm_filter *f = build(l), *other;
+	void *made;
+	size_t len;
+
+	l.seed = 2;
+	other = build(l);
+	FAILS(blm_delta_make(f, other, &made, &len), -EMEDIUMTYPE);
+	blm_close(other);
+	l.seed = 1;
+	l.keys = 499;
+	other = build(l);
+	FAILS(blm_delta_make(f, other, &made, &len), -EMEDIUMTYPE);
+	OK(blm_delta_make(f, f, &made, &len));
+	write_over(other, 0xff);
+	FAILS(blm_delta_make(f, other, &made, &len), -EUCLEAN);
+	FAILS(blm_delta_apply(NULL, other->place.name, NULL, made, len), -EUCLEAN);
+	blm_close(other);
+	blm_free(made);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(an_updated_filter_is_right_about_the_new_lists)
 {
 	static const struct lists all[] = { { .keys = 5000, .others = 40000, .seed = 1 },
@@ -686,6 +794,9 @@ int main(void)
 	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_once);
 	tcase_add_test(tc, an_update_adds_at_most_an_eighth_to_the_rate);
 	tcase_add_test(tc, updates_and_deltas_need_layers_that_end_with_the_data);
+	tcase_add_test(tc, deltas_with_impossible_numbers_are_refused);
+	tcase_add_test(tc, a_delta_without_new_data_changes_the_numbers);
+	tcase_add_test(tc, filters_that_are_no_updates_have_no_delta);
 	tcase_add_test(tc, an_updated_filter_is_right_about_the_new_lists);
 	tcase_add_test(tc, an_update_costs_an_exact_filter_of_the_changed_answers);
 	tcase_add_test(tc, an_update_that_names_only_some_keys_is_refused);
