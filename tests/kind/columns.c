@@ -4,6 +4,7 @@
  */
 #include "handle/handle.h"
 #include "kind/exact.h"
+#include "kind/exact_parts.h"
 #include "suite.h"
 
 #include <math.h>
@@ -216,6 +217,40 @@ START_TEST(strangers_are_wrong_at_most_at_the_given_rate)
 }
 END_TEST
 
+START_TEST(a_part_without_keys_that_has_data_is_damaged)
+{
+	const struct shares s = { .rows = 1000 };
+	struct blm_filter *f = build(&s, "xxh3-column");
+	struct blm_part part = current_view(f)->part[0];
+	const struct exact_head *head = (const struct exact_head *)part.bytes;
+	unsigned parts = le32toh(head->parts), damaged = 0, places = 0;
+	uint8_t *copy = malloc(part.shape.bytes);
+
+	ck_assert_uint_gt(parts, 1);
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		char buffer[KEY_BYTES];
+		const struct blm_key key = key_of(buffer, c, 1);
+		struct blm_hashed hashed = { .key = &key };
+		uint64_t mask;
+
+		OK(blm_hash_many(f, &key, 1, &hashed.hash));
+		part.kind->prefetch(&part, &hashed);
+		places += part.kind->probe(&part, &hashed, 0, &mask) != NULL;
+	}
+	ck_assert_uint_gt(places, 0);
+	for (unsigned i = 0; i < parts; i++) {
+		memcpy(copy, current_view(f)->part[0].bytes, part.shape.bytes);
+		part.bytes = copy;
+		ck_assert(part.kind->intact(&part));
+		memset(copy + sizeof(*head) + i * sizeof(struct exact_part), 0, 8);
+		damaged += !part.kind->intact(&part);
+	}
+	ck_assert_uint_gt(damaged, 0);
+	free(copy);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_question_without_a_column_is_an_error)
 {
 	const struct shares s = { .rows = 1000 };
@@ -354,6 +389,7 @@ int main(void)
 	if (test_full())
 		tcase_add_test(tc, more_columns_than_are_counted_make_no_parts);
 	tcase_add_test(tc, strangers_are_wrong_at_most_at_the_given_rate);
+	tcase_add_test(tc, a_part_without_keys_that_has_data_is_damaged);
 	tcase_add_test(tc, a_question_without_a_column_is_an_error);
 	tcase_add_test(tc, a_key_without_a_column_is_refused);
 	tcase_add_test(tc, the_data_do_not_depend_on_threads_or_memory);
