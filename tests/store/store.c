@@ -1017,6 +1017,57 @@ END_TEST
 
 /* ---- What is no store ---- */
 
+static void write_in(const char *path, size_t at, const void *bytes, size_t count)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_eq(pwrite(fd, bytes, count, (off_t)at), (int)count);
+	close(fd);
+}
+
+/* After a power cut the keys since the last sync are not in the image. */
+START_TEST(a_refresh_reads_the_numbers_in_the_file)
+{
+	const struct blm_params p = BLM_PARAMS(.kind = "cuckoo", .capacity = 100);
+	const uint64_t other_boot = htole64(1);
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_info info = BLM_INFO, other = BLM_INFO;
+	struct blm_filter *f;
+	char path[512];
+
+	OK(blm_create(&f, store, "a", &p));
+	ck_assert_int_eq(blm_add(f, "1", 1), 1);
+	OK(blm_sync(f));
+	OK(blm_store_find(store, "a", &info));
+	OK(blm_store_refresh(store, &info));
+	ck_assert(info.keys == 1 && !info.dirty);
+	ck_assert_int_eq(blm_add(f, "2", 1), 1);
+	OK(blm_store_find(store, "a", &info));
+	ck_assert_uint_eq(info.keys, 1);
+	OK(blm_store_refresh(store, &info));
+	ck_assert_uint_eq(info.keys, 2);
+	ck_assert(info.dirty && !info.from_catalog);
+	blm_close(f);
+	ck_assert_int_eq(files_in("s/filters", path), 1);
+	write_in(path, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot),
+		 &other_boot, 8);
+	OK(blm_store_refresh(store, &info));
+	ck_assert_uint_eq(info.keys, 1);
+	info.uuid[15] ^= 1;
+	FAILS(blm_store_refresh(store, &info), -ENOENT);
+	info.uuid[15] ^= 1;
+	write_in(path, offsetof(struct blm_constant, uuid), info.name, 1);
+	FAILS(blm_store_refresh(store, &info), -EBADMSG);
+	ck_assert_int_eq(truncate(path, 100), 0);
+	FAILS(blm_store_refresh(store, &info), -ENODATA);
+	make_with(store, "b", "key");
+	OK(blm_store_find(store, "b", &other));
+	ck_assert_int_eq(rename(other.path, path), 0);
+	FAILS(blm_store_refresh(store, &info), -EBADMSG);
+	blm_store_close(store);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_no_store_is_reported)
 {
 	struct blm_store *store = NULL;
@@ -1082,6 +1133,7 @@ int main(void)
 	tcase_add_test(tc, a_secret_is_only_in_its_own_file);
 	tcase_add_test(tc, a_keyed_filter_opens_with_its_key_only);
 	tcase_add_test(tc, filters_with_different_keys_do_not_combine);
+	tcase_add_test(tc, a_refresh_reads_the_numbers_in_the_file);
 	tcase_add_test(tc, a_folder_that_is_no_store_is_reported);
 	tcase_add_test(tc, a_closed_store_serves_its_open_filters);
 	suite_add_tcase(s, tc);
