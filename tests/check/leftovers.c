@@ -745,6 +745,7 @@ START_TEST(claims_are_dropped_with_their_filter_and_strays_reported)
 	snprintf(claims, sizeof(claims), "s/claims/%s", strrchr(path, '/') + 1);
 	write_all(claims, "x", 1);
 	write_all("s/claims/notes", "x", 1);
+	write_all("s/claims/00000000-0000-4000-8000-000000000000.txt", "x", 1);
 	all_is_well();
 	OK(blm_store_drop(store, "a"));
 	ck_assert_int_ne(access(claims, F_OK), 0);
@@ -754,6 +755,9 @@ START_TEST(claims_are_dropped_with_their_filter_and_strays_reported)
 	tells(BLM_VERIFY_REPAIR, 0, "its filter is gone (repaired)");
 	ck_assert_int_ne(access(stray, F_OK), 0);
 	all_is_well();
+	ck_assert_int_eq(mkdir(stray, 0700), 0);	/* which no claims are */
+	tells(BLM_VERIFY_REPAIR, 1, "its filter is gone");
+	ck_assert_int_eq(rmdir(stray), 0);
 	ck_assert_int_eq(access("s/claims/notes", F_OK), 0);
 	blm_store_close(store);
 }

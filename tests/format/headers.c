@@ -399,6 +399,33 @@ START_TEST(other_things_in_gzip_are_no_filter)
 }
 END_TEST
 
+#define DIGITS_16 "AAAABBBBCCCCDDDD"
+
+/* base64(1) breaks lines after 76 characters. */
+START_TEST(text_looks_like_base64_only_if_its_lines_do)
+{
+	static const struct { const char *text; bool base64;
+	} texts[] = {
+		{ DIGITS_16, true },
+		{ "A" DIGITS_16, true },
+		{ DIGITS_16 "\n", true },
+		{ DIGITS_16 "\r\n", true },
+		{ "A" DIGITS_16 "\n", false },
+		{ DIGITS_16 "\n" DIGITS_16 "\n", false },
+		{ DIGITS_16 DIGITS_16 DIGITS_16 "AAAABBBBCCCC\n" DIGITS_16 "\n", true },
+		{ "AAAA\n", false },
+	};
+	struct blm_filter *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		FAILS(blm_import_bytes(&f, NULL, NULL, NULL, texts[i].text, strlen(texts[i].text)),
+		      -EBADMSG);
+		ck_assert_msg(!strstr(blm_error_message(), "base64") == !texts[i].base64, "%zu: %s",
+			      i, blm_error_message());
+	}
+}
+END_TEST
+
 /* Of dcso, whose users may put something there. */
 START_TEST(user_data_after_the_bits_is_kept)
 {
@@ -727,6 +754,7 @@ int main(void)
 	tcase_add_test(tc, a_file_of_dcso_is_known_by_its_numbers);
 	tcase_add_test(tc, a_gzipped_dcso_file_is_recognised_and_a_damaged_refused);
 	tcase_add_test(tc, other_things_in_gzip_are_no_filter);
+	tcase_add_test(tc, text_looks_like_base64_only_if_its_lines_do);
 	tcase_add_test(tc, user_data_after_the_bits_is_kept);
 	tcase_add_test(tc, a_beginning_shorter_than_the_formats_is_made_anew);
 	tcase_add_test(tc, a_reader_of_memory_stops_at_the_files_end);

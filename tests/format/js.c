@@ -61,6 +61,7 @@ static const struct { uint32_t seed; const char *hex; int32_t hash;
 	{ 33, "c3", 33 + 0xc3 },
 	{ 33, "c341", (33 + 0xc3) * 33 + 0x41 },
 	{ 33, "ff80", (33 + 0xff) * 33 + 0x80 },
+	{ 1, "f4908080", 1 + 0xf4 + 0x90 + 0x80 + 0x80 },	/* above the last character */
 };
 
 START_TEST(a_key_hashes_as_its_utf16_does_there)
