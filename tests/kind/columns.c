@@ -161,6 +161,31 @@ START_TEST(equal_shares_need_no_parts)
 }
 END_TEST
 
+/* More than have a place at first while they are counted. */
+START_TEST(thousands_of_columns_are_counted)
+{
+	struct blm_params p = BLM_PARAMS(.kind = "exact", .hash = "xxh3-column");
+	struct blm_filter *f;
+	struct blm_build *b;
+	char buffer[KEY_BYTES];
+
+	OK(blm_build_begin(&b, NULL, a_path(), &p, NULL));
+	for (unsigned i = 0; i < 20000; i++) {
+		struct blm_key key = key_of(buffer, i % 3000, i);
+
+		OK(i % 3000 < 1500 ? blm_build_add_many(b, &key, 1)
+				   : blm_build_exclude_many(b, &key, 1));
+	}
+	OK(blm_build_finish(b, &f));
+	for (unsigned i = 0; i < 20000; i++) {
+		struct blm_key key = key_of(buffer, i % 3000, i);
+
+		ck_assert_int_eq(blm_contains(f, key.bytes, key.len), i % 3000 < 1500);
+	}
+	blm_close(f);
+}
+END_TEST
+
 /* Though they would save much: all keys are in a column of their own. */
 START_TEST(more_columns_than_are_counted_make_no_parts)
 {
@@ -256,6 +281,7 @@ START_TEST(a_question_without_a_column_is_an_error)
 	const struct shares s = { .rows = 1000 };
 	struct blm_filter *f = build(&s, "xxh3-column");
 	struct blm_key keys[3] = { { "c1\t1", 4 }, { "c1", 2 }, { "c1\t2", 4 } };
+	static const char no_tabs[64 * 8];
 	struct blm_hash hashes[3];
 	uint64_t bits = 0, id;
 
@@ -265,6 +291,8 @@ START_TEST(a_question_without_a_column_is_an_error)
 	FAILS(blm_contains_many(f, keys + 1, 1, &bits), -EINVAL);
 	FAILS(blm_contains_many(f, &(struct blm_key){ NULL, 0 }, 1, &bits), -EINVAL);
 	FAILS(blm_contains_fixed(f, "no tab..", 8, 1, NULL), -EINVAL);
+	FAILS(blm_contains_fixed(f, no_tabs, 8, 64, &bits), -EINVAL);
+	ck_assert_uint_eq(bits, UINT64_MAX);
 	ck_assert(blm_contains(f, "c1", 2));	/* which cannot fail, so it does not deny */
 	OK(blm_hash_many(f, keys, 3, hashes));
 	id = blm_hash_id(f);
@@ -389,6 +417,7 @@ int main(void)
 	if (test_full())
 		tcase_add_test(tc, more_columns_than_are_counted_make_no_parts);
 	tcase_add_test(tc, strangers_are_wrong_at_most_at_the_given_rate);
+	tcase_add_test(tc, thousands_of_columns_are_counted);
 	tcase_add_test(tc, a_part_without_keys_that_has_data_is_damaged);
 	tcase_add_test(tc, a_question_without_a_column_is_an_error);
 	tcase_add_test(tc, a_key_without_a_column_is_refused);

@@ -463,6 +463,15 @@ START_TEST(updates_and_deltas_need_layers_that_end_with_the_data)
 		ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it again from its keys"));
 		ck_assert_ptr_null(others.work);
 	}
+	/* an update that is not there; a second level without keys */
+	part.shape.bytes = data_bytes(f);
+	part.shape.args[EXACT_UPDATES]++;
+	ck_assert(!part.kind->intact(&part));
+	part.shape.args[EXACT_UPDATES]--;
+	((struct exact_head *)bytes)->keys = 0;
+	((struct exact_head *)bytes)->bytes[0] = 0;
+	((struct exact_head *)bytes)->bytes[1] = htole64(64);
+	ck_assert(!part.kind->intact(&part));
 	update(f, 50, 500, 3000, 1);
 	OK(blm_delta_make(f, old, &made, &len));
 	delta = calloc(1, len + 64);
@@ -640,6 +649,21 @@ START_TEST(an_updated_filter_is_right_about_the_new_lists)
 }
 END_TEST
 
+START_TEST(updates_bring_the_first_keys_and_take_the_last)
+{
+	struct blm_filter *f = build((struct lists){ .others = 100 });
+	struct blm_fact fact;
+
+	update(f, 0, 50, 100, 1);
+	ck_assert_uint_eq(found(f, 0, 50), 50);
+	ck_assert(current_view(f)->root.kind->describe(&current_view(f)->root, 0, &fact));
+	update(f, 50, 0, 100, 1);
+	ck_assert_uint_eq(found(f, 0, 50), 0);
+	ck_assert_uint_eq(found(f, OTHER, 100), 0);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(an_update_costs_an_exact_filter_of_the_changed_answers)
 {
 	const uint64_t keys = test_scale() < 1 ? 25000 : 100000;
@@ -813,6 +837,7 @@ int main(void)
 	tcase_add_test(tc, a_delta_without_new_data_changes_the_numbers);
 	tcase_add_test(tc, filters_that_are_no_updates_have_no_delta);
 	tcase_add_test(tc, an_updated_filter_is_right_about_the_new_lists);
+	tcase_add_test(tc, updates_bring_the_first_keys_and_take_the_last);
 	tcase_add_test(tc, an_update_costs_an_exact_filter_of_the_changed_answers);
 	tcase_add_test(tc, an_update_that_names_only_some_keys_is_refused);
 	tcase_add_test(tc, impossible_parameters_are_refused_with_words);
