@@ -344,6 +344,7 @@ START_TEST(the_owner_of_a_key_has_the_bytes_it_sets)
 		OK(blm_data_read(f, 0, data, sizeof(data)));
 		while (!data[place])
 			place++;
+		OK(blm_part_owners(f, blm_hash_id(f), NULL, 0, 2, &owner));
 		for (size_t j = 0; j < ARRAY_LEN(counts); j++) {
 			OK(blm_part_owners(f, blm_hash_id(f), &hash, 1, counts[j], &owner));
 			OK(blm_part_range(f, owner, counts[j], &at, &bytes));
@@ -700,6 +701,19 @@ START_TEST(copies_and_clears_of_a_part_are_that_part)
 }
 END_TEST
 
+static void join_like(const char *const *names, uint32_t parts, const struct blm_filter *like)
+{
+	struct blm_filter *f;
+	struct blm_join *j;
+
+	OK(blm_join_begin(&j, NULL, a_path(), 0, false));
+	for (uint32_t i = 0; i < parts; i++)
+		OK(join_part(j, names[i]));
+	OK(blm_join_finish(j, &f));
+	ck_same_data(f, like);
+	blm_close(f);
+}
+
 START_TEST(a_number_of_parts_that_no_filter_has_is_refused)
 {
 	const char *names[2] = { a_path(), NULL };
@@ -749,10 +763,102 @@ START_TEST(a_part_takes_only_its_own_range_of_raw_data)
 	OK(blm_build_unite(b, 0, data, 0, 0));
 	FAILS(blm_build_unite(b, bytes / 4 - 1, data, 2, 0), -EREMOTE);
 	blm_build_cancel(b);
+	for (int i = 0; i < 2; i++) {
+		p = params_of(i ? "cuckoo" : "window");
+		OK(blm_build_begin(&b, NULL, a_path(), &p, NULL));
+		FAILS(blm_build_unite(b, 0, data, 1, 0), -EOPNOTSUPP);
+		blm_build_cancel(b);
+	}
+	join_like(names, 4, f);
 	free(data);
 	blm_close(f);
 }
 END_TEST
+
+/* 64 bytes of data have one owner. */
+START_TEST(a_part_that_owns_nothing_has_no_keys)
+{
+	struct blm_params p = params_of("blocked");
+	const char *names[] = { a_path(), a_path(), a_path(), a_path() };
+	struct blm_estimate estimate;
+	struct blm_filter *f, *part;
+	int owners = 0;
+
+	p.cells = 512;
+	p.probes = 4;
+	p.capacity = 0;
+	p.rate = 0;
+	OK(blm_create(&f, NULL, NULL, &p));
+	OK(blm_add(f, "a", 1) == 1 ? 0 : -EILSEQ);
+	OK(blm_split(f, 4, NULL, names, 0));
+	for (int i = 0; i < 4; i++) {
+		bool estimated;
+
+		OK(blm_open(&part, NULL, names[i], 0));
+		OK(blm_estimate(part, true, &estimate));
+		owners += estimate.keys.value > 0;
+		count_of(part, &estimated);
+		blm_close(part);
+	}
+	ck_assert_int_eq(owners, 1);
+	blm_close(f);
+}
+END_TEST
+
+/* 600 numbers: 512 of them are in the first half of the data. */
+START_TEST(the_last_part_of_a_bitmap_has_fewer_cells)
+{
+	struct blm_params p = params_of("bitmap");
+	const char *names[] = { a_path(), a_path() };
+	struct blm_filter *f, *part;
+	bool estimated;
+
+	p.cells = 600;
+	OK(blm_create(&f, NULL, NULL, &p));
+	for (int i = 500; i < 600; i++)
+		ck_assert_int_eq(blm_add(f, keys[2 * i].bytes, keys[2 * i].len), 1);
+	OK(blm_split(f, 2, NULL, names, 0));
+	OK(blm_open(&part, NULL, names[1], 0));
+	ck_assert_uint_eq(count_of(part, &estimated), 88);
+	blm_close(part);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(keys_given_as_hashes_are_in_their_parts)
+{
+	static const char *const kinds[] = { "classic", "counting" };
+
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+		struct blm_params p = params_of(kinds[k]);
+		struct blm_filter *parts[2], *whole;
+		struct blm_hash hash;
+		const char *names[] = { a_path(), a_path() };
+
+		OK(blm_create(&whole, NULL, NULL, &p));
+		OK(blm_hash_many(whole, keys, 1, &hash));
+		for (p.split_part = 0; p.split_part < 2; p.split_part++) {
+			struct blm_build *b;
+
+			p.split_parts = 2;
+			OK(blm_build_begin(&b, NULL, names[p.split_part], &p, NULL));
+			for (int i = 0; i < 40; i++)	/* more than a counter counts */
+				OK(blm_build_add_hashes(b, blm_build_hash_id(b), &hash, 1));
+			OK(blm_build_finish(b, &parts[p.split_part]));
+			blm_close(parts[p.split_part]);
+		}
+		for (int i = 0; i < 40; i++)
+			OK(blm_add_hash(whole, blm_hash_id(whole), &hash) >= 0 ? 0 : -EILSEQ);
+		join_like(names, 2, whole);
+		blm_close(whole);
+	}
+}
+END_TEST
+
+static int no_keys(struct blm_filter *fresh, void *context)
+{
+	return 0;
+}
 
 START_TEST(parameters_of_parts_are_checked)
 {
@@ -773,6 +879,9 @@ START_TEST(parameters_of_parts_are_checked)
 	p.kind = "stable";
 	p.seed_count = 1;
 	FAILS(blm_create(&f, NULL, NULL, &p), -EOPNOTSUPP);
+	p.kind = "classic";
+	FAILS(blm_create(&f, NULL, NULL, &p), -EOPNOTSUPP);
+	FAILS(blm_rebuild(NULL, "x", &p, no_keys, NULL), -EINVAL);
 	p.kind = "cuckoo";
 	FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -EOPNOTSUPP);
 	p.kind = "blocked";
@@ -962,6 +1071,9 @@ int main(void)
 			    only_built_count);
 	tcase_add_test(parts, a_number_of_parts_that_no_filter_has_is_refused);
 	tcase_add_test(parts, a_part_takes_only_its_own_range_of_raw_data);
+	tcase_add_test(parts, a_part_that_owns_nothing_has_no_keys);
+	tcase_add_test(parts, the_last_part_of_a_bitmap_has_fewer_cells);
+	tcase_add_test(parts, keys_given_as_hashes_are_in_their_parts);
 	tcase_add_test(parts, parameters_of_parts_are_checked);
 	tcase_add_test(parts, a_feature_bit_keeps_older_readers_from_a_part);
 	tcase_add_test(parts, a_kill_leaves_complete_files_only);

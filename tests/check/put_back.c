@@ -583,6 +583,7 @@ START_TEST(name_records_that_contradict_each_other_are_written_anew)
 							   header->constant.uuid);
 	}
 	write_all(path, (uint8_t *)header, bytes);
+	ck_assert_int_eq(blm_verify(store, "b", 0, NULL, NULL), 1);
 	ck_assert_int_eq(verify(0), 1);
 	ck_assert_msg(verify(BLM_VERIFY_REPAIR) == 0, "%s", said);
 	all_is_well();

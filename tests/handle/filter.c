@@ -349,6 +349,16 @@ END_TEST
 
 /* ---- Modes ---- */
 
+START_TEST(an_exchange_of_an_impossible_size_is_refused)
+{
+	struct blm_exchange how = BLM_EXCHANGE();
+	struct blm_filter *f;
+
+	how.size = 1;
+	FAILS(blm_open_foreign(&f, "x", &how), -EINVAL);
+}
+END_TEST
+
 START_TEST(flags_that_are_unknown_are_refused)
 {
 	const char *path = a_path();
@@ -587,6 +597,7 @@ int main(void)
 	tcase_add_test(names, one_of_twenty_racing_creators_makes_the_file);
 	tcase_add_test(names, a_special_file_is_refused_at_once);
 	tcase_add_test(names, empty_short_and_foreign_files_do_not_open);
+	tcase_add_test(names, an_exchange_of_an_impossible_size_is_refused);
 	tcase_add_test(names, flags_that_are_unknown_are_refused);
 	tcase_add_test(modes, a_given_mode_is_exact_and_otherwise_the_umask_rules);
 	tcase_add_test(modes, an_intersection_in_place_keeps_the_mode);

@@ -359,6 +359,9 @@ START_TEST(offsets_that_make_no_keys_are_refused)
 	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 2, 3, &bits), -EINVAL);
 	ck_assert_int_eq(blm_add_packed(f, "abcd", NULL, 4, 3, &bits), -EINVAL);
 	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 4, SIZE_MAX, &bits), -EINVAL);
+	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 4, SIZE_MAX / 4, &bits), -EINVAL);
+	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 4, PTRDIFF_MAX / 4, &bits), -EINVAL);
+	ck_assert_int_eq(blm_add_packed(f, NULL, end, 4, 2, &bits), -EINVAL);
 	ck_assert_uint_eq(bits, 7);
 	ck_assert_uint_eq(info(f).keys, 0);
 	ck_assert_int_eq(blm_add_packed(f, NULL, NULL, 4, 0, NULL), 0);

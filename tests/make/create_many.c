@@ -247,6 +247,9 @@ START_TEST(existing_repeated_and_invalid_names_are_refused_beforehand)
 	FAILS(blm_create_many(store, names_from("n", 2), BLM_CREATE_MANY_MAX + 1, &PARAMS()),
 	      -E2BIG);
 	FAILS(blm_create_many(NULL, names_from("n", 2), 2, &PARAMS()), -EINVAL);
+	FAILS(blm_create_many(store, NULL, 2, &PARAMS()), -EINVAL);
+	FAILS(blm_create_many(store, names_from("n", 2), 2, &(struct blm_params){ .size = 1 }),
+	      -EINVAL);
 	FAILS(blm_create_many(store, names_from("n", 2), 2, &PARAMS(.kind = "ribbon")),
 	      -EOPNOTSUPP);
 	OK(blm_create_many(store, NULL, 0, &PARAMS()));

@@ -4,6 +4,7 @@
 #include "suite.h"
 #include "../info.h"
 
+#include "base/sized.h"
 #include "catalog/catalog.h"
 #include "catalog/record.h"
 #include "file/ofd_lock.h"
@@ -1051,8 +1052,10 @@ START_TEST(a_refresh_reads_the_numbers_in_the_file)
 	ck_assert_int_eq(files_in("s/filters", path), 1);
 	write_in(path, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot),
 		 &other_boot, 8);
+	info.size = BLM_FIRST_SIZE(struct blm_info, labels);
 	OK(blm_store_refresh(store, &info));
 	ck_assert_uint_eq(info.keys, 1);
+	FAILS(blm_open(&f, store, NULL, 1 << 20), -EINVAL);
 	info.uuid[15] ^= 1;
 	FAILS(blm_store_refresh(store, &info), -ENOENT);
 	info.uuid[15] ^= 1;
@@ -1064,6 +1067,8 @@ START_TEST(a_refresh_reads_the_numbers_in_the_file)
 	OK(blm_store_find(store, "b", &other));
 	ck_assert_int_eq(rename(other.path, path), 0);
 	FAILS(blm_store_refresh(store, &info), -EBADMSG);
+	OK(blm_store_find(store, "b", &other));
+	FAILS(blm_store_refresh(store, &other), -ENOENT);
 	blm_store_close(store);
 }
 END_TEST
