@@ -93,6 +93,16 @@ configure()
 	meson setup $again "$@" "$dir" "$root" < /dev/null
 }
 
+# extensions - the options that build what other programs load, one on a line: where their headers are
+extensions()
+{
+	local python=disabled sqlite=disabled
+
+	compgen -G '/usr/include/python3.*/Python.h' > /dev/null && python=enabled
+	[ -f /usr/include/sqlite3ext.h ] && sqlite=enabled
+	printf '%s\n' -Dpython=$python -Dredis=enabled -Dsqlite=$sqlite -Dmpi=auto
+}
+
 # counting BUILD - the options by which clang counts the branches that the tests take, one on a line. The counters are in files that
 # processes share, so that killed processes count as well, and cost little. But two that add one at once add one. And clang often counts
 # only one of two outcomes: the other one is the rest of the sum, which a lost count can make zero. So each program has sixteen files, for

@@ -22,6 +22,11 @@ log=$(mktemp) || exit 2
 trap 'rm -f "$log"' EXIT
 rm -rf "$dir/profiles"
 mapfile -t options < <(counting "$build")
+if [ -z "${COUNTED:-}" ]; then	# all that the suites of the other build test, as tests/run and .ci/run configure it
+	mapfile -t -O ${#options[@]} options < <(extensions)
+	options+=(-Dmpi=disabled)
+	[ ! -d "$root/../shared/vectors" ] || options+=(-Dvectors="$(cd "$root/../shared/vectors" && pwd)")
+fi
 CC=clang configure "$build" -Dtests=enabled -Dbuildtype=debugoptimized -Db_lundef=false -Dfuzz=false "${options[@]}" "$@" > "$log" ||
 	{ cat "$log"; exit 2; }
 ninja -C "$dir" --quiet || exit 2
@@ -43,7 +48,10 @@ else
 	builds=("$dir")
 	mapfile -t all < <(meson test --list 2> /dev/null | sed -n 's|.* / ||p' |
 		grep -vxE 'model|inject|fault/attack|fault/cases|reader-(hashes|spec|golden)|.*install.*|.*bench.*|.*measure.*')
-	tests "${all[@]}"
+	tests "${all[@]}" | tee failed
+	# again those that refuse files which every user may write
+	mapfile -t all < <(sed -n 's|^[ 0-9/]* [^ ]* / \([^ ]*\) .*|\1|p' failed)
+	[ ${#all[@]} = 0 ] || (umask 022; tests "${all[@]}")
 fi
 BLOOMERY_SIMD=scalar tests simd kind/laws kind/laws_many kind/laws_algebra claim		# the rest asks nothing of the instructions
 BLOOMERY_SIMD=avx2 tests simd
