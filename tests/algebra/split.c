@@ -775,6 +775,21 @@ START_TEST(a_part_takes_only_its_own_range_of_raw_data)
 }
 END_TEST
 
+START_TEST(parts_of_filters_do_not_merge)
+{
+	struct blm_params p = params_of("golomb");
+	const char *names[] = { a_path(), a_path() };
+	struct blm_filter *f = build(a_path(), &p), *part, *merged;
+
+	OK(blm_split(f, 2, NULL, names, 0));
+	OK(blm_open(&part, NULL, names[0], 0));
+	FAILS(blm_merge(&merged, NULL, NULL, (const struct blm_filter *const[]){ part }, 1, 0),
+	      -EREMOTE);
+	blm_close(part);
+	blm_close(f);
+}
+END_TEST
+
 /* 64 bytes of data have one owner. */
 START_TEST(a_part_that_owns_nothing_has_no_keys)
 {
@@ -882,6 +897,8 @@ START_TEST(parameters_of_parts_are_checked)
 	p.kind = "classic";
 	FAILS(blm_create(&f, NULL, NULL, &p), -EOPNOTSUPP);
 	FAILS(blm_rebuild(NULL, "x", &p, no_keys, NULL), -EINVAL);
+	p.kind = "none";
+	FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -ENOENT);
 	p.kind = "cuckoo";
 	FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -EOPNOTSUPP);
 	p.kind = "blocked";
@@ -1071,6 +1088,7 @@ int main(void)
 			    only_built_count);
 	tcase_add_test(parts, a_number_of_parts_that_no_filter_has_is_refused);
 	tcase_add_test(parts, a_part_takes_only_its_own_range_of_raw_data);
+	tcase_add_test(parts, parts_of_filters_do_not_merge);
 	tcase_add_test(parts, a_part_that_owns_nothing_has_no_keys);
 	tcase_add_test(parts, the_last_part_of_a_bitmap_has_fewer_cells);
 	tcase_add_test(parts, keys_given_as_hashes_are_in_their_parts);

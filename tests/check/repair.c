@@ -143,6 +143,8 @@ static int lose_and_repair(int i)
 	int r;
 
 	losses[i]();
+	if (losses[i] != no_folder)	/* as a repair that was killed leaves it */
+		write_all("s/catalog/data.mdb.new", "x", 1);
 	r = blm_store_open(&store, "s", 0);
 	/* never a new and empty one */
 	MUST(r == -EUCLEAN || (losses[i] == no_folder && r < 0));

@@ -498,10 +498,14 @@ START_TEST(impossible_words_crash_no_process)
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		for (unsigned w = 0; w < 4; w++) {
 			struct blm_filter *f = create(1000, 0.01, "span=30d");
+			const struct blm_part *root = &current_view(f)->root;
+			struct blm_fact fact;
 
 			for (uint64_t k = 0; k < 500; k++)
 				add(f, k);
 			store_release((uint64_t *)current_view(f)->root.bytes + w, words[i]);
+			for (unsigned n = 0; root->kind->describe(root, n, &fact); n++)
+				ck_assert_uint_lt(n, 20);
 			now += DAY;
 			for (uint64_t k = 0; k < 500; k++) {
 				has(f, k);
