@@ -610,11 +610,11 @@ static void change(const char *path, uint64_t at, uint8_t to)
 START_TEST(a_damaged_part_is_refused)
 {
 	struct blm_params p = params_of("blocked");
-	struct blm_filter *f = build(a_path(), &p);
+	struct blm_filter *f = build(a_path(), &p), *part;
 	uint64_t guard = 64, at, bytes, in_file;
 	struct blm_join *j;
 	char **names = names_of(2);
-	uint8_t byte;
+	uint8_t byte, mended;
 
 	OK(blm_split(f, 2, NULL, (const char *const *)names, 0));
 	OK(blm_part_range(f, 0, 2, &at, &bytes));
@@ -630,6 +630,15 @@ START_TEST(a_damaged_part_is_refused)
 	FAILS(join_part(j, names[1]), -EUCLEAN);	/* a bit is the other part's */
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "outside its range"));
 	blm_join_cancel(j);
+	/* a lost bit is set again, with others of its block and of this part */
+	OK(blm_verify(NULL, names[0], BLM_VERIFY_REPAIR, NULL, NULL));
+	OK(blm_open(&part, NULL, names[0], 0));
+	OK(blm_data_read(part, at - 1, &mended, 1));
+	ck_assert_uint_eq(mended & byte, byte);
+	OK(blm_part_range(f, 1, 2, &at, &bytes));
+	OK(blm_data_read(part, at, &mended, 1));
+	ck_assert_uint_eq(mended, 0);
+	blm_close(part);
 	free_names(names, 2);
 	blm_close(f);
 }
