@@ -71,6 +71,11 @@ START_TEST(a_filter_stays_usable_while_its_syncs_fail_repeatedly)
 		ck_assert(info_of(f).suspect);
 		ck_assert(has_range(f, 0, 10 * i + 10));
 	}
+	OK(blm_sync_every(f, 1, 0));
+	failing = 1;
+	FAILS(blm_claim(f, "claimed", 7), -EIO);
+	OK(blm_sync_every(f, 0, 0));
+	ck_assert_int_eq(blm_claim(f, "claimed", 7), 0);
 	OK(blm_sync(f));
 	ck_assert(!info_of(f).suspect);
 	blm_close(f);
