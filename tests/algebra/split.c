@@ -530,6 +530,12 @@ START_TEST(parts_that_do_not_belong_together_are_refused)
 	blm_close(g);
 	FAILS(join_part(j, names[3]), -EMEDIUMTYPE);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "capacity or rate"));
+	p.capacity = CAPACITY;
+	p.rate = 0.5;
+	OK(blm_create(&g, NULL, names[3], &p));
+	blm_close(g);
+	FAILS(join_part(j, names[3]), -EMEDIUMTYPE);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "capacity or rate"));
 	OK(join_part(j, names[0]));
 	FAILS(blm_join_finish(j, NULL), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "part 3"));

@@ -1033,6 +1033,8 @@ START_TEST(a_refresh_reads_the_numbers_in_the_file)
 	const uint64_t other_boot = htole64(1);
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_info info = BLM_INFO, other = BLM_INFO;
+	struct { struct blm_info info; uint64_t more;
+	} newer = { .more = 1 };
 	struct blm_filter *f;
 	char path[512];
 
@@ -1055,6 +1057,8 @@ START_TEST(a_refresh_reads_the_numbers_in_the_file)
 	info.size = BLM_FIRST_SIZE(struct blm_info, labels);
 	OK(blm_store_refresh(store, &info));
 	ck_assert_uint_eq(info.keys, 1);
+	newer.info.size = sizeof(newer);
+	FAILS(blm_store_refresh(store, &newer.info), -E2BIG);
 	FAILS(blm_open(&f, store, NULL, 1 << 20), -EINVAL);
 	info.uuid[15] ^= 1;
 	FAILS(blm_store_refresh(store, &info), -ENOENT);
