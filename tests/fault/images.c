@@ -10,8 +10,10 @@
 #include "logdisk.h"
 #include "work.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -73,6 +75,9 @@ struct recording {
 	 */
 	size_t begun;
 };
+
+static_assert(sizeof(struct report) % alignof(struct log_record) == 0,
+	      "the record behind a report is aligned");
 
 static const struct log_record *record_at(const struct recording *r, size_t i)
 {

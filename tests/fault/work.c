@@ -117,7 +117,7 @@ static void apply(struct model *m, const struct report *r)
 		break;
 	case OP_RENAME:
 		m->slot[r->to] = *s;
-		m->slot[r->to].record_lags = r->settled;
+		m->slot[r->to].record_lags = r->done == SETTLED;
 		*s = (struct slot){ .there = false };
 		break;
 	case OP_DROP:
@@ -129,7 +129,7 @@ static void apply(struct model *m, const struct report *r)
 		break;
 	case OP_LABEL:
 		s->label = r->label;
-		s->record_lags = r->settled;
+		s->record_lags = r->done == SETTLED;
 		break;
 	case OP_SYNCED: case OP_UNDONE: case OP_FAILED:
 		break;
@@ -898,7 +898,7 @@ static void settle(struct blm_store *store, struct state *s, int fd)
 
 	if (!s->is_under_way || r.op == OP_STORE)
 		return;
-	r.done = r.settled = 1;
+	r.done = SETTLED;
 	apply(&after, &r);
 	/* an add that is done in part is not done; a seal of it can be seen, as can all else */
 	if (r.op != OP_ADD && are_so(&l, store, &after))

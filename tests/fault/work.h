@@ -42,14 +42,16 @@ enum op {
 	OP_FAILED
 };
 
+enum { SETTLED = 2 };
+
 /* One write() each, so that those of several processes do not mix. */
 struct report {
-	uint8_t op, done, name, to;
+	uint8_t op, name, to;
+	uint8_t done;		/* SETTLED: a cut came into the step, and the filters show it */
 	/* which keys the filter holds from then on; or which process tells */
 	uint32_t generation;
 	uint32_t keys;		/* how many of them */
 	uint32_t label;
-	uint32_t settled;	/* the step that a cut came into, as the filters show it */
 };
 
 struct tally {
