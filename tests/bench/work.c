@@ -81,7 +81,7 @@ static const struct work *question(const struct engine *engine)
 	return ret;
 }
 
-/* For a peer that does not say where its lines are: so many questions that nearly all are met. */
+/* A peer may not say where its lines are. Then enough questions are asked to read nearly all. */
 static void ask_until_warm(struct site *s)
 {
 	const struct work *ask = question(s->engine);

@@ -581,7 +581,7 @@ int syncfs(int fd)
 	return fails(FAULT_SYNC) ? -1 : REAL(syncfs)(fd);
 }
 
-/* A question for reports (durable/flush.c) writes nothing; the next sync tells of a report. */
+/* blm_take_report() also calls this, and writes nothing: no failure is injected there. */
 int sync_file_range(int fd, off_t at, off_t bytes, unsigned how)
 {
 	bool writes = how & SYNC_FILE_RANGE_WRITE || !bytes;
