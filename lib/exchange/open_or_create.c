@@ -82,31 +82,46 @@ static size_t value_of_option(const char *options, const char *name, size_t len,
 }
 
 /*
- * Both sides as the library writes them. A filter in memory shows what these options come to. It
- * takes no memory while it is empty.
+ * The options as the library writes them, when they are those of a filter like this one. A filter
+ * in memory shows it; it takes no memory while it is empty. Options that no such filter can have
+ * stay as the caller gave them.
  */
-static void compare_options(struct differences *d, const struct blm_params *params,
-			    const struct blm_info *has)
+static void write_options(char ret[BLM_OPTIONS_MAX], const struct blm_params *params,
+			  const struct blm_info *has)
 {
 	struct blm_params p = *params;
-	struct blm_filter *f;
 	struct blm_info asked = BLM_INFO;
-	int r;
+	struct blm_filter *f;
 
-	if (!params->options)
-		return;
+	p.kind = p.kind ? p.kind : has->kind;
+	p.rate = p.rate > 0 ? p.rate : has->rate;
+	if (!p.capacity && !p.cells) {
+		p.capacity = has->capacity;
+		p.cells = has->capacity ? 0 : has->cells;
+	}
 	p.sparse = true;
 	p.replace = false;
 	p.secret = NULL;
+	snprintf(ret, BLM_OPTIONS_MAX, "%s", params->options);
 	if (blm_create(&f, NULL, NULL, &p) < 0)
 		return;
-	r = blm_info(f, &asked);
+	if (blm_info(f, &asked) == 0)
+		memcpy(ret, asked.options, BLM_OPTIONS_MAX);
 	blm_close(f);
-	for (const char *at = params->options; r == 0 && *at;
-	     at += strcspn(at, ","), at += *at == ',') {
+}
+
+static void compare_options(struct differences *d, const struct blm_params *params,
+			    const struct blm_info *has)
+{
+	char asked[BLM_OPTIONS_MAX];
+
+	if (!params->options)
+		return;
+	write_options(asked, params, has);
+	for (const char *at = params->options; *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t len = strcspn(at, "=,");
 		const char *wanted, *there;
-		size_t a = value_of_option(asked.options, at, len, &wanted);
+		size_t a = value_of_option(asked, at, len, &wanted);
 		size_t b = value_of_option(has->options, at, len, &there);
 		char noun[64], value[64];
 

@@ -227,6 +227,9 @@ START_TEST(a_filter_opens_with_the_parameters_it_was_made_with)
 	ck_assert_int_eq(reopen(BLM_PARAMS(.cells = 1000, .kind = "bitmap"),
 				BLM_PARAMS(.rate = 0.5)),
 			 BLM_OPENED);
+	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+				BLM_PARAMS(.options = "slots=4")),
+			 BLM_OPENED);
 	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 10, .hash = "mm3_64"),
 				BLM_PARAMS(.hash = "mm3-64")),
 			 BLM_OPENED);
@@ -250,6 +253,9 @@ START_TEST(each_parameter_that_a_filter_does_not_have_is_named)
 		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
 		  BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=16"),
 		  "slots 4" },
+		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+		  BLM_PARAMS(.options = "slots=16"), "slots 4" },
+		{ small, BLM_PARAMS(.options = "slots=4"), "slots none" },
 		{ small, BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
 		  "slots none" },
 		{ small, BLM_PARAMS(.split_parts = 4), "part none" },
