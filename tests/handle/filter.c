@@ -227,7 +227,8 @@ START_TEST(a_filter_opens_with_the_parameters_it_was_made_with)
 	ck_assert_int_eq(reopen(BLM_PARAMS(.cells = 1000, .kind = "bitmap"),
 				BLM_PARAMS(.rate = 0.5)),
 			 BLM_OPENED);
-	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 1000, .kind = "window",
+					   .options = "slots=4"),
 				BLM_PARAMS(.options = "slots=4")),
 			 BLM_OPENED);
 	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 10, .hash = "mm3_64"),

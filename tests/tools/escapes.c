@@ -31,13 +31,14 @@ static void put_text(char *text, size_t count)
 }
 
 /* Pieces of `width` bytes, with as many between; the first one begins at `from`. */
-static size_t put_pieces(struct kept *pieces, size_t from, size_t width, size_t length)
+static size_t put_edges(uint32_t *edges, size_t from, size_t width, size_t length)
 {
 	size_t count = 0;
 
-	for (size_t at = from; at < length; at += 2 * width)
-		pieces[count++] = (struct kept){ (uint32_t)at, (uint32_t)(at + width < length
-									   ? at + width : length) };
+	for (size_t at = from; at < length; at += 2 * width) {
+		edges[count++] = (uint32_t)at;
+		edges[count++] = (uint32_t)(at + width < length ? at + width : length);
+	}
 	return count;
 }
 
@@ -45,16 +46,16 @@ static void check(const char *text, size_t length, size_t from, size_t width)
 {
 	char written[2 * MOST + COPY_BEHIND], want[2 * MOST], to[2 * MOST + COPY_BEHIND],
 		*end = want;
-	struct kept pieces[MOST];
+	uint32_t edges[MOST + 1];
 	struct escapes map[MOST / 64 + 1];
 	struct shortened s = { .text = text, .length = length, .written = written,
-			       .pieces = pieces, .map = map };
+			       .edges = edges, .map = map };
 
 	memset(written, '"', sizeof(written));
 	s.written_length = (size_t)(put_escaped(written, text, length) - written);
-	s.count = put_pieces(pieces, from, width, length);
-	for (size_t i = 0; i < s.count; i++)
-		end = put_escaped(end, text + pieces[i].begin, pieces[i].end - pieces[i].begin);
+	s.edge_count = put_edges(edges, from, width, length);
+	for (size_t i = 0; i < s.edge_count; i += 2)
+		end = put_escaped(end, text + edges[i], edges[i + 1] - edges[i]);
 	ck_assert_uint_eq(copy_pieces(to, &s), (size_t)(end - want));
 	ck_assert_mem_eq(to, want, (size_t)(end - want));
 	/* one byte more: another escape was longer */

@@ -44,6 +44,12 @@ static inline bool is_part_of_ngrams(void)
 	return corpus.by == BY_NGRAM && corpus.partition.count;
 }
 
+/* Do documents that are written lose what is removed? Else it is described. */
+static inline bool writes_texts(void)
+{
+	return !corpus.attributes && !corpus.annotate;
+}
+
 /*
  * A piece of a text that is judged by its keys: a document, a paragraph, or one of them with its
  * n-grams. A unit without keys is kept and has no place in the journal.
@@ -70,6 +76,7 @@ struct document {
 	size_t first, count;	/* units */
 	uint64_t keyed, keys;	/* units that have keys; their keys that are asked */
 	size_t gone;		/* units that are removed */
+	size_t edge, edges;	/* of the batch: the first one, and how many */
 	bool removed;
 };
 
@@ -81,12 +88,19 @@ struct batch_of_documents {
 	struct unit *units;
 	struct blm_key *keys;	/* in the arena */
 	struct blm_hash *hashes;	/* of the keys, for one filter */
+	/*
+	 * If it `cuts`, for each document that is shortened: where each piece that is kept begins
+	 * and where it ends, in bytes of the text
+	 */
+	uint32_t *edges;
 	struct decision *decision;	/* of decide.c, for the next batch too */
 	char *arena;		/* the decoded texts, and joined tokens */
-	size_t document_count, unit_count, key_count, used;
-	size_t document_capacity, unit_capacity, key_capacity, hash_capacity, arena_capacity;
+	size_t document_count, unit_count, key_count, edge_count, used;
+	size_t document_capacity, unit_capacity, key_capacity, hash_capacity, edge_capacity;
+	size_t arena_capacity;
 	uint64_t bad;		/* lines that were left out */
 	uint64_t bytes;		/* of all lines */
+	bool cuts;		/* texts are written without what is removed */
 	bool judged;		/* by judge_and_claim() already */
 	double rate;		/* of the filter while it was asked, if keys are claimed */
 };
@@ -156,8 +170,11 @@ int judge_and_claim(struct batch_of_documents *batch, struct ledger *ledger,
 int judge_only(struct batch_of_documents *batch, const struct blm_filter *f, uint64_t hash_id,
 	       uint64_t *ret_found);
 void decision_free(struct decision *decision);
-/* Sets `removed` of units and documents by their answers, and the counts of documents, once. */
-void judge(struct batch_of_documents *batch);
+/*
+ * Sets `removed` of units and documents by their answers, the counts of documents, and the edges of
+ * what is kept, once. Return: an exit code, with a message
+ */
+int judge(struct batch_of_documents *batch);
 
 /* ---- write.c: what becomes of the documents ---- */
 

@@ -309,11 +309,36 @@ static void judge_claims(struct decision *w, struct document *d, size_t *key)
 	size_t at = *key;
 
 	for (size_t i = 0; i < d->count; i++) {
-		units[i].seen = units[i].asked & !bit(w->bits, at);
+		bool seen = units[i].asked & !bit(w->bits, at);
+
 		at += units[i].asked;
-		judge_unit(&s, &units[i]);
+		units[i].seen = units[i].removed = seen;
+		judge_unit(&s, &units[i], seen);
 	}
 	end_single(d, &s);
+	*key = at;
+}
+
+/*
+ * ... of a batch that cuts, in one pass. Nobody asks for the answers of its units, so they are not
+ * stored.
+ */
+static void cut_by_claims(struct decision *w, struct document *d, size_t *key)
+{
+	const struct unit *units = w->batch->units + d->first;
+	struct single s = { 0 };
+	struct cut c = begin_cut(w->batch);
+	size_t at = *key;
+
+	for (size_t i = 0; i < d->count; i++) {
+		bool seen = units[i].asked & !bit(w->bits, at);
+
+		at += units[i].asked;
+		judge_unit(&s, &units[i], seen);
+		cut_at(&c, &units[i], seen);
+	}
+	end_single(d, &s);
+	end_cut(w->batch, d, &c);
 	*key = at;
 }
 
@@ -323,14 +348,15 @@ static int claim_units(struct decision *w)
 	size_t key = 0;
 	int64_t r;
 
-	if (!more_space(&w->bits, &w->bit_capacity, b->key_count / 64 + 1, sizeof(*w->bits)))
+	if (!more_space(&w->bits, &w->bit_capacity, b->key_count / 64 + 1, sizeof(*w->bits))
+	    || (b->cuts && !judge_edges_space(b)))
 		return broken("out of memory");
 	r = b->key_count ? blm_claim_hashes(w->ledger->f, w->ledger->hash_id, b->hashes,
 					    b->key_count, w->bits) : 0;
 	if (r < 0)
 		return fail(r);
 	for (size_t i = 0; i < b->document_count; i++)
-		judge_claims(w, &b->documents[i], &key);
+		(b->cuts ? cut_by_claims : judge_claims)(w, &b->documents[i], &key);
 	b->judged = true;
 	w->next += key;
 	return can_be_read();

@@ -52,10 +52,9 @@ INLINED size_t copy_by(char *to, const struct shortened *s, escaped_in *in)
 
 	if (s->length + map_by(s->text, s->length, s->map, in) != s->written_length)
 		return SIZE_MAX;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct kept *p = &s->pieces[i];
-		size_t begin = p->begin + escapes_before(s->map, p->begin);
-		size_t bytes = p->end + escapes_before(s->map, p->end) - begin;
+	for (size_t i = 0; i < s->edge_count; i += 2) {
+		size_t begin = s->edges[i] + escapes_before(s->map, s->edges[i]);
+		size_t bytes = s->edges[i + 1] + escapes_before(s->map, s->edges[i + 1]) - begin;
 
 		copy_piece(to + count, s->written + begin, bytes);
 		count += bytes;

@@ -19,8 +19,10 @@ static void judge_single(struct batch_of_documents *b, struct document *d)
 {
 	struct single s = { 0 };
 
-	for (size_t i = d->first; i < d->first + d->count; i++)
-		judge_unit(&s, &b->units[i]);
+	for (size_t i = d->first; i < d->first + d->count; i++) {
+		b->units[i].removed = b->units[i].seen;
+		judge_unit(&s, &b->units[i], b->units[i].seen);
+	}
 	end_single(d, &s);
 }
 
@@ -57,9 +59,36 @@ void judge_document(struct batch_of_documents *b, struct document *d)
 		judge_single(b, d);
 }
 
-void judge(struct batch_of_documents *b)
+/* At most one for each unit, one for each end of a text, and one that is being looked for. */
+bool judge_edges_space(struct batch_of_documents *b)
 {
-	for (size_t i = 0; i < b->document_count && !b->judged; i++)
-		judge_document(b, &b->documents[i]);
+	b->edge_count = 0;
+	return more_space(&b->edges, &b->edge_capacity, b->unit_count + b->document_count + 1,
+			  sizeof(*b->edges));
+}
+
+static void find_edges(struct batch_of_documents *b, struct document *d)
+{
+	struct cut c = begin_cut(b);
+
+	for (size_t i = d->first; i < d->first + d->count; i++)
+		cut_at(&c, &b->units[i], b->units[i].removed);
+	end_cut(b, d, &c);
+}
+
+int judge(struct batch_of_documents *b)
+{
+	if (b->judged)
+		return DONE;
+	if (b->cuts && !judge_edges_space(b))
+		return broken("out of memory");
+	for (size_t i = 0; i < b->document_count; i++) {
+		struct document *d = &b->documents[i];
+
+		judge_document(b, d);
+		if (b->cuts && d->gone && !d->removed)
+			find_edges(b, d);
+	}
 	b->judged = true;
+	return DONE;
 }

@@ -250,7 +250,6 @@ void result_drop(struct result *r)
 		unlink(r->part);
 	free(r->part);
 	free(r->packed);
-	free(r->shortened.pieces);
 	free(r->shortened.map);
 	free(r->bytes);
 	*r = (struct result){ .fd = -1 };

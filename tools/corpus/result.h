@@ -2,7 +2,7 @@
 #ifndef BLOOMERY_CORPUS_RESULT_H
 #define BLOOMERY_CORPUS_RESULT_H
 
-#include "../command.h"
+#include "corpus.h"
 
 #include <sys/types.h>
 
@@ -14,11 +14,6 @@ struct escapes {
 	size_t before;		/* in the text */
 };
 
-/* A piece of a text, in bytes. */
-struct kept {
-	uint32_t begin, end;
-};
-
 /*
  * A text that loses some pieces. `written` is that text in a string of JSON, without the quotes.
  * There are COPY_BEHIND more bytes behind the string.
@@ -26,8 +21,9 @@ struct kept {
 struct shortened {
 	const char *text, *written;
 	size_t length, written_length;
-	struct kept *pieces;	/* in their order, with something between */
-	size_t count, capacity;
+	/* where each piece begins and ends; in their order, with something between */
+	const uint32_t *edges;
+	size_t edge_count;
 	struct escapes *map;	/* room for one for each 64 bytes, and for one more */
 	size_t map_capacity;
 };

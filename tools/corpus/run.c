@@ -116,7 +116,9 @@ static int do_batch(struct run *r, struct batch_of_documents *b, struct tally *t
 
 	if (code != DONE)
 		return code;
-	judge(b);
+	code = judge(b);
+	if (code != DONE)
+		return code;
 	count_batch(t, b, r->claims);
 	return r->writes ? write_documents(b, result) : DONE;
 }
@@ -124,7 +126,7 @@ static int do_batch(struct run *r, struct batch_of_documents *b, struct tally *t
 static int do_blocks(struct run *r, struct source *source, struct result *result,
 		     struct tally *t)
 {
-	struct batch_of_documents batch = { 0 };
+	struct batch_of_documents batch = { .cuts = r->writes && writes_texts() };
 	struct block block = { .most = r->journaled ? JOURNALED_BLOCK : 0 };
 	int code = DONE, more;
 

@@ -389,6 +389,7 @@ void batch_of_documents_free(struct batch_of_documents *b)
 	free(b->units);
 	free(b->keys);
 	free(b->hashes);
+	free(b->edges);
 	decision_free(b->decision);
 	free(b->arena);
 }

@@ -10,37 +10,18 @@
 
 /* ---- The text without what was removed ---- */
 
-/*
- * The kept units of a document, as pieces of its text. Where they begin and end follows no pattern,
- * so there is no branch. Return: false: out of memory
- */
-static bool find_pieces(const struct batch_of_documents *b, const struct document *d,
-			struct shortened *ret)
+/* Return: false: out of memory */
+static bool describe(const struct batch_of_documents *b, const struct document *d,
+		     struct shortened *ret)
 {
-	uint32_t begin = 0;
-	bool before = true;	/* is the unit before removed? */
-
 	ret->text = b->arena + d->text;
 	ret->length = d->text_length;
 	ret->written = d->line + d->text_begin + 1;
 	ret->written_length = d->text_end - d->text_begin - 2;
-	ret->count = 0;
-	if (!more_space(&ret->pieces, &ret->capacity, d->count + 1, sizeof(*ret->pieces))
-	    || !more_space(&ret->map, &ret->map_capacity, d->text_length / 64 + 1,
-			   sizeof(*ret->map)))
-		return false;
-	for (size_t i = d->first; i < d->first + d->count; i++) {
-		const struct unit *unit = &b->units[i];
-		bool removed = unit->removed;
-
-		ret->pieces[ret->count] = (struct kept){ begin, unit->begin };
-		ret->count += removed & !before;
-		begin = before ? unit->begin : begin;
-		before = removed;
-	}
-	ret->pieces[ret->count] = (struct kept){ begin, (uint32_t)d->text_length };
-	ret->count += !before;
-	return true;
+	ret->edges = b->edges + d->edge;
+	ret->edge_count = d->edges;
+	return more_space(&ret->map, &ret->map_capacity, d->text_length / 64 + 1,
+			  sizeof(*ret->map));
 }
 
 static int write_kept(struct result *r, const struct batch_of_documents *b,
@@ -53,16 +34,15 @@ static int write_kept(struct result *r, const struct batch_of_documents *b,
 
 	if (code != DONE)
 		return code;
-	if (!find_pieces(b, d, s))
+	if (!describe(b, d, s))
 		return broken("out of memory");
 	count = copy_pieces(to, s);
 	if (count != SIZE_MAX) {
 		result_wrote(r, count);
 		return DONE;
 	}
-	for (size_t i = 0; i < s->count && code == DONE; i++)
-		code = result_string(r, s->text + s->pieces[i].begin,
-				     s->pieces[i].end - s->pieces[i].begin);
+	for (size_t i = 0; i < s->edge_count && code == DONE; i += 2)
+		code = result_string(r, s->text + s->edges[i], s->edges[i + 1] - s->edges[i]);
 	return code;
 }
 
@@ -235,7 +215,7 @@ static int write_document(struct result *r, const struct batch_of_documents *b,
 
 static bool is_unchanged(const struct document *d)
 {
-	return !corpus.attributes && !corpus.annotate && !d->gone;
+	return writes_texts() && !d->gone;
 }
 
 /* Lines from *at on that are unchanged and follow each other are written at once. */

@@ -243,7 +243,7 @@ static void end_batch(struct documents *d)
 	d->in_hand = false;
 	if (d->restoring)
 		return;
-	judge(&d->batch);
+	must(judge(&d->batch));
 	count_batch(&d->tally, &d->batch, true);
 	must(write_documents(&d->batch, &d->result));
 }
@@ -289,6 +289,7 @@ void documents_begin(struct documents *ret, struct run *run, const struct folder
 		     size_t count, size_t batch_keys)
 {
 	*ret = (struct documents){ .run = run, .in = in, .count = count,
+				   .batch.cuts = writes_texts(),
 				   .batch_keys = batch_keys };
 	ret->files = must_alloc(count, sizeof(*ret->files));
 	ret->done = must_alloc(count, sizeof(*ret->done));
