@@ -3,6 +3,7 @@
 test_spec.py SOURCE-ROOT [C-COMPILER...]
 """
 
+import functools
 import os
 import re
 import struct
@@ -50,6 +51,7 @@ STRUCTS = [
 ]
 
 
+@functools.cache
 def fields(title):
 	return [(int(r[0]), int(r[1]), r[2], r[3]) for r in table(title, 'offset', 'bytes', 'field')]
 
