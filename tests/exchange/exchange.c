@@ -333,7 +333,11 @@ static void import_every_way(const struct vector *v)
 	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
 		char path[600];
 
-		if (v->bytes > 1 << 20 && !ways[i].base64 && ways[i].chunk && ways[i].chunk < 4096)
+		bool small_pieces = ways[i].chunk && ways[i].chunk < 4096;
+
+		if (small_pieces && v->bytes > 1 << 20 && !ways[i].base64)
+			continue;
+		if (small_pieces && v->bytes > 1 << 16 && test_scale() < 1)
 			continue;
 		snprintf(path, sizeof(path), "%s", a_path());
 		/* into memory, into a file, into a store */

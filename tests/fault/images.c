@@ -264,7 +264,7 @@ static void cut_often(const struct recording *r, const struct disk *like, int ba
 							  % (r->count - r->begun + 1));
 	qsort(point, images, sizeof(*point), compare);
 	for (unsigned long i = 0;
-	     i < images && (forgetful || t->wrong < 5) && lost->unmountable <= 1 + images / 20;
+	     i < images && t->wrong < (forgetful ? 1 : 5) && lost->unmountable <= 1 + images / 20;
 	     i++) {
 		uint64_t before = t->cuts;
 

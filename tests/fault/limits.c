@@ -62,12 +62,12 @@ static struct blm_params params_of(const struct blm_kind_info *info)
 	return params;
 }
 
-/* With a share of the tests a third of the limits is tried. */
+/* With a share of the tests a fifth of the limits is tried. */
 static int next_kib(int kib)
 {
 	int step = kib < 8 ? 1 : 7;
 
-	return kib + (is_share() ? 3 * step : step);
+	return kib + (is_share() ? 5 * step : step);
 }
 
 static void fill(struct blm_filter *f)

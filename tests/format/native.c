@@ -133,14 +133,18 @@ static void there_and_back(const struct blm_filter *f, bool base64, const char *
 	blm_free(text), blm_free(again);
 }
 
+/* One of so many sorts is tried; neither number divides the number of hashes. */
+static int one_in(void)
+{
+	return test_scale() == 1 ? 1 : SANITIZED ? 13 : 5;
+}
+
 START_TEST(every_kind_with_every_hash_survives_export_and_import)
 {
 	struct blm_filter *f, *both = NULL;
 	struct blm_info info = BLM_INFO;
 
-	if (is_left_out(_i))
-		return;
-	ck_assert(make_sort(_i, _i % 2 ? NULL : a_path(), &f));
+	ck_assert(make_sort(_i * one_in(), _i % 2 ? NULL : a_path(), &f));
 	if (!f)
 		return;
 	there_and_back(f, _i % 2, a_path());		/* empty */
@@ -667,7 +671,7 @@ static void try_kind(struct blm_filter *f, int kind)
 	size_t count;
 
 	for (int what = KIND_OF_FILTER; what < LATER; what++)
-		for (size_t n = 0; n < ARRAY_LEN(numbers); n++) {
+		for (size_t n = 0; n < ARRAY_LEN(numbers); n += test_scale() < 1 ? 2 : 1) {
 			OK(blm_export_bytes(f, NULL, (void **)&h, &count));
 			make_later(h, what, numbers[n]);
 			write_file("later.blm", h, count);
@@ -705,7 +709,7 @@ int main(void)
 
 	tcase_add_loop_test(
 		tc, every_kind_with_every_hash_survives_export_and_import, 0,
-		sorts());
+		(sorts() - 1) / one_in() + 1);
 	tcase_add_loop_test(tc, large_and_sparse_filters_are_exported_and_imported, 0, 4);
 	tcase_add_test(tc, an_exported_plain_file_can_be_opened_as_filter);
 	tcase_add_test(tc,

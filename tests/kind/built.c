@@ -184,7 +184,7 @@ START_TEST(the_false_positive_rate_is_as_planned)
 	const double asked = 400000 * test_scale();
 
 	for (size_t r = 0; r < ARRAY_LEN(rates) && !has_values(kind_of(_i)); r++) {
-		double wrong = 0, seeds = 5, error;
+		double wrong = 0, seeds = test_scale() < 1 ? 2 : 5, error;
 
 		for (uint64_t seed = 1; seed <= seeds; seed++) {
 			struct blm_filter *f =
@@ -248,7 +248,9 @@ START_TEST(every_hash_family_that_it_accepts_works)
 		if (blm_family_at(i)->ordered
 		    && strcmp(blm_family_at(i)->name, kind_of(_i)->family))
 			continue;
-		if (is_too_alike((int)i + _i, 5) || (!SANITIZED && is_left_out((int)i + _i)))
+		if (is_too_alike((int)i + _i, 5))
+			continue;
+		if (!SANITIZED && test_scale() < 1 && (i + (size_t)_i) % 8)
 			continue;
 		f = build(kind_of(_i),
 			  (struct built){ .to = N, .hash = blm_family_at(i)->name, .seed = 8 });

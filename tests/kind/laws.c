@@ -39,7 +39,7 @@ END_TEST
 
 START_TEST(at_capacity_the_false_positive_rate_is_as_planned)
 {
-	const double asked = SANITIZED ? 20000 : 100000, seeds = 20;
+	const double asked = SANITIZED || test_scale() < 1 ? 20000 : 100000, seeds = 20;
 	double sum = 0, squares = 0, mean, error, planned = 0;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -88,7 +88,7 @@ START_TEST(every_hash_family_that_a_kind_accepts_works)
 			continue;
 		}
 		served++;
-		if (is_left_out((int)i + _i))
+		if (test_scale() < 1 && (i + (size_t)_i) % (SANITIZED ? 13 : 8))
 			continue;
 		f = create(params);
 		fill(f, 0, N);

@@ -13,11 +13,11 @@ BATCH = 5000 if FULL else 500
 
 
 class Claim(Case):
-    def input(self, ranks):
+    def input(self, ranks, lines=LINES):
         """Each rank's file shares half of its lines with the next rank's."""
-        step = LINES // 2
+        step = lines // 2
         for rank in range(ranks):
-            self.write(f'in.{rank}', numbers(rank * step, rank * step + LINES))
+            self.write(f'in.{rank}', numbers(rank * step, rank * step + lines))
         return set(numbers(0, (ranks + 1) * step))
 
     def claim(self, ranks, *words):
@@ -206,7 +206,7 @@ class Claim(Case):
         self.assertEqual(self.ranks(1, 'test', './seen', '-c', 'keys')[0], '10\n')
 
     def test_lines_are_not_written_over_input(self):
-        self.input(2)
+        self.input(2, lines=1000)
         self.write('keys', numbers(0, 10))
         self.ranks(2, 'claim', './seen', *self.create(1000), '-o', 'n.%r', 'keys')
         os.link(self.path('in.1'), self.path('other.1'))
@@ -216,7 +216,7 @@ class Claim(Case):
         os.symlink('in.1', self.path('next.0'))     # rank 0 would write over what rank 1 reads
         for command in 'test', 'claim':
             self.assertIn('-o next.%r: is in.%r, which is read', self.failure(2, command, './seen', '-o', 'next.%r', 'in.%r'))
-        self.assertEqual(self.lines_of('in.%r', 2), numbers(0, LINES) + numbers(LINES // 2, LINES // 2 + LINES))
+        self.assertEqual(self.lines_of('in.%r', 2), numbers(0, 1000) + numbers(500, 1500))
         os.symlink('seen/lock', self.path('linked'))
         for out, file in ('seen/keys.part-1-of-2', 'keys.part-1-of-2'), ('linked', 'lock'):
             err = self.failure(1, 'test', './seen', '-o', out, 'keys')

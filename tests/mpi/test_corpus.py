@@ -8,7 +8,7 @@ import subprocess
 
 from job import FULL, PROGRAM, Case
 
-KILLS = 50 if FULL else 10
+KILLS = 50 if FULL else 6
 STEPS = 100         # that a rank has at least, by dies.c
 PACKINGS = {'c': 'gz', 'd': 'zst'}
 

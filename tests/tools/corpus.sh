@@ -8,7 +8,7 @@ new='--create -n 400k -p 1e-9 --seed 7 -q'
 documents=1000
 case ${SANITIZED:+0}${BLOOMERY_TEST_SCALE:-1} in
 full) documents=3000 ;;
-0*) documents=300 ;;
+0*) documents=120 ;;
 esac
 
 options_of()

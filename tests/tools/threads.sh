@@ -3,9 +3,9 @@
 . "${0%/*}/tap.sh"
 
 threads='1 2 3 8'
-[ -z "${SANITIZED:-}" ] || threads='1 3'	# which are for each path once
 lines=90000	# of which there are more than one long one, and many blocks
-[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || lines=30000
+[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || threads='1 3 8' lines=30000
+[ -z "${SANITIZED:-}" ] || threads='1 3'	# which are for each path once
 
 # Lines that differ, most short, some longer than a block; empty ones; after each block of 256 KiB one that ends about there.
 text()
