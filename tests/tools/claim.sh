@@ -249,18 +249,18 @@ progress_shows_rate_and_part_where_it_is_asked_for() {
 on_a_terminal_a_summary_line_stays() {
 	no_terminal && return
 	bloomery create f -n 100k; seq 100000 > n
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
 	sed -n 1p err > first; grep -qE '^\[#+\.+\]  [0-9]+,[0-9]{3} keys  [0-9.e+-]+ million/s +[0-9]+ %  [0-9]+:[0-9]+ left$' first || { cat first; return 1; }
 	sed -n '$p' err > last
 	grep -qE '^100,000 keys, 575(\.[0-9])? KiB, [0-9.]+ s, [0-9.e+-]+ million/s$' last || { cat last; return 1; }
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" build ./b --kind golomb n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" build ./b --kind golomb n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
 	sed -n '$p' err | grep -qE '^100,000 keys, [0-9.]+ KiB, [0-9.]+ s, '
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" measure -n 1000 --questions 10000 --progress | tr '\r' '\n' > err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" measure -n 1000 --questions 10000 --progress | tr '\r' '\n' > err
 	grep -q '^filling: ' err; sed -n '$p' err | grep -q '^10,000 keys, '
-	python3 "${0%/*}/on_terminal.py" --columns 40 --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | awk 'length > 39 && !/MiB|KiB/' > wide
+	python3 -S "${0%/*}/on_terminal.py" --columns 40 --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | awk 'length > 39 && !/MiB|KiB/' > wide
 	same "$(wc -c < wide)" 0
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" dedup --blocks 512 n --progress | tr '\r' '\n' > err; sed -n '$p' err | grep -q '^1,151 blocks, 575'
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n -q > err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" dedup --blocks 512 n --progress | tr '\r' '\n' > err; sed -n '$p' err | grep -q '^1,151 blocks, 575'
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n -q > err
 	same "$(wc -c < err)" 0
 }
 

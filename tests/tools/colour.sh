@@ -3,7 +3,7 @@
 . "${0%/*}/tap.sh"
 command -v python3 > /dev/null || { echo '1..0 # SKIP python3 is not installed'; exit 0; }
 
-on_terminal() { python3 "${0%/*}/on_terminal.py" "$@"; }
+on_terminal() { python3 -S "${0%/*}/on_terminal.py" "$@"; }
 plain() { sed 's/\x1b\[[0-9;]*m//g' "$@"; }
 coloured() { unset NO_COLOR; export TERM=xterm; }
 bold=$'\e[1m' caution=$'\e[1;33m' alarm=$'\e[1;31m' end=$'\e[0m'
@@ -49,7 +49,7 @@ no_colours_where_they_are_not_wanted() {
 	NO_COLOR=1 on_terminal "$BLOOMERY" help claim > out; not grep -q $'\e' out
 	TERM=dumb on_terminal "$BLOOMERY" help claim > out; not grep -q $'\e' out
 	TERM='' on_terminal "$BLOOMERY" help claim > out; not grep -q $'\e' out
-	env -u TERM python3 "${0%/*}/on_terminal.py" "$BLOOMERY" help claim > out; not grep -q $'\e' out
+	env -u TERM python3 -S "${0%/*}/on_terminal.py" "$BLOOMERY" help claim > out; not grep -q $'\e' out
 	bloomery help claim > out; not grep -q $'\e' out
 	three
 	on_terminal "$BLOOMERY" ls -l --json > out; not grep -q $'\e' out
@@ -84,9 +84,9 @@ a_narrow_window_cuts_no_colour() {
 	no_terminal && return
 	three
 	for width in 15 17 20 21 22 23 30; do
-		python3 "${0%/*}/on_screen.py" $width 24 q "$BLOOMERY" top --every 1h > plain
+		python3 -S "${0%/*}/on_screen.py" $width 24 q "$BLOOMERY" top --every 1h > plain
 		coloured
-		python3 "${0%/*}/on_screen.py" $width 24 q "$BLOOMERY" top --every 1h > seen
+		python3 -S "${0%/*}/on_screen.py" $width 24 q "$BLOOMERY" top --every 1h > seen
 		export NO_COLOR=1
 		plain seen | cmp - plain
 		sed -E 's/\x1b\[1;3[13]m[^\x1b]*\x1b\[0m//g' seen > rest; not grep -q $'\e\[1' rest
@@ -96,9 +96,9 @@ a_narrow_window_cuts_no_colour() {
 top_marks_full_filters_and_fits_the_window() {
 	no_terminal && return
 	three
-	python3 "${0%/*}/on_screen.py" 80 24 q "$BLOOMERY" top --every 1h > plain
+	python3 -S "${0%/*}/on_screen.py" 80 24 q "$BLOOMERY" top --every 1h > plain
 	coloured
-	python3 "${0%/*}/on_screen.py" 80 24 q "$BLOOMERY" top --every 1h > seen
+	python3 -S "${0%/*}/on_screen.py" 80 24 q "$BLOOMERY" top --every 1h > seen
 	plain seen | cmp - plain
 	grep -q "$(printf '\033\\[1;31m') *[23][0-9][0-9]% !!$(printf '\033\\[0m') .* beyond\$" seen
 	not grep -q $'\e.* below$' seen

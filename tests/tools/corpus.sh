@@ -8,7 +8,7 @@ new='--create -n 400k -p 1e-9 --seed 7 -q'
 documents=1000
 case ${SANITIZED:+0}${BLOOMERY_TEST_SCALE:-1} in
 full) documents=3000 ;;
-0*) documents=120 ;;
+0*) documents=200 ;;
 esac
 
 options_of()
@@ -36,9 +36,9 @@ one_process_writes_what_the_reference_writes() {
 	no_json && return
 	local new=$new count=$((2 * documents))
 	if [ "${BLOOMERY_TEST_SCALE:-}" = full ]; then count=50000 new=${new/400k/4m}; fi
-	python3 "$reference" make $count a.jsonl b.jsonl c.jsonl
+	python3 -S "$reference" make $count a.jsonl b.jsonl c.jsonl
 	for mode in document url paragraph ngram-paragraph ngram-document ngram-both; do
-		python3 "$reference" expect $mode want-$mode a.jsonl b.jsonl c.jsonl
+		python3 -S "$reference" expect $mode want-$mode a.jsonl b.jsonl c.jsonl
 		# shellcheck disable=SC2046
 		bloomery corpus dedup -F ./$mode $new $(options_of $mode) -o got-$mode a.jsonl b.jsonl c.jsonl > /dev/null
 		diff -r want-$mode got-$mode
@@ -47,7 +47,7 @@ one_process_writes_what_the_reference_writes() {
 
 of_equal_documents_one_stays_whoever_reads_them() {
 	no_json && return
-	python3 "$reference" make $documents 1.jsonl 2.jsonl 3.jsonl 4.jsonl 5.jsonl 6.jsonl 7.jsonl 8.jsonl
+	python3 -S "$reference" make $documents 1.jsonl 2.jsonl 3.jsonl 4.jsonl 5.jsonl 6.jsonl 7.jsonl 8.jsonl
 	for mode in url paragraph ngram-document; do
 		for processes in 2 4; do
 			rm -rf filter filter.claims out; pids=''
@@ -56,7 +56,7 @@ of_equal_documents_one_stays_whoever_reads_them() {
 				"$BLOOMERY" $dedup $(options_of $mode) [1-8].jsonl > /dev/null & pids+=" $!"
 			done
 			for pid in $pids; do wait $pid; done
-			python3 "$reference" one-copy $mode out [1-8].jsonl
+			python3 -S "$reference" one-copy $mode out [1-8].jsonl
 			same "$(ls -A out | tr '\n' ' ')" '1.jsonl 2.jsonl 3.jsonl 4.jsonl 5.jsonl 6.jsonl 7.jsonl 8.jsonl '
 		done
 	done
@@ -75,16 +75,16 @@ a_killed_and_resumed_run_writes_the_same_output() {
 	no_json && return
 	rounds=4 seed=1
 	if [ "${BLOOMERY_TEST_SCALE:-}" = full ]; then rounds=70; fi
-	python3 "$reference" make $((2 * documents)) a.jsonl b.jsonl
+	python3 -S "$reference" make $((2 * documents)) a.jsonl b.jsonl
 	for ((round = 0; 1; round++)); do
 		another_round killed || break
 		modes=(ngram-document paragraph ngram-both url) mode=${modes[round % 4]}
-		[ -d want-$mode ] || python3 "$reference" expect $mode want-$mode a.jsonl b.jsonl
+		[ -d want-$mode ] || python3 -S "$reference" expect $mode want-$mode a.jsonl b.jsonl
 		rm -rf filter filter.claims out
 		for journal in a a b; do
 			seed=$((seed * 1103515245 + 12345 & 0x7fffffff))
 			# shellcheck disable=SC2046
-			python3 "$reference" kill out/.$journal.jsonl.claims $((seed / 65536 % documents)) "$BLOOMERY" $dedup $(options_of $mode) [ab].jsonl
+			python3 -S "$reference" kill out/.$journal.jsonl.claims $((seed / 65536 % documents)) "$BLOOMERY" $dedup $(options_of $mode) [ab].jsonl
 		done >> killed
 		# shellcheck disable=SC2046
 		"$BLOOMERY" $dedup $(options_of $mode) [ab].jsonl > /dev/null
@@ -97,7 +97,7 @@ killed_processes_lose_and_double_no_document() {
 	no_json && return
 	rounds=3 seed=2
 	if [ "${BLOOMERY_TEST_SCALE:-}" = full ]; then rounds=60; fi
-	python3 "$reference" make $documents 1.jsonl 2.jsonl 3.jsonl 4.jsonl
+	python3 -S "$reference" make $documents 1.jsonl 2.jsonl 3.jsonl 4.jsonl
 	for ((round = 0; 1; round++)); do
 		another_round log || break
 		modes=(ngram-document paragraph url) mode=${modes[round % 3]}
@@ -108,11 +108,11 @@ killed_processes_lose_and_double_no_document() {
 				seed=$((seed * 1103515245 + 12345 & 0x7fffffff)) units=$((seed / 65536 % (documents / 4)))
 				[ $end != finish ] || units=1000000000
 				# shellcheck disable=SC2046
-				python3 "$reference" kill out/.$i.jsonl.claims $units "$BLOOMERY" $dedup $(options_of $mode) [1-4].jsonl >> log & pids+=" $!"
+				python3 -S "$reference" kill out/.$i.jsonl.claims $units "$BLOOMERY" $dedup $(options_of $mode) [1-4].jsonl >> log & pids+=" $!"
 			done
 			for pid in $pids; do wait $pid; done
 		done
-		python3 "$reference" one-copy $mode out [1-4].jsonl
+		python3 -S "$reference" one-copy $mode out [1-4].jsonl
 		same "$(ls -A out | tr '\n' ' ')" '1.jsonl 2.jsonl 3.jsonl 4.jsonl '
 	done
 	grep -q killed log
@@ -121,17 +121,17 @@ killed_processes_lose_and_double_no_document() {
 # What a power cut leaves at the worst: the journals as they were, and none of the keys that went into the filter.
 journals_add_keys_lost_in_a_power_cut_again() {
 	no_json && return
-	python3 "$reference" make $((2 * documents)) a.jsonl b.jsonl
+	python3 -S "$reference" make $((2 * documents)) a.jsonl b.jsonl
 	mkdir bad; { cat b.jsonl; echo bad; } > bad/b.jsonl
 	for mode in url paragraph ngram-both ngram-document; do
-		python3 "$reference" expect $mode want-$mode a.jsonl b.jsonl
+		python3 -S "$reference" expect $mode want-$mode a.jsonl b.jsonl
 		rm -rf filter filter.claims out
 		bloomery create ./filter -n 400k -p 1e-9 --seed 7; cp filter empty
 		# the first file is finished, the second one ends in its middle
 		# shellcheck disable=SC2046
 		exits 2 bloomery $dedup $(options_of $mode) a.jsonl bad/b.jsonl
 		same "$(echo out/* out/.*.claims)" 'out/a.jsonl out/.a.jsonl.claims out/.b.jsonl.claims'
-		cp empty filter; python3 "$reference" reboot out/.*.claims filter.claims
+		cp empty filter; python3 -S "$reference" reboot out/.*.claims filter.claims
 		# shellcheck disable=SC2046
 		bloomery ${dedup/ -q/} $(options_of $mode) --skip-bad a.jsonl bad/b.jsonl > o 2> said
 		same "$(grep -c 'started anew' said)" 2
@@ -152,7 +152,7 @@ answers_that_a_power_cut_took_are_given_anew() {
 			rm -rf filter.claims out; cp empty filter
 			# shellcheck disable=SC2086
 			exits 2 bloomery $dedup $keys a.jsonl bad
-			python3 "$reference" cut out/.a.jsonl.claims $answers
+			python3 -S "$reference" cut out/.a.jsonl.claims $answers
 			cp empty filter; rm out/a.jsonl
 			# shellcheck disable=SC2086
 			bloomery $dedup $keys a.jsonl b.jsonl > /dev/null
@@ -230,7 +230,7 @@ a_shortened_text_is_escaped_as_briefly_as_possible() {
 # To standard output a filter is asked and changed in one step, unless its kind forgets or cannot claim.
 standard_output_gets_what_a_file_gets_with_each_kind() {
 	no_json && return
-	python3 "$reference" make 60 a.jsonl
+	python3 -S "$reference" make 60 a.jsonl
 	for kind in $(bloomery kinds --json | python3 -c 'import json, sys; print(*(k["name"] for k in map(json.loads, sys.stdin) if "add" in k["can"]))'); do
 		options="--by paragraph --create -n 10k --kind $kind --seed 7 -q"
 		# shellcheck disable=SC2086
@@ -244,7 +244,7 @@ standard_output_gets_what_a_file_gets_with_each_kind() {
 
 packed_files_are_read_and_written() {
 	no_json && return
-	python3 "$reference" make 300 a.jsonl
+	python3 -S "$reference" make 300 a.jsonl
 	gzip -k a.jsonl; mkdir z; zstd -q a.jsonl -o z/a.jsonl.zst
 	bloomery corpus dedup -F ./f1 $new a.jsonl > want
 	bloomery corpus dedup -F ./f2 $new -o out a.jsonl.gz > /dev/null; zcat out/a.jsonl.gz | cmp - want
@@ -435,9 +435,9 @@ test_sets_are_found_in_documents() {
 
 partitions_together_remove_what_one_run_removes() {
 	no_json && return
-	python3 "$reference" make $documents a.jsonl b.jsonl
+	python3 -S "$reference" make $documents a.jsonl b.jsonl
 	for mode in url paragraph; do
-		python3 "$reference" expect $mode want-$mode a.jsonl b.jsonl
+		python3 -S "$reference" expect $mode want-$mode a.jsonl b.jsonl
 		for i in 1 2 3; do	# as large a filter as a third of the keys need
 			# shellcheck disable=SC2046
 			bloomery corpus dedup -F ./$mode$i $new $(options_of $mode) --partition $i/3 --attributes p -o $mode-$i a.jsonl b.jsonl > /dev/null
@@ -462,9 +462,9 @@ partitions_together_remove_what_one_run_removes() {
 # The partitions add the keys of all units, so that each knows what it adds without the others.
 partitions_of_ngrams_count_what_merge_adds_up() {
 	no_json && return
-	python3 "$reference" make $documents a.jsonl b.jsonl
+	python3 -S "$reference" make $documents a.jsonl b.jsonl
 	for mode in all-ngram-paragraph all-ngram-document all-ngram-both; do
-		python3 "$reference" expect $mode want-$mode a.jsonl b.jsonl
+		python3 -S "$reference" expect $mode want-$mode a.jsonl b.jsonl
 		for parts in 1 3; do
 			folders=
 			for ((i = 1; i <= parts; i++)); do
@@ -485,7 +485,7 @@ the_example_of_slurm_cleans_a_corpus_in_partitions() {
 	no_json && return
 	: "${TOOLS:?must be the folder of the sources of the program}"
 	mkdir bin; ln -s "$BLOOMERY" bin/bloomery
-	python3 "$reference" make 200 a.jsonl b.jsonl; python3 "$reference" expect paragraph want a.jsonl b.jsonl
+	python3 -S "$reference" make 200 a.jsonl b.jsonl; python3 -S "$reference" expect paragraph want a.jsonl b.jsonl
 	for task in 2 1 3 2; do		# one of them is requeued
 		SLURM_ARRAY_TASK_ID=$task PATH=$PWD/bin:$PATH "$TOOLS/examples/slurm/corpus.sbatch" parts 3 2000 paragraph a.jsonl b.jsonl > log
 	done
@@ -495,7 +495,7 @@ the_example_of_slurm_cleans_a_corpus_in_partitions() {
 
 finished_files_are_skipped_and_another_command_is_refused() {
 	no_json && return
-	python3 "$reference" make 200 a.jsonl b.jsonl
+	python3 -S "$reference" make 200 a.jsonl b.jsonl
 	bloomery corpus dedup -F ./f $new -o out a.jsonl > /dev/null; cp out/a.jsonl before
 	bloomery corpus dedup -F ./f -o out a.jsonl b.jsonl > o 2> said; grep -q '1 of 2 files' said; cmp out/a.jsonl before
 	same "$(wc -l < o)" 1

@@ -56,7 +56,7 @@ help_is_never_wider_than_the_window() {
 the_window_of_a_terminal_is_the_width_of_help() {
 	no_terminal && return
 	for width in 80 120; do
-		python3 "${0%/*}/on_terminal.py" --columns $width "$BLOOMERY" help claim > seen
+		python3 -S "${0%/*}/on_terminal.py" --columns $width "$BLOOMERY" help claim > seen
 		COLUMNS=$width bloomery help claim | cmp - seen
 	done
 }

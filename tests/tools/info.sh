@@ -102,7 +102,7 @@ ls_fits_the_window() {
 	seq 900 | bloomery claim crawl --create -n 1000 -p 0.001 > claimed
 	bloomery create "$(printf 'n%.0s' {1..90})" -n 1234567 --kind classic -p 0.01
 	bloomery create 目录目录目录目录目录目录目录目录目录目录目录目录目录目录目录 -n 10 --kind counting
-	python3 "${0%/*}/on_terminal.py" --columns 80,100,120,200 "$BLOOMERY" ls -l
+	python3 -S "${0%/*}/on_terminal.py" --columns 80,100,120,200 "$BLOOMERY" ls -l
 	for width in 80 100 120 200; do
 		python3 -c '
 import sys, unicodedata

@@ -78,7 +78,7 @@ on_a_terminal_the_last_phases_line_stays() {
 	while IFS='|' read -r phase command; do
 		n=$((n + 1))
 		# shellcheck disable=SC2086
-		python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" ${command//\{\}/new$n} --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep -v '^bloomery: ' > err
+		python3 -S "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" ${command//\{\}/new$n} --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep -v '^bloomery: ' > err
 		sed -n '2s/: .*//p' err > first; same "$(< first)" "$phase"
 		grep -Eq '^[0-9.]+ ([KM]iB|bytes), [0-9.]+ s(, [0-9.]+ ([KMGT]iB|bytes)/s)?$' <(sed -n '$p' err) || { echo "$command"; cat err; return 1; }
 		awk 'length > 59 { print; bad = 1 } END { exit bad }' err
@@ -95,7 +95,7 @@ an_update_shows_the_passes_over_the_filter() {
 	seq 1000 | bloomery build ./golomb -n 2000 -p 0.01 --kind golomb; seq 1001 1100 > more
 	bloomery update ./golomb --add more --progress 2> err; same "$(grep -Ec '^[0-9.]+ KiB  .*100 %  0:00 left$' err)" 1
 	no_terminal && return
-	python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" update ./golomb --add more --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
+	python3 -S "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" update ./golomb --add more --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
 	grep -q '^checking: ' err; grep -q '^merging: ' err; grep -Eq '^[0-9.]+ KiB, [0-9.]+ s' err
 }
 
@@ -103,22 +103,22 @@ a_report_says_how_many_filters_it_has_read() {
 	bloomery create a -n 100; bloomery create b -n 100; bloomery add a --key x
 	bloomery report -o page.html --progress 2> err; grep -Eq '^writing: 2 filters  [0-9.e+]+/s  100 %  0:00 left$' err || { cat err; return 1; }
 	no_terminal && return
-	python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" report -o page.html --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
+	python3 -S "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" report -o page.html --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
 	grep -q '^reading: 0 filters' err; grep -q '^checking: ' err; grep -Eq '^2 filters, [0-9.]+ s' err
 }
 
 a_call_that_does_nothing_leaves_no_line() {
 	no_terminal && return
 	filters
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./none ./new --progress > err; same "$(wc -l < err)" 1; grep -q '^bloomery: ./none' err
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./a ./new > err; [ ! -s err ]
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./none ./new --progress > err; same "$(wc -l < err)" 1; grep -q '^bloomery: ./none' err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" copy ./a ./new > err; [ ! -s err ]
 }
 
 a_failed_call_leaves_no_line_of_success() {
 	filters
 	bloomery export ./a -o /dev/full --progress 2> err || same $? 2; not grep -q '%' err
 	no_terminal && return
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" export ./a -o /dev/full --progress | tr '\r' '\n' > err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" export ./a -o /dev/full --progress | tr '\r' '\n' > err
 	grep -q '^.\[Kbloomery: ' err; not grep -q '%' err
 }
 
@@ -126,7 +126,7 @@ a_message_does_not_stand_in_the_line_of_progress() {
 	no_terminal && return
 	filters
 	touch ./part.part-1-of-2.key
-	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" join ./part.part-1-of-2 ./part.part-1-of-2.key ./part.part-2-of-2 -o ./whole --progress | tr '\r' '\n' > err
+	python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" join ./part.part-1-of-2 ./part.part-1-of-2.key ./part.part-2-of-2 -o ./whole --progress | tr '\r' '\n' > err
 	grep -q '^.\[Kbloomery: ./part.part-1-of-2.key: skipped' err
 }
 
@@ -137,7 +137,7 @@ killed_on_terminal()
 	shift 2
 	rm -f pipe; mkfifo pipe
 	{ cat head; exec sleep 100; } > pipe & writer=$!
-	python3 "${0%/*}/on_terminal.py" --stderr --kill "$signal" "$word" "$BLOOMERY" "$@" --progress > err || code=$?
+	python3 -S "${0%/*}/on_terminal.py" --stderr --kill "$signal" "$word" "$BLOOMERY" "$@" --progress > err || code=$?
 	kill $writer; wait $writer || :
 	return $code
 }
@@ -169,11 +169,11 @@ a_dumb_terminal_gets_no_codes() {
 	no_terminal && return
 	filters
 	for term in dumb ''; do
-		TERM=$term python3 "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" export ./a -o ./new-$term --progress > err
+		TERM=$term python3 -S "${0%/*}/on_terminal.py" --columns 60 --stderr "$BLOOMERY" export ./a -o ./new-$term --progress > err
 		not grep -q $'\e' err; grep -q 'exporting: ' err
 		# what is left of a longer line is overwritten
 		tr '\r' '\n' < err | awk '{ n = length; sub(/ *$/, ""); if (n < most) bad = 1; if (length > most) most = length } END { exit bad }'
-		TERM=$term python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" export ./a -o /dev/full --progress > err
+		TERM=$term python3 -S "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" export ./a -o /dev/full --progress > err
 		not grep -q $'\e' err; tr '\r' '\n' < err | grep -q '^bloomery: '
 	done
 }
@@ -182,7 +182,7 @@ a_build_shows_checksums_and_a_closing_line() {
 	seq 20000 > keys
 	bloomery build ./f keys -p 0.01 --kind golomb --progress 2> err; grep -Eq '20000 keys  [0-9.e-]+ million/s' <(tail -n 1 err)
 	no_terminal && return
-	python3 "${0%/*}/on_terminal.py" --columns 70 --stderr "$BLOOMERY" build ./g keys -p 0.01 --kind golomb --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
+	python3 -S "${0%/*}/on_terminal.py" --columns 70 --stderr "$BLOOMERY" build ./g keys -p 0.01 --kind golomb --progress | tr '\r' '\n' | sed 's/\x1b\[K//' > err
 	grep -q '^adding checksums: ' err; grep -Eq '^20,000 keys, [0-9.]+ KiB, [0-9.]+ s(, [0-9.e-]+ million/s)?$' <(tail -n 1 err) || { cat err; return 1; }
 }
 
@@ -190,7 +190,7 @@ text_on_a_terminal_has_no_progress_in_it() {
 	no_terminal && return
 	filters
 	bloomery export ./small --base64 > text; [ -s text ]
-	python3 "${0%/*}/on_terminal.py" --both "$BLOOMERY" export ./small --base64 --progress > seen
+	python3 -S "${0%/*}/on_terminal.py" --both "$BLOOMERY" export ./small --base64 --progress > seen
 	cmp seen <(cat text; echo)
 }
 

@@ -71,7 +71,7 @@ screens_are_as_stored_at_80_120_200_columns() {
 	done
 	while read -r screen; do
 		# shellcheck disable=SC2086
-		python3 "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" $screen
+		python3 -S "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" $screen
 		for width in 80 120 200; do
 			{ printf '\n$ bloomery %s\n' "$screen"; steady < $width | stable_rows "$screen"; } >> $width.txt
 		done

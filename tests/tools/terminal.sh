@@ -2,7 +2,7 @@
 # terminal.sh - bytes of other people on a terminal, in a pipe, and in messages
 . "${0%/*}/tap.sh"
 
-on_terminal() { python3 "${0%/*}/on_terminal.py" ${columns:+--columns $columns} "$BLOOMERY" "$@"; }
+on_terminal() { python3 -S "${0%/*}/on_terminal.py" ${columns:+--columns $columns} "$BLOOMERY" "$@"; }
 
 # An escape, a C1 control in UTF-8 and as a byte, marks of direction, a line separator, DEL, a byte that is no UTF-8; between letters.
 bad=$'a\e[31mb\302\233c\233d\342\200\256e\342\201\246f\342\200\250g\177h\330\234i\342\200\217j\377k'
@@ -95,7 +95,7 @@ each_screen_fits_the_window() {
 		# shellcheck disable=SC2086
 		bloomery $screen | tr -d ',' | tr -s ' \n' ' ' > whole
 		# shellcheck disable=SC2086
-		python3 "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" $screen
+		python3 -S "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" $screen
 		for width in 80 120 200; do
 			fits $width
 			# nothing is lost, except what `ls -l` and the head of a table say otherwise
@@ -119,7 +119,7 @@ each_screen_fits_a_narrow_window() {
 		# shellcheck disable=SC2086
 		bloomery $screen | tr -d ', \n' > whole
 		# shellcheck disable=SC2086
-		python3 "${0%/*}/on_terminal.py" --columns 20,30,40,60 "$BLOOMERY" $screen
+		python3 -S "${0%/*}/on_terminal.py" --columns 20,30,40,60 "$BLOOMERY" $screen
 		for width in 20 30 40 60; do
 			fits $width
 			case $screen in
@@ -128,7 +128,7 @@ each_screen_fits_a_narrow_window() {
 			esac
 		done
 	done < list
-	python3 "${0%/*}/on_terminal.py" --columns 20,40 "$BLOOMERY" ls -l
+	python3 -S "${0%/*}/on_terminal.py" --columns 20,40 "$BLOOMERY" ls -l
 	same "$(sed '1d; s,[0-9]\{3\}%,200%,' 20)" $'   0%  a-filter-o...\n   0%  counts\n 200%  seen'
 	same "$(sed -n 1p 40)" '         keys    full  name'
 }
@@ -148,7 +148,7 @@ output_into_a_pipe_is_whole_with_columns_set() {
 		cmp narrow whole
 	done < list
 	no_terminal && return
-	COLUMNS=72 on_terminal ls -l > narrow; python3 "${0%/*}/on_terminal.py" --columns 72 "$BLOOMERY" ls -l | cmp - narrow
+	COLUMNS=72 on_terminal ls -l > narrow; python3 -S "${0%/*}/on_terminal.py" --columns 72 "$BLOOMERY" ls -l | cmp - narrow
 	awk 'length > 72 { print; bad = 1 } END { exit bad }' narrow
 }
 
@@ -165,9 +165,9 @@ bars_say_how_full_a_filter_is() {
 	bloomery create half -n 100; seq 1000 | bloomery add half 2> warning; keys=$(bloomery info half --json | json 'j["keys"]')
 	bloomery create grows -n 10 --kind scalable
 	seq 200 | bloomery build fixed -n 400 --kind classic
-	python3 "${0%/*}/on_terminal.py" --columns 80,119,120 "$BLOOMERY" info half fixed grows
+	python3 -S "${0%/*}/on_terminal.py" --columns 80,119,120 "$BLOOMERY" info half fixed grows
 	same "$(sed -n 's/^  full *//p' 80)" "$(printf '[%s> %d %%\n[%s%s] 50 %%' "$(printf '#%.0s' {1..40})" "$keys" "$(printf '#%.0s' {1..20})" "$(printf '.%.0s' {1..20})")"
-	python3 "${0%/*}/on_terminal.py" --columns 80,119,120 "$BLOOMERY" ls -l
+	python3 -S "${0%/*}/on_terminal.py" --columns 80,119,120 "$BLOOMERY" ls -l
 	grep -q '50% \[######[.]\{6\}\] ' 120; grep -q '% \[############> ' 120; not grep -q '\[' 119
 	not grep -q '\[' <(bloomery info half; bloomery ls -l)
 }
@@ -182,7 +182,7 @@ a_share_is_shown_in_per_cent() {
 the_published_table_is_cut_into_fitting_columns() {
 	no_terminal && return
 	bloomery plan --table --mn 20..22 > whole
-	python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" plan --table --mn 20..22 > cut
+	python3 -S "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" plan --table --mn 20..22 > cut
 	same "$(grep -c '^m/n' whole)" 1; same "$(grep -c '^m/n' cut)" 4
 	sed -n 's/^m\/n     k//p' cut | tr -s ' \n' ' ' > heads
 	same "$(< heads)" "$(sed -n 's/^m\/n     k//p' whole | tr -s ' ') "

@@ -2,7 +2,7 @@
 # top.sh - a live view of a store
 . "${0%/*}/tap.sh"
 command -v python3 > /dev/null || { echo '1..0 # SKIP python3 is not installed'; exit 0; }
-on_screen() { python3 "${0%/*}/on_screen.py" "$@"; }
+on_screen() { python3 -S "${0%/*}/on_screen.py" "$@"; }
 
 # Rows of the N-th screen of the file.
 screen() { awk -v n="$1" '$0 == "---" { at++; next } at == n - 1' "$2"; }
@@ -49,7 +49,7 @@ ls_live_prints_one_look() {
 	holds '[x["processes"] for x in all] == [0, 0, 0]' < out
 	no_terminal && return
 	bloomery create "$(printf 'n%.0s' {1..90})" -n 10
-	python3 "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" ls --live
+	python3 -S "${0%/*}/on_terminal.py" --columns 80,120,200 "$BLOOMERY" ls --live
 	for width in 80 120 200; do
 		same "$(wc -l < $width)" 6
 		awk -v width=$width 'length > width { print; bad = 1 } END { exit bad }' $width
@@ -191,7 +191,7 @@ pages_in_memory_are_those_of_the_file() {
 	holds 'not [x for x in all if x["name"] != "hole" and not 0 < x["resident_bytes"] <= x["bytes"]]' < out
 	holds '[x for x in all if x["name"] == "hole"][0]["resident_bytes"] < 1e6' < out
 	no_terminal && return
-	python3 "${0%/*}/on_terminal.py" --columns 99,100 "$BLOOMERY" ls --live
+	python3 -S "${0%/*}/on_terminal.py" --columns 99,100 "$BLOOMERY" ls --live
 	not grep -q memory 99; grep -q memory 100; grep -q ' [0-9]*%  below' 100; grep -q ' [0-4]%  hole' 100
 }
 
