@@ -86,14 +86,14 @@ static bool valid(const struct blm_shape *s)
 		&& s->probes == 1 && s->cell_bits == 1;
 }
 
-/* The rate of a question for `places` places, if the filter has these levels. */
+/*
+ * The rate of a question for `places` places, if the filter has these levels. At most 100 widths:
+ * thousands of them would touch too many blocks to be looked up (range_ask.c).
+ */
 static double rate_for(const struct blm_shape *s, uint64_t keys, double places, uint64_t levels)
 {
 	double asked = 0;
 
-	if (places * __builtin_popcountll(levels)
-	    > ldexp(RANGE_BLOCKS_MOST, (int)range_block_bits(s->args, 0)))
-		return keys > 0;
 	for (; levels; levels &= levels - 1)
 		asked += 1 + (places - 1) / ldexp(1, __builtin_ctzll(levels));
 	return asked < (double)s->cells

@@ -56,7 +56,7 @@ enum { MOVES };					/* own word */
 enum {
 	HALVES = 2, SLOTS = 4,
 	TIME_LEAST = 8, TIME_MOST = 16,		/* bits of a stamp */
-	BITS_LEAST = 4, BITS_MOST = 40,		/* of a remainder */
+	BITS_MOST = 40,				/* of a remainder */
 	TICKS_AHEAD = 4,			/* ticks */
 	/* with fewer the other buckets are too few to fill a large table */
 	BITS_PLANNED = 8,
@@ -92,10 +92,10 @@ static inline uint64_t buckets_of(const struct blm_shape *s)
 	return s->cells / (HALVES * SLOTS);
 }
 
-/* So that a stamp fits before the end of a word, or after it. */
+/* Of a remainder: so that a stamp fits before the end of a word, or after it. */
 static inline unsigned least_bits(unsigned time)
 {
-	return time - 1 > BITS_LEAST ? time - 1 : BITS_LEAST;
+	return time - 1;
 }
 
 static inline uint64_t *word_at(const struct blm_part *part, unsigned i)

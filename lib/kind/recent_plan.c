@@ -48,10 +48,10 @@ static int plan_times(struct blm_shape *s)
 
 static int plan_bits(struct blm_shape *s, bool exactly)
 {
-	unsigned time = time_bits(s), bits = exactly ? BITS_LEAST : BITS_PLANNED;
+	unsigned time = time_bits(s), bits = least_bits(time);
 
-	if (bits < least_bits(time))
-		bits = least_bits(time);
+	if (!exactly && bits < BITS_PLANNED)
+		bits = BITS_PLANNED;
 	for (s->cell_bits = time + bits;
 	     bits < BITS_MOST && blm_recent_rate_at(s, s->capacity) > s->rate;
 	     s->cell_bits = time + ++bits)
