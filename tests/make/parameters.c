@@ -46,6 +46,30 @@ START_TEST(missing_bits_capacity_or_rate_follow_from_the_others)
 }
 END_TEST
 
+START_TEST(sizes_that_no_filter_of_a_kind_has_are_refused)
+{
+	static const struct { struct blm_params params; int err; const char *words; } wrong[] = {
+		{ BLM_PARAMS(.kind = "cuckoo", .capacity = BLM_CAPACITY_MAX), -EFBIG, "2^47" },
+		{ BLM_PARAMS(.kind = "iblt", .capacity = UINT64_C(1) << 40), -EFBIG, "2^32" },
+		{ BLM_PARAMS(.kind = "fuse", .capacity = BLM_CAPACITY_MAX / 2, .rate = 1e-9),
+		  -EFBIG, "2^48" },
+		{ BLM_PARAMS(.kind = "stable", .capacity = 1000, .rate = 1e-15), -EFBIG,
+		  "more probes" },
+		{ BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .capacity = 500, .rate = 1e-6),
+		  -EINVAL, "8 bits" },
+		{ BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .scheme = "double"), -EOPNOTSUPP,
+		  "no scheme but its own" },
+	};
+	struct blm_plan plan;
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		FAILS(blm_plan(&plan, &wrong[i].params), wrong[i].err);
+		ck_assert_msg(strstr(blm_error_message(), wrong[i].words) != NULL, "%s",
+			      blm_error_message());
+	}
+}
+END_TEST
+
 static int no_keys(struct blm_filter *new, void *context)
 {
 	return 0;
@@ -88,6 +112,26 @@ START_TEST(errors_have_words_with_and_without_their_sign)
 }
 END_TEST
 
+/* Each byte of the name becomes the four characters \x01. */
+START_TEST(a_message_too_long_ends_after_a_whole_character)
+{
+	char name[601];
+	struct blm_filter *f;
+	size_t len;
+
+	memset(name, 1, sizeof(name) - 1);
+	name[200] = name[400] = '/';
+	name[sizeof(name) - 1] = '\0';
+	for (size_t i = 0; i < 4; i++) {	/* the limit is at each of the four */
+		memset(name, 'a', i);
+		FAILS(blm_open(&f, NULL, name, 0), -ENOENT);
+		len = strlen(blm_error_message());
+		ck_assert_uint_gt(len, 1000);
+		ck_assert_str_eq(blm_error_message() + len - 4, "\\x01");
+	}
+}
+END_TEST
+
 START_TEST(a_list_of_kinds_ends_where_its_room_does)
 {
 	char all[256], buffer[8];
@@ -110,8 +154,10 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, parameters_that_do_not_go_together_are_refused);
 	tcase_add_test(tc, missing_bits_capacity_or_rate_follow_from_the_others);
+	tcase_add_test(tc, sizes_that_no_filter_of_a_kind_has_are_refused);
 	tcase_add_test(tc, a_rebuild_may_set_a_new_secret_and_tweak);
 	tcase_add_test(tc, errors_have_words_with_and_without_their_sign);
+	tcase_add_test(tc, a_message_too_long_ends_after_a_whole_character);
 	tcase_add_test(tc, a_list_of_kinds_ends_where_its_room_does);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
