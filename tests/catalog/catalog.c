@@ -503,6 +503,32 @@ START_TEST(a_walk_of_damaged_pages_ends_within_them)
 }
 END_TEST
 
+/* The first name of the second leaf is below those of the first one. */
+START_TEST(names_out_of_their_order_end_a_listing_as_damage)
+{
+	size_t page = number_at(table_of_names() + TABLE_ROOT, 8) * PAGE, leaf = page;
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	char name[BLM_FORMAT_NAME] = "";
+	struct blm_catalog *c;
+	int r, names = 0;
+
+	while (number_at(leaf + 10, 2) == 1) {
+		page = leaf;
+		leaf = number_at(node_of(page, 0), 4) * PAGE;
+	}
+	leaf = number_at(node_of(page, 1), 4) * PAGE;
+	OK(blm_catalog_open(&c, "catalog", false));
+	OK(blm_catalog_next(c, "", name, entry));
+	map[node_of(leaf, 0) + 8] = '!';
+	for (*name = '\0'; (r = blm_catalog_next(c, name, name, entry)) == 0; names++)
+		ck_assert_int_lt(names, NAMES);
+	ck_assert_int_eq(r, -EUCLEAN);
+	ck_assert_int_gt(names, 0);
+	blm_catalog_close(c);
+	free(entry);
+}
+END_TEST
+
 /* ---- Records ---- */
 
 enum { CONSTANT = 44, LABELS = 48 };	/* where a record says how many bytes of each it has */
@@ -662,6 +688,36 @@ START_TEST(a_change_is_written_where_that_is_wanted)
 }
 END_TEST
 
+/*
+ * Over the file that is open, not in its place: as `cp` does, which makes the file shorter, and as
+ * something does that writes over the old bytes alone.
+ */
+START_TEST(an_older_copy_written_over_a_catalog_is_followed)
+{
+	size_t old_bytes;
+	uint8_t *old = read_all("s/catalog/data.mdb", &old_bytes);
+	char name[16];
+	int fd;
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "later%d", i);
+		OK(blm_catalog_put(open_one, name, of_a, BLM_PUT_NEW));
+	}
+	/* the time of the file's change is not so fine */
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	fd = open("s/catalog/data.mdb", O_WRONLY | O_CLOEXEC | (_i ? O_TRUNC : 0));
+	ck_assert_int_eq(pwrite(fd, old, old_bytes, 0), (int)old_bytes);
+	close(fd);
+	OK(blm_catalog_get(open_one, "a", of_a));
+	ck_assert_int_eq(blm_catalog_get(open_one, "later1", of_a), -ENOENT);
+	OK(blm_catalog_put(open_one, "b", of_a, BLM_PUT_NEW));
+	OK(blm_catalog_get(open_one, "a", of_a));
+	OK(blm_catalog_get(open_one, "b", of_a));
+	ck_assert_int_eq(blm_catalog_get(open_one, "later1", of_a), -ENOENT);
+	free(old);
+}
+END_TEST
+
 START_TEST(an_impossible_filter_name_ends_a_listing_as_damage)
 {
 	char name[BLM_FORMAT_NAME], impossible[300];
@@ -728,6 +784,27 @@ START_TEST(waiting_for_another_thread_ends_too)
 }
 END_TEST
 
+/* The folder could not be opened to be read, so this process is not counted as waiting. */
+START_TEST(a_wait_that_no_process_counts_ends_too)
+{
+	struct blm_catalog_lock lock, holder;
+
+	ck_assert_int_eq(mkdir("bare", 0755), 0);
+	OK(blm_catalog_lock_open(&holder, "bare", true));
+	OK(blm_catalog_lock_open(&lock, "bare", true));
+	close(lock.queue);
+	lock.queue = -1;
+	OK(blm_catalog_lock(&holder, true));
+	blm_catalog_lock_limit = 1000000;
+	FAILS(blm_catalog_lock(&lock, true), -EBUSY);
+	blm_catalog_unlock(&holder);
+	OK(blm_catalog_lock(&lock, true));
+	blm_catalog_unlock(&lock);
+	blm_catalog_lock_close(&lock);
+	blm_catalog_lock_close(&holder);
+}
+END_TEST
+
 static void forget_catalog(void)
 {
 	blm_catalog_close(open_one);
@@ -761,6 +838,7 @@ int main(void)
 	tcase_add_loop_test(pages, no_damage_of_pages_is_a_signal, 0, 4);
 	tcase_add_test(pages, no_damage_under_an_open_catalog_is_a_signal);
 	tcase_add_test(pages, a_walk_of_damaged_pages_ends_within_them);
+	tcase_add_test(pages, names_out_of_their_order_end_a_listing_as_damage);
 	suite_add_tcase(s, pages);
 	tcase_add_test(records, a_record_of_any_other_length_or_bytes_is_damaged);
 	tcase_add_test(records,
@@ -770,11 +848,14 @@ int main(void)
 	tcase_add_test(changes, a_filter_that_became_another_is_not_removed_or_replaced);
 	tcase_add_test(changes, a_damaged_record_can_only_be_replaced_or_removed);
 	tcase_add_test(changes, a_change_is_written_where_that_is_wanted);
+	tcase_add_loop_test(changes, an_older_copy_written_over_a_catalog_is_followed, 0,
+			    2);
 	tcase_add_test(changes, an_impossible_filter_name_ends_a_listing_as_damage);
 	tcase_add_test(changes, a_folder_whose_path_is_too_long_has_no_catalog);
 	tcase_add_test(changes,
 		       readers_create_no_lock_file_and_need_one);
 	tcase_add_loop_test(changes, waiting_for_another_thread_ends_too, 0, 2);
+	tcase_add_test(changes, a_wait_that_no_process_counts_ends_too);
 	suite_add_tcase(s, changes);
 	return run_suite(s);
 }
