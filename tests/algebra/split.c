@@ -295,6 +295,29 @@ START_TEST(a_part_has_a_share_of_the_disk)
 }
 END_TEST
 
+/* The range of the first part is a hole, and zeros are written behind it. */
+START_TEST(a_part_with_pages_behind_its_range_joins)
+{
+	struct blm_params p = BLM_PARAMS(.kind = "blocked", .capacity = 1000000, .rate = 0.001,
+					 .seeds = seed, .seed_count = 1, .sparse = true);
+	char **names = names_of(2);
+	struct blm_filter *f, *joined;
+	struct stat st;
+	int fd;
+
+	OK(blm_create(&f, NULL, NULL, &p));
+	OK(blm_split(f, 2, NULL, (const char *const *)names, 0));
+	fd = open(names[0], O_WRONLY | O_CLOEXEC);
+	ck_assert(fstat(fd, &st) == 0 && pwrite(fd, "", 1, st.st_size / 4 * 3) == 1);
+	close(fd);
+	joined = join_all(names, 2, a_path());
+	ck_same_data(f, joined);
+	free_names(names, 2);
+	blm_close(joined);
+	blm_close(f);
+}
+END_TEST
+
 /* ---- Whose keys ---- */
 
 static struct blm_filter **create_parts(struct blm_params *p, uint32_t parts, char *const *names)
@@ -811,7 +834,7 @@ START_TEST(a_part_that_owns_nothing_has_no_keys)
 	struct blm_params p = params_of("blocked");
 	const char *names[] = { a_path(), a_path(), a_path(), a_path() };
 	struct blm_estimate estimate;
-	struct blm_filter *f, *part;
+	struct blm_filter *f, *part, *both;
 	int owners = 0;
 
 	p.cells = 512;
@@ -828,6 +851,10 @@ START_TEST(a_part_that_owns_nothing_has_no_keys)
 		OK(blm_estimate(part, true, &estimate));
 		owners += estimate.keys.value > 0;
 		count_of(part, &estimated);
+		OK(blm_combine(&both, NULL, NULL, BLM_UNION,
+			       (const struct blm_filter *[]){ part, part }, 2, 0, NULL));
+		ck_assert_uint_eq(count_of(both, &estimated), estimate.keys.value > 0);
+		blm_close(both);
 		blm_close(part);
 	}
 	ck_assert_int_eq(owners, 1);
@@ -1085,6 +1112,7 @@ int main(void)
 	tcase_add_loop_test(parts, split_parts_join_to_the_same_data, 0,
 			    split_count * of_numbers);
 	tcase_add_test(parts, a_part_has_a_share_of_the_disk);
+	tcase_add_test(parts, a_part_with_pages_behind_its_range_joins);
 	tcase_add_test(parts, the_owner_of_a_key_has_the_bytes_it_sets);
 	tcase_add_loop_test(parts, a_key_belongs_to_one_part_which_answers_for_it, 0,
 			    owned_count);

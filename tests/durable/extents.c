@@ -327,6 +327,25 @@ START_TEST(a_file_system_that_fails_to_say_is_not_believed)
 }
 END_TEST
 
+START_TEST(the_journal_stays_if_the_file_system_fails_to_say)
+{
+	uint64_t page, from, to;
+	struct blm_filter *f = make_with_image(&page);
+
+	failing = 3;
+	FAILS(blm_sync(f), -EIO);
+	refusal = EUCLEAN;
+	FAILS(blm_sync(f), -EIO);
+	ck_assert(asked && info_of(f).suspect);
+	ck_assert(blm_checkpoint_next_noted(current_view(f), 0, &from, &to));
+	refusal = EOPNOTSUPP;
+	OK(blm_sync(f));
+	ck_assert(!info_of(f).suspect);
+	blm_close(f);
+	finds_nothing("a.blm");
+}
+END_TEST
+
 static struct blm_filter *others;
 
 static void add_in_vain(void)
@@ -372,6 +391,7 @@ int main(void)
 	tcase_add_test(tc, a_handle_remembers_its_failure_by_itself);
 	tcase_add_test(tc, a_sync_of_another_handle_repairs_no_forgotten_failure);
 	tcase_add_test(tc, the_journal_stays_while_its_image_stays_unwritten);
+	tcase_add_test(tc, the_journal_stays_if_the_file_system_fails_to_say);
 	tcase_add_test(tc, many_late_pages_are_written_together);
 	tcase_add_test(tc, a_file_system_that_cannot_say_is_believed);
 	tcase_add_test(tc, a_file_system_that_fails_to_say_is_not_believed);

@@ -155,6 +155,9 @@ START_TEST(a_moved_folder_loses_nothing_until_another_takes_its_place)
 	ck_assert_int_eq(blm_add(f, "new", 3), 1);
 	ck_assert_int_eq(blm_sync(f), 0);
 	FAILS(blm_status(f), -ENOENT);
+	write_all(folder, "no folder", 9);
+	FAILS(blm_status(f), -ENOENT);
+	ck_assert_int_eq(unlink(folder), 0);
 	ck_assert_int_eq(system(_i ? "cp -a moved s" : "cp -a moved d"), 0);
 	FAILS(blm_status(f), -ESTALE);
 	FAILS(blm_sync(f), -ESTALE);

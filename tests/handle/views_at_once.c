@@ -298,6 +298,27 @@ START_TEST(several_views_are_current_at_one_moment)
 }
 END_TEST
 
+START_TEST(a_dropped_source_gives_the_keys_that_it_had)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+
+	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
+	OK(blm_create(&a, NULL, NULL, &small));
+	OK(blm_template(&b, store, "b", a, 0));
+	put(a, "a");
+	put(b, "b");
+	OK(blm_store_drop(store, "b"));
+	ck_assert(has(b, "b"));
+	FAILS(blm_status(b), -ESTALE);
+	OK(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *const[]){ a, b }, 2, 0,
+		       NULL));
+	ck_assert(has(f, "a") && has(f, "b"));
+	blm_close(a), blm_close(b), blm_close(f);
+	blm_store_close(store);
+}
+END_TEST
+
 /* ---- What does not open ---- */
 
 static const struct blm_params keyed = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .hash = "siphash",
@@ -441,6 +462,7 @@ int main(void)
 	tcase_add_test(t, a_union_in_place_ends_despite_a_clear);
 	tcase_add_loop_test(t, a_union_has_a_key_that_moves_between_its_sources, 0, 2);
 	tcase_add_test(t, several_views_are_current_at_one_moment);
+	tcase_add_test(t, a_dropped_source_gives_the_keys_that_it_had);
 	tcase_add_test(t, a_source_whose_new_file_does_not_open_is_refused);
 	tcase_add_test(t, ands_and_clears_lose_no_key_of_both);
 	tcase_add_test(t, two_filters_that_combine_crosswise_do_not_deadlock);

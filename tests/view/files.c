@@ -191,6 +191,32 @@ static uint64_t read_word(const char *path, size_t at)
 	return le64toh(word);
 }
 
+/* As a copy has it if its original was synced and changed meanwhile. */
+START_TEST(a_copy_with_an_old_epoch_shows_changes_as_unsynced)
+{
+	const size_t epoch = offsetof(struct blm_header, live.epoch.word),
+		     written = offsetof(struct blm_header, live.written.word);
+	struct blm_info *info = info_buffer();
+	struct blm_filter *f;
+	uint64_t next;
+
+	fill("a.blm");
+	next = read_word("a.blm", epoch);
+	write_word("a.blm", written, next);
+	write_word("a.blm", epoch, next - 1);
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
+	ck_assert(all_there(f));
+	ck_assert_uint_eq(read_word("a.blm", epoch), next);
+	OK(blm_info(f, info));
+	ck_assert(info->dirty);
+	OK(blm_sync(f));
+	OK(blm_info(f, info));
+	ck_assert(!info->dirty);
+	blm_close(f);
+	free(info);
+}
+END_TEST
+
 START_TEST(the_next_adder_repairs_a_dead_replacers_mark)
 {
 	struct blm_filter *f;
@@ -420,6 +446,7 @@ int main(void)
 	tcase_add_test(tc, one_damaged_sync_slot_is_tolerated_two_are_reported);
 	tcase_add_loop_test(tc, a_file_copied_in_any_state_is_a_good_filter, 0, 4);
 	tcase_add_test(tc, the_next_adder_repairs_a_dead_replacers_mark);
+	tcase_add_test(tc, a_copy_with_an_old_epoch_shows_changes_as_unsynced);
 	tcase_add_test(tc, a_file_with_no_or_too_many_parts_is_refused);
 	tcase_add_test(tc, a_sealed_filter_is_read_and_not_changed);
 	tcase_add_loop_test(tc, a_replacer_killed_at_any_moment_leaves_a_good_filter, 0, 2);
