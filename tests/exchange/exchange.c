@@ -775,6 +775,24 @@ START_TEST(no_export_of_ours_is_read_with_another_hash)
 }
 END_TEST
 
+/* Nothing in it says that its keys were numbers: who opens it does. */
+START_TEST(a_file_of_numbers_is_written_as_it_was_read)
+{
+	struct blm_filter *f;
+	size_t bytes, written;
+	uint8_t *file = read_all(EXCHANGE "/ax-v0.1.5.bloom", &bytes);
+	void *again;
+
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.hash = "djb_int"), file, bytes));
+	OK(blm_export_bytes(f, NULL, &again, &written));
+	ck_assert_uint_eq(written, bytes);
+	ck_assert_int_eq(memcmp(again, file, bytes), 0);
+	blm_free(again);
+	free(file);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_file_names_its_hash_only_if_numbers_disagree)
 {
 	static const struct { struct blm_params params; bool named;
@@ -1036,6 +1054,7 @@ int main(void)
 		tc,
 		a_known_key_selects_the_hash_if_numbers_fit_none);
 	tcase_add_test(tc, no_export_of_ours_is_read_with_another_hash);
+	tcase_add_test(tc, a_file_of_numbers_is_written_as_it_was_read);
 	tcase_add_test(tc, a_file_names_its_hash_only_if_numbers_disagree);
 	tcase_add_test(
 		tc,

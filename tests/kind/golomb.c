@@ -330,6 +330,29 @@ START_TEST(a_merge_answers_as_a_build_of_all_keys)
 }
 END_TEST
 
+static void note_merged(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+	*(bool *)context |= !strcmp(phase, "merging") && total && done == total;
+}
+
+START_TEST(filters_without_keys_merge_to_one_without_keys)
+{
+	struct blm_filter *empty = built(0, 0, NULL, 1000, 0), *merged;
+	const struct blm_filter *from[] = { empty, empty };
+	struct blm_info info = BLM_INFO;
+	bool merged_all = false;
+
+	blm_use_progress(note_merged, &merged_all);
+	OK(blm_merge(&merged, NULL, NULL, from, 2, 0));
+	blm_use_progress(NULL, NULL);
+	ck_assert(merged_all);
+	OK(blm_info(merged, &info));
+	ck_assert_uint_eq(info.keys, 0);
+	ck_assert_int_eq(blm_contains(merged, "12345678", 8), 0);
+	blm_close(empty), blm_close(merged);
+}
+END_TEST
+
 START_TEST(filters_of_another_range_or_kind_are_not_merged)
 {
 	struct blm_filter *a = built(0, 100, NULL, 1000, 0), *b = built(0, 100, NULL, 1001, 0), *c,
@@ -850,6 +873,7 @@ int main(void)
 	tcase_add_test(tc, the_range_is_capacity_over_rate_or_the_exact_modulus);
 	tcase_add_test(tc, an_impossible_golomb_filter_is_refused);
 	tcase_add_test(tc, a_merge_answers_as_a_build_of_all_keys);
+	tcase_add_test(tc, filters_without_keys_merge_to_one_without_keys);
 	tcase_add_test(tc, filters_of_another_range_or_kind_are_not_merged);
 	tcase_add_test(tc, nothing_is_made_of_what_is_damaged);
 	tcase_add_test(

@@ -573,7 +573,7 @@ START_TEST(a_key_that_a_killed_mover_doubled_is_one_key)
 	ck_assert_uint_eq(used_cells(f, &second), 5);
 	ck_assert_uint_ge(second, cells / 2);
 	late = cell_at(f, second);
-	if (_i) {	/* the first one is seen again, alone */
+	if (_i == 1) {	/* the first one is seen again, alone */
 		put_cell(f, second, 0);
 		put_cell(f, first, 0);
 		add(f, key);
@@ -582,13 +582,16 @@ START_TEST(a_key_that_a_killed_mover_doubled_is_one_key)
 		put_cell(f, first, early);
 	}
 	ck_assert_uint_eq(age(f, key), 0);
-	now += 50 * SECOND;
-	ck_assert_int_eq(claim(f, key, 60 * SECOND), 0);
-	ck_assert_int_eq(claim(f, key, 40 * SECOND), 1);
-	ck_assert_uint_eq(used_cells(f, &second), 4);	/* the other one is gone */
-	ck_assert_uint_eq(age(f, key), 0);
+	if (_i < 2) {	/* else both go at once */
+		now += 50 * SECOND;
+		ck_assert_int_eq(claim(f, key, 60 * SECOND), 0);
+		ck_assert_int_eq(claim(f, key, 40 * SECOND), 1);
+		ck_assert_uint_eq(used_cells(f, &second), 4);	/* the other one is gone */
+		ck_assert_uint_eq(age(f, key), 0);
+	}
 	ck_assert_int_eq(blm_remove(f, &key, 8), 1);
 	ck_assert(!has(f, key));
+	ck_assert_uint_eq(used_cells(f, &second), 3);
 	blm_close(f);
 }
 END_TEST
@@ -996,7 +999,7 @@ int main(void)
 	tcase_add_test(tc, a_full_table_reports_it_and_expired_keys_give_space);
 	tcase_add_test(tc, growth_keeps_all_ages_and_the_rate_with_spare_bits);
 	tcase_add_test(tc, impossible_words_crash_no_process);
-	tcase_add_loop_test(tc, a_key_that_a_killed_mover_doubled_is_one_key, 0, 2);
+	tcase_add_loop_test(tc, a_key_that_a_killed_mover_doubled_is_one_key, 0, 3);
 	tcase_add_test(tc, the_promised_rate_holds_over_the_whole_span);
 	tcase_add_test(tc, one_of_many_crawlers_claims_each_url_every_7_days);
 	tcase_add_test(tc, no_reader_misses_a_key_that_moves_or_is_refreshed);

@@ -4,6 +4,7 @@
  */
 #include "file/new_file.h"
 #include "make/new_filter.h"
+#include "make/partition_pool.h"
 #include "kind/common/partition.h"
 #include "suite.h"
 
@@ -1016,6 +1017,49 @@ START_TEST(a_builder_uses_no_more_than_its_memory)
 }
 END_TEST
 
+/* ---- Threads that wait ---- */
+
+static struct blm_buffer_pool pool;
+static struct blm_buffers *in_use;
+
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+
+/* Another thread's turn: it returns what it had. */
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	struct blm_buffers *returned = in_use;
+
+	if (!returned)
+		return __real_pthread_cond_wait(cond, mutex);
+	in_use = NULL;
+	pthread_mutex_unlock(mutex);
+	blm_buffer_pool_give_back(&pool, returned);
+	pthread_mutex_lock(mutex);
+	return 0;
+}
+
+START_TEST(a_thread_too_many_waits_for_anothers_buffers)
+{
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
+	struct blm_buffers *first, *second;
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, &p));
+	blm_buffer_pool_begin(&pool, &current_view(f)->root, 2, 0, "a build");
+	first = blm_buffer_pool_take(&pool);
+	second = blm_buffer_pool_take(&pool);
+	ck_assert(first && second && first != second);
+	in_use = first;
+	ck_assert_ptr_eq(blm_buffer_pool_take(&pool), first);
+	ck_assert_ptr_null(in_use);
+	blm_buffer_pool_give_back(&pool, first);
+	blm_buffer_pool_give_back(&pool, second);
+	blm_buffer_pool_end(&pool);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("build");
@@ -1051,6 +1095,7 @@ int main(void)
 	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
 	tcase_add_test(tc, begin_and_end_of_each_phase_are_reported);
 	tcase_add_test(tc, each_partition_keeps_to_its_memory);
+	tcase_add_test(tc, a_thread_too_many_waits_for_anothers_buffers);
 	/* which has memory in use for its own purposes */
 	for (int i = 0; !SANITIZED && blm_kind_at((size_t)i); i++)
 		if (blm_kind_at((size_t)i)->fill)

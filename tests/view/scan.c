@@ -453,6 +453,42 @@ START_TEST(a_long_call_tells_its_thread_how_far_it_is)
 }
 END_TEST
 
+static bool write_in_a_phase(void)
+{
+	BLM_PHASE(blm_writing, 10);
+	blm_phase_at(5);
+	return blm_phase_is_writing();
+}
+
+static void copy_and_write(void)
+{
+	BLM_PHASE("copying", 10);
+	blm_phase_at(5);
+	ck_assert(!blm_phase_is_writing());
+	ck_assert(!write_in_a_phase());
+}
+
+static void create_as_a_whole(void)
+{
+	BLM_PHASE_WHOLE("creating", 2);
+	copy_and_write();
+	blm_phase_at(2);
+}
+
+START_TEST(a_phase_within_a_hidden_one_is_hidden_too)
+{
+	told = (struct told){ .thread = pthread_self(), .wanted = "creating" };
+	blm_use_progress(tell, &told);
+	create_as_a_whole();
+	ck_assert_int_eq(told.phases, 1);
+	ck_assert_int_eq(told.reports, 2);
+	ck_assert(told.whole && !told.disk);
+	ck_assert(write_in_a_phase());
+	ck_assert_int_eq(told.disk, 2);
+	blm_use_progress(NULL, NULL);
+}
+END_TEST
+
 /* 256 MiB of holes, in five pieces, and the report that begins the phase. */
 START_TEST(writing_to_the_disk_reports_each_64_mebibytes)
 {
@@ -648,6 +684,7 @@ int main(void)
 		return EXIT_FAILURE;
 	tcase_add_loop_test(tc, any_number_of_threads_gives_the_same_bits_and_counts, 0, 4);
 	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
+	tcase_add_test(tc, a_phase_within_a_hidden_one_is_hidden_too);
 	tcase_add_test(tc, writing_to_the_disk_reports_each_64_mebibytes);
 	tcase_add_loop_test(tc, a_long_call_tells_its_thread_how_far_it_is, 0,
 			    ARRAY_LEN(long_calls));
