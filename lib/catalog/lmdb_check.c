@@ -80,7 +80,7 @@ static int walk_value(struct walk *w, struct tree *t, const struct blm_node *nod
 		if (code == 0)
 			t->seen.overflows += pages;
 	}
-	return code || !t->value ? code : t->value(w, t, node);
+	return code ? code : t->value(w, t, node);
 }
 
 static int walk_page(struct walk *w, struct tree *t, uint64_t page, unsigned depth)

@@ -395,7 +395,7 @@ int blm_sync_if_time(struct blm_filter *f, uint64_t keys)
 	since = atomic_fetch_add(&f->keys_since, keys) + keys;
 	now = ticks();
 	at = atomic_load(&f->synced_at);
-	if (since && every && since >= every
+	if (every && since >= every
 	    && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
 		atomic_store(&f->synced_at, now);
 		return blm_sync(f);

@@ -28,8 +28,7 @@ static const struct blm_option options[] = {
 static uint64_t age_in(struct look *l, const uint64_t bucket[HALVES], uint64_t remainder,
 		       uint64_t now, uint64_t enough)
 {
-	static const uint64_t never;
-	const uint64_t *moves = l->part->own ? own_word(l->part, MOVES) : &never;
+	const uint64_t *moves = own_word(l->part, MOVES);
 	uint64_t word, moved;
 	struct found found;
 
@@ -115,11 +114,11 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 {
 	uint64_t now = told(part, batch->when);
 	struct asking asking = { look_at(part, now_word(part), now), now, 0 };
-	uint64_t moves = part->own ? load_acquire(own_word(part, MOVES)) : 0;
+	uint64_t moves = load_acquire(own_word(part, MOVES));
 
 	asking.age = asked_age(&asking.look, batch->when);
 	blm_ask_all(batch, ret_bits, (struct blm_question){ locate, ask, &asking });
-	if (!part->own || load_acquire(own_word(part, MOVES)) == moves)
+	if (load_acquire(own_word(part, MOVES)) == moves)
 		return;
 	for (size_t i = 0; i < batch->count; i++)
 		if (!(ret_bits[i / 64] >> i % 64 & 1)
