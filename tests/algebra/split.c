@@ -939,6 +939,9 @@ START_TEST(parameters_of_parts_are_checked)
 	p.kind = "classic";
 	FAILS(blm_create(&f, NULL, NULL, &p), -EOPNOTSUPP);
 	FAILS(blm_rebuild(NULL, "x", &p, no_keys, NULL), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 100, .hash = "siphash",
+						     .split_parts = 2)), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "the same secret"));
 	p.kind = "none";
 	FAILS(blm_build_begin(&b, NULL, a_path(), &p, NULL), -ENOENT);
 	p.kind = "cuckoo";

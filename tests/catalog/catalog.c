@@ -318,6 +318,7 @@ START_TEST(the_last_page_is_present_or_was_never_written)
 	put_number(m + META_LAST, 8, last);
 	is_damage("a last page far behind the file", m + META_LAST, 8, last + 5000);
 	is_damage("no last page", m + META_LAST, 8, UINT64_MAX);
+	is_damage("a first page alone", m + META_LAST, 8, 0);
 	is_damage("a last page before those in use", m + META_LAST, 8, 3);
 }
 END_TEST
@@ -503,7 +504,35 @@ START_TEST(a_walk_of_damaged_pages_ends_within_them)
 }
 END_TEST
 
-/* The first name of the second leaf is below those of the first one. */
+START_TEST(a_walk_ends_after_any_number_of_pages)
+{
+	for (uint64_t most = 0; most <= bytes / PAGE; most++)
+		ck_assert_int_eq(walk(most), 0);
+}
+END_TEST
+
+START_TEST(a_table_that_became_too_deep_since_is_damage)
+{
+	static const uint16_t depths[] = { 0, 33, UINT16_MAX };
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	size_t at = table_of_names() + TABLE_DEPTH;
+	char name[BLM_FORMAT_NAME];
+	struct blm_catalog *c;
+
+	OK(blm_catalog_open(&c, "catalog", false));
+	OK(blm_catalog_next(c, "", name, entry));
+	put_number(at, 2, depths[_i]);
+	FAILS(blm_catalog_next(c, name, name, entry), -EUCLEAN);
+	FAILS(blm_catalog_get(c, name, entry), -EUCLEAN);
+	blm_catalog_close(c);
+	free(entry);
+}
+END_TEST
+
+/*
+ * The first name of the second leaf is below those of the first one, or ends early for those who
+ * read it as a string.
+ */
 START_TEST(names_out_of_their_order_end_a_listing_as_damage)
 {
 	size_t page = number_at(table_of_names() + TABLE_ROOT, 8) * PAGE, leaf = page;
@@ -519,7 +548,7 @@ START_TEST(names_out_of_their_order_end_a_listing_as_damage)
 	leaf = number_at(node_of(page, 1), 4) * PAGE;
 	OK(blm_catalog_open(&c, "catalog", false));
 	OK(blm_catalog_next(c, "", name, entry));
-	map[node_of(leaf, 0) + 8] = '!';
+	map[node_of(leaf, 0) + 8 + (_i ? 170 : 0)] = _i ? '\0' : '!';
 	for (*name = '\0'; (r = blm_catalog_next(c, name, name, entry)) == 0; names++)
 		ck_assert_int_lt(names, NAMES);
 	ck_assert_int_eq(r, -EUCLEAN);
@@ -838,7 +867,9 @@ int main(void)
 	tcase_add_loop_test(pages, no_damage_of_pages_is_a_signal, 0, 4);
 	tcase_add_test(pages, no_damage_under_an_open_catalog_is_a_signal);
 	tcase_add_test(pages, a_walk_of_damaged_pages_ends_within_them);
-	tcase_add_test(pages, names_out_of_their_order_end_a_listing_as_damage);
+	tcase_add_test(pages, a_walk_ends_after_any_number_of_pages);
+	tcase_add_loop_test(pages, a_table_that_became_too_deep_since_is_damage, 0, 3);
+	tcase_add_loop_test(pages, names_out_of_their_order_end_a_listing_as_damage, 0, 2);
 	suite_add_tcase(s, pages);
 	tcase_add_test(records, a_record_of_any_other_length_or_bytes_is_damaged);
 	tcase_add_test(records,

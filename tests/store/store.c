@@ -6,6 +6,7 @@
 
 #include "base/sized.h"
 #include "catalog/catalog.h"
+#include "file/header.h"
 #include "catalog/record.h"
 #include "file/ofd_lock.h"
 #include "place/store_dir.h"
@@ -1077,6 +1078,40 @@ START_TEST(a_refresh_reads_the_numbers_in_the_file)
 }
 END_TEST
 
+static int note_error(void *context, const struct blm_info *info, int err)
+{
+	*(int *)context = err;
+	return 0;
+}
+
+START_TEST(a_filter_of_a_later_version_is_listed_as_such)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_entry *entry = an_entry(store);
+	struct blm_info *info = info_buffer();
+	struct blm_template_fields *t = &entry->constant.template;
+	uint32_t *const unknown[] = { &t->index_rule, &t->bit_order, &t->kind, &t->family };
+	int err;
+
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+		uint32_t known = *unknown[i];
+
+		*unknown[i] = htole32(12345);
+		entry->constant.check = blm_check_constant(&entry->constant);
+		OK(blm_catalog_put(store->catalog, "later", entry, BLM_PUT_OVER));
+		FAILS(blm_store_find(store, "later", info), -EPROTONOSUPPORT);
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "12345"));
+		err = 0;
+		OK(blm_store_list(store, "later", note_error, &err));
+		ck_assert_int_eq(err, -EPROTONOSUPPORT);
+		*unknown[i] = known;
+	}
+	free(info);
+	free(entry);
+	blm_store_close(store);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_no_store_is_reported)
 {
 	struct blm_store *store = NULL;
@@ -1143,6 +1178,7 @@ int main(void)
 	tcase_add_test(tc, a_keyed_filter_opens_with_its_key_only);
 	tcase_add_test(tc, filters_with_different_keys_do_not_combine);
 	tcase_add_test(tc, a_refresh_reads_the_numbers_in_the_file);
+	tcase_add_test(tc, a_filter_of_a_later_version_is_listed_as_such);
 	tcase_add_test(tc, a_folder_that_is_no_store_is_reported);
 	tcase_add_test(tc, a_closed_store_serves_its_open_filters);
 	suite_add_tcase(s, tc);
