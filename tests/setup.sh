@@ -104,14 +104,15 @@ extensions()
 }
 
 # counting BUILD - the options by which clang counts the branches that the tests take, one on a line. The counters are in files that
-# processes share, so that killed processes count as well, and cost little. But two that add one at once add one. And clang often counts
-# only one of two outcomes: the other one is the rest of the sum, which a lost count can make zero. So each program has sixteen files, for
-# processes by their numbers. Inline functions are counted in each program. Reports need only the lines of the debugging information: the
-# rest is a quarter of the time that these builds take.
+# processes share, so that killed processes count as well. clang often counts only one of two outcomes: the other one is the rest of the
+# sum. A count that is lost, because two threads add one at once, would make it zero, or make up an outcome that there never was. So each
+# count is an atomic instruction, and each program has sixteen files, for processes by their numbers, so that few of them wait for each
+# other. Inline functions are counted in each program. Reports need only the lines of the debugging information: the rest is a quarter of
+# the time that these builds take.
 counting()
 {
 	mkdir -p -m 777 "$root/$1/profiles" && chmod 777 "$root/$1/profiles"
 	echo -Ddebug=false
-	echo "-Dc_args=['-gline-tables-only','-fprofile-instr-generate=$root/$1/profiles/%16m%c.profraw','-fcoverage-mapping','-mllvm','-runtime-counter-relocation']"
+	echo "-Dc_args=['-gline-tables-only','-fprofile-instr-generate=$root/$1/profiles/%16m%c.profraw','-fprofile-update=atomic','-fcoverage-mapping','-mllvm','-runtime-counter-relocation']"
 	echo "-Dc_link_args=['-fprofile-instr-generate=$root/$1/profiles/%16m%c.profraw']"
 }
