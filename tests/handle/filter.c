@@ -237,18 +237,6 @@ START_TEST(a_filter_opens_with_the_parameters_it_was_made_with)
 }
 END_TEST
 
-/* Without a size nothing can be planned with them before the filter is found. */
-START_TEST(an_option_that_no_kind_has_makes_no_filter)
-{
-	int r;
-
-	ck_assert_int_eq(chdir(test_dir), 0);
-	r = reopen(BLM_PARAMS(.capacity = 10), BLM_PARAMS(.options = "nothing=1"));
-	ck_assert_int_ne(r, BLM_CREATED);
-	ck_assert(r >= 0 || r == -EINVAL);
-}
-END_TEST
-
 START_TEST(each_parameter_that_a_filter_does_not_have_is_named)
 {
 	static const uint64_t seeds[] = { 1, 2, 3 };
@@ -269,6 +257,7 @@ START_TEST(each_parameter_that_a_filter_does_not_have_is_named)
 		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
 		  BLM_PARAMS(.options = "slots=16"), "slots 4" },
 		{ small, BLM_PARAMS(.options = "slots=4"), "slots none" },
+		{ small, BLM_PARAMS(.options = "nothing=1"), "nothing none" },
 		{ small, BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
 		  "slots none" },
 		{ small, BLM_PARAMS(.split_parts = 4), "part none" },
@@ -611,7 +600,6 @@ int main(void)
 	tcase_add_test(names, a_name_in_use_keeps_its_filter);
 	tcase_add_test(names, an_existing_filter_keeps_its_parameters_and_reports_differences);
 	tcase_add_test(names, a_filter_opens_with_the_parameters_it_was_made_with);
-	tcase_add_test(names, an_option_that_no_kind_has_makes_no_filter);
 	tcase_add_test(names, each_parameter_that_a_filter_does_not_have_is_named);
 	tcase_add_test(names, a_dangling_links_target_is_not_created);
 	tcase_add_test(names, one_of_twenty_racing_creators_makes_the_file);
