@@ -82,32 +82,30 @@ static size_t value_of_option(const char *options, const char *name, size_t len,
 }
 
 /*
- * The options as the library writes them, when they are those of a filter like this one. A filter
- * in memory shows it; it takes no memory while it is empty. Options that no such filter can have
- * stay as the caller gave them.
+ * The options as the library writes them, planned for a filter of the same kind. Sizes and options
+ * that the caller did not give are those of the filter. Nothing is made, so this works for kinds
+ * that have no empty filters. Options that no such filter can have stay as the caller gave them.
  */
 static void write_options(char ret[BLM_OPTIONS_MAX], const struct blm_params *params,
 			  const struct blm_info *has)
 {
-	struct blm_params p = *params;
-	struct blm_info asked = BLM_INFO;
-	struct blm_filter *f;
+	char options[2 * BLM_OPTIONS_MAX];
+	struct blm_params p = BLM_PARAMS(
+		.kind = has->kind, .options = options, .capacity = params->capacity,
+		.cells = params->cells, .probes = params->probes,
+		.rate = params->rate > 0 ? params->rate : has->rate);
+	struct blm_choice choice;
+	struct blm_shape shape;
 
-	p.kind = p.kind ? p.kind : has->kind;
-	p.rate = p.rate > 0 ? p.rate : has->rate;
 	if (!p.capacity && !p.cells) {
 		p.capacity = has->capacity;
 		p.cells = has->capacity ? 0 : has->cells;
 	}
-	p.sparse = true;
-	p.replace = false;
-	p.secret = NULL;
 	snprintf(ret, BLM_OPTIONS_MAX, "%s", params->options);
-	if (blm_create(&f, NULL, NULL, &p) < 0)
-		return;
-	if (blm_info(f, &asked) == 0)
-		memcpy(ret, asked.options, BLM_OPTIONS_MAX);
-	blm_close(f);
+	/* of an option that is given twice, the last value counts */
+	snprintf(options, sizeof(options), "%s%s%s", has->options, *has->options ? "," : "", ret);
+	if (blm_choice_make(&choice, &p) == 0 && blm_choice_size(&shape, &choice) == 0)
+		blm_options_text(choice.kind, shape.args, ret);
 }
 
 static void compare_options(struct differences *d, const struct blm_params *params,

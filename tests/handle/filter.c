@@ -213,6 +213,9 @@ START_TEST(a_filter_opens_with_the_parameters_it_was_made_with)
 		BLM_PARAMS(.cells = 1000, .kind = "bitmap"),
 		BLM_PARAMS(.capacity = 1000, .kind = "split-block"),
 		BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
+		BLM_PARAMS(.capacity = 1000, .format = "redisbloom", .options = "tightening=0.50"),
+		BLM_PARAMS(.capacity = 1000, .rate = 0.001, .kind = "stable",
+			   .options = "fade=0,bits=02"),
 		BLM_PARAMS(.capacity = 1000, .seeds = seeds, .seed_count = 1),
 		BLM_PARAMS(.capacity = 1000, .kind = "blocked", .seeds = seeds, .seed_count = 1,
 			   .split_parts = 4, .split_part = 1),
@@ -231,9 +234,37 @@ START_TEST(a_filter_opens_with_the_parameters_it_was_made_with)
 					   .options = "slots=4"),
 				BLM_PARAMS(.options = "slots=4")),
 			 BLM_OPENED);
+	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 1000, .kind = "recent",
+					   .options = "span=7d"),
+				BLM_PARAMS(.options = "tick=0")),
+			 BLM_OPENED);
 	ck_assert_int_eq(reopen(BLM_PARAMS(.capacity = 10, .hash = "mm3_64"),
 				BLM_PARAMS(.hash = "mm3-64")),
 			 BLM_OPENED);
+}
+END_TEST
+
+START_TEST(a_built_filter_opens_with_options_that_are_spelled_differently)
+{
+	const struct blm_params as = BLM_PARAMS(.capacity = 10, .kind = "golomb",
+						.options = "counted=01");
+	const struct blm_key key = { "a", 1 };
+	struct blm_build *b;
+	struct blm_filter *f;
+
+	ck_assert_int_eq(chdir(test_dir), 0);
+	OK(blm_build_begin(&b, NULL, "built.blm", &as, NULL));
+	OK(blm_build_add_many(b, &key, 1));
+	OK(blm_build_finish(b, &f));
+	blm_close(f);
+	ck_assert_int_eq(blm_open_or_create(&f, NULL, "built.blm", &as), BLM_OPENED);
+	blm_close(f);
+	ck_assert_int_eq(blm_open_or_create(&f, NULL, "built.blm",
+					    &BLM_PARAMS(.options = "counted=0")),
+			 BLM_DIFFERS);
+	ck_assert_msg(strstr(blm_error_message(), "counted 1"), "%s", blm_error_message());
+	blm_close(f);
+	ck_assert_int_eq(unlink("built.blm"), 0);
 }
 END_TEST
 
@@ -258,6 +289,14 @@ START_TEST(each_parameter_that_a_filter_does_not_have_is_named)
 		  BLM_PARAMS(.options = "slots=16"), "slots 4" },
 		{ small, BLM_PARAMS(.options = "slots=4"), "slots none" },
 		{ small, BLM_PARAMS(.options = "nothing=1"), "nothing none" },
+		/* a slot lasts at least a millisecond */
+		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "span=1h"),
+		  BLM_PARAMS(.options = "span=0.001"), "span 3600" },
+		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "span=1h"),
+		  BLM_PARAMS(.kind = "stable", .options = "span=60m"), "exists with kind window;" },
+		{ BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "span=1h"),
+		  BLM_PARAMS(.hash = "mm3_64", .seeds = seeds, .seed_count = 2,
+			     .options = "span=60m"), "exists with hash xxh3, seed" },
 		{ small, BLM_PARAMS(.capacity = 1000, .kind = "window", .options = "slots=4"),
 		  "slots none" },
 		{ small, BLM_PARAMS(.split_parts = 4), "part none" },
@@ -600,6 +639,7 @@ int main(void)
 	tcase_add_test(names, a_name_in_use_keeps_its_filter);
 	tcase_add_test(names, an_existing_filter_keeps_its_parameters_and_reports_differences);
 	tcase_add_test(names, a_filter_opens_with_the_parameters_it_was_made_with);
+	tcase_add_test(names, a_built_filter_opens_with_options_that_are_spelled_differently);
 	tcase_add_test(names, each_parameter_that_a_filter_does_not_have_is_named);
 	tcase_add_test(names, a_dangling_links_target_is_not_created);
 	tcase_add_test(names, one_of_twenty_racing_creators_makes_the_file);
