@@ -101,7 +101,7 @@ build()
 	done
 	{
 		[ -f "$folder/build/build.ninja" ] ||
-			meson setup --cross-file "$folder/cross.ini" -Dtests=enabled "$folder/build" "$root"
+			meson setup --cross-file "$folder/cross.ini" -Dtests=enabled -Dbenchmarks=true "$folder/build" "$root"
 		# shellcheck disable=SC2086
 		ninja -C "$folder/build" ${target:-$tested}
 	} < /dev/null > "$folder/log" 2>&1 || { tail -30 "$folder/log" >&2; return 1; }
