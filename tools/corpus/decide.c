@@ -320,8 +320,8 @@ static void judge_claims(struct decision *w, struct document *d, size_t *key)
 }
 
 /*
- * ... of a batch that cuts, in one pass. Nobody asks for the answers of its units, so they are not
- * stored.
+ * The same if the batch cuts: judges a document and finds its edges in one pass. No later step
+ * reads the answers of single units then, so they are not stored.
  */
 static void cut_by_claims(struct decision *w, struct document *d, size_t *key)
 {
